@@ -1,0 +1,5 @@
+"""gert: governed, replayable runbooks."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

@@ -1,0 +1,118 @@
+"""Approvals by ticket: a request, a ticket, and one response per approver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gert_core.api.context import Deadline, Services
+
+
+class TicketStatus(StrEnum):
+    """A ticket is used once: after ``pending`` it never changes again."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """What an approver decides about; inputs are masked. ``created`` and ``expires_at`` are RFC 3339 texts."""
+
+    ticket_id: str
+    run_id: str
+    step_id: str
+    step_key: str
+    runbook_name: str
+    step_type: str
+    description: str
+    risk_level: str
+    contract: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+    request_hash: str
+    min_approvers: int = 1
+    requested_by: str = ""
+    created: str = ""
+    expires_at: str = ""
+    timeout: float = 1800.0
+    command: tuple[str, ...] = ()
+    exclude_actor: bool = False
+    require_signed: bool = False
+    extensions: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field, as providers store or send it."""
+        return {name: _plain(getattr(self, name)) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalTicket:
+    """The handle of a submitted request."""
+
+    ticket_id: str
+    status: str = TicketStatus.PENDING
+    created: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalResponse:
+    """One approver's answer; ``timestamp`` is kept exactly as received because the signature covers it."""
+
+    ticket_id: str
+    approved: bool
+    approver_id: str
+    method: str
+    timestamp: str
+    signature: str | None = None
+    signature_alg: str | None = None
+    key_id: str | None = None
+    reason: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field that is set."""
+        return {n: getattr(self, n) for n in self.__slots__ if getattr(self, n) is not None}
+
+
+class ApprovalSession(Protocol):
+    """An opened provider. The core names the ticket and has it on disk before ``submit``."""
+
+    def submit(self, request: ApprovalRequest) -> ApprovalTicket:
+        """Hand the request over and return at once; the same ticket twice is the same request."""
+
+    def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
+        """One response per call; ``None``: nobody has answered yet (an asynchronous provider suspends the run)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalProvider:
+    """A way to ask for approvals, chosen by ``--approval`` or the project file.
+
+    ``blocking`` providers answer inside ``wait``; for the others a run with open tickets is suspended.
+    """
+
+    name: str
+    open: str | Callable[[Services], ApprovalSession]
+    blocking: bool = False
+    summary: str = ""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if hasattr(value, "keys") else value
+
+
+__all__ = [
+    "ApprovalProvider",
+    "ApprovalRequest",
+    "ApprovalResponse",
+    "ApprovalSession",
+    "ApprovalTicket",
+    "TicketStatus",
+]

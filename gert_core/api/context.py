@@ -1,0 +1,190 @@
+"""The one door to the world: everything a running step may reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+    from random import Random
+
+    from gert_core.api.contracts import Contract
+    from gert_core.api.results import Principal
+    from gert_core.api.steps import Block, Run
+    from gert_core.api.transports import Reply
+
+
+class Deadline(Protocol):
+    """How long something may take, and the way to learn that it must stop.
+
+    Everything that waits takes one and must give up within a second of it being stopped.
+    """
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the work must stop now, because time is up or the run is cancelled."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was cancelled (as opposed to running out of time)."""
+
+    def remaining(self) -> float | None:
+        """Seconds left, never negative; ``None`` means no limit."""
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep for at most ``seconds``; returns True as soon as the work must stop."""
+
+    def on_stop(self, fn: Callable[[], None]) -> Callable[[], None]:
+        """Call ``fn`` once when the work is cancelled; returns a function that takes it back."""
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when the run is cancelled, for ``select``."""
+
+
+class Console(Protocol):
+    """The person at the terminal, one question at a time, whoever asks."""
+
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody can answer: a terminal or piped standard input, and not ``--no-input``."""
+
+    def say(self, text: str) -> None:
+        """Show a line to the person (on standard error)."""
+
+    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
+        """Show ``prompt``, read one line; ``None`` at the end of input, on expiry or cancel."""
+
+    def exclusive(self) -> Any:
+        """A context manager that keeps other askers away during a dialogue of several lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something a step asks a person: ``name`` identifies the answer in scenarios and outputs."""
+
+    name: str
+    prompt: str
+    kind: str = "text"
+    items: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """``value`` is the line typed, or (``canned``) the finished value a scenario gives."""
+
+    value: Any
+    canned: bool = False
+    principal: Principal | None = None
+
+
+class NoAnswer(Exception):  # noqa: N818 - end of input is an answer of its own
+    """Nobody can answer: end of input, ``--no-input``, or a scenario without this answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockResult:
+    """How a block run with ``catch=True`` (or to its end) came out."""
+
+    status: str
+    kind: str | None = None
+    message: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What the core lends to providers, resolvers and transports when it opens them."""
+
+    console: Console
+    run_id: str = ""
+    run_dir: Path | None = None
+    project_dir: Path | None = None
+    actor: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+class StepContext(Protocol):
+    """What ``run`` is given. It works only in the calling thread, until ``run`` returns; values are copies."""
+
+    inputs: Mapping[str, Any]
+    """The resolved inputs: ``inputs_from``, ``inputs`` and contract defaults, coerced."""
+    contract: Contract
+    key: str
+    step_id: str
+    attempt: int
+    idempotency_key: str
+    deadline: Deadline
+    random: Random
+    """Seeded by run id and step key."""
+
+    @property
+    def vars(self) -> Mapping[str, Any]:
+        """The variables this step may see, filtered by its ``visibility``."""
+
+    def render(self, value: Any) -> Any:
+        """Render a raw template value against the current variables."""
+
+    def test(self, expression: Any, *, bind: Mapping[str, Any] | None = None) -> bool:
+        """Evaluate an ``Expr`` field to a truth value."""
+
+    def now(self) -> datetime:
+        """The time; a logical clock in replay."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, cancellable; instant in replay and dry-run."""
+
+    def emit(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+        """Write a trace event of the step's own; names the core writes are refused."""
+
+    def run_block(
+        self, block: Block, *, key: int | None = None, bind: Mapping[str, Any] | None = None, catch: bool = False
+    ) -> BlockResult:
+        """Run a child block now; a failure unwinds unless ``catch``."""
+
+    def fork(
+        self,
+        runs: Sequence[Run],
+        *,
+        limit: int = 16,
+        catch: bool = False,
+        on_start: Callable[[Sequence[Sequence[int]]], None] | None = None,
+    ) -> Sequence[BlockResult]:
+        """Run blocks concurrently on forked state; ``on_start`` learns which of them are serialised."""
+
+    def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
+        """Pairs of blocks that must not run at the same time, by their contracts and by policy."""
+
+    def state_hash(self) -> str:
+        """SHA-256 of the variables visible here, masked, for ``*_fork`` events."""
+
+    def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, Any]) -> Reply:
+        """Call a declared tool; refused when its contract is not within the step's."""
+
+    def session(self, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002 - it opens
+        """A long-lived peer of this run, opened on first use and closed by the core (``close()``)."""
+
+    def drop_session(self, name: str) -> None:
+        """Close and forget a peer that died; the next ``session`` opens a new one."""
+
+    def ask(self, question: Question) -> Answer:
+        """Ask a person; raises ``NoAnswer``."""
+
+    def attach(self, path: str) -> Mapping[str, Any]:
+        """Copy a file into the run directory; returns its name, size and SHA-256."""
+
+
+
+__all__ = [
+    "Answer",
+    "BlockResult",
+    "Console",
+    "Deadline",
+    "NoAnswer",
+    "Question",
+    "Services",
+    "StepContext",
+]

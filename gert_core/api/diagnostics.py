@@ -1,0 +1,64 @@
+"""What validation has to say about one place of one document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Severity(StrEnum):
+    """Whether a diagnostic makes the document invalid."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One finding: a stable rule id, where it is, and what would mend it.
+
+    ``path`` is the place inside the document (``steps[2].inputs.url``), ``line`` and ``column`` start at 1.
+    ``phase`` is 1 (structure), 2 (values) or 3 (meaning).
+    """
+
+    rule: str
+    message: str
+    severity: Severity = Severity.ERROR
+    phase: int = 3
+    path: str = ""
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object printed by ``gert validate --json``."""
+        return {
+            "rule": self.rule,
+            "severity": str(self.severity),
+            "phase": self.phase,
+            "message": self.message,
+            "path": self.path,
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "hint": self.hint,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A finding of a step type about its own step, before the core knows the position.
+
+    ``path`` is relative to the step (``("branches", 0, "condition")``).
+    """
+
+    rule: str
+    message: str
+    path: tuple[str | int, ...] = ()
+    severity: Severity = Severity.ERROR
+    hint: str | None = None
+
+
+__all__ = ["Diagnostic", "Problem", "Severity"]

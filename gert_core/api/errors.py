@@ -1,0 +1,113 @@
+"""The vocabulary of expected problems: every one says what, where and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.api.diagnostics import Diagnostic
+
+
+class GertError(Exception):
+    """A problem the user can act on; it is printed as one sentence, never as a traceback.
+
+    ``kind`` is a stable word for machines, ``hint`` says what to do next, ``exit_code`` is what the command
+    line returns (SPEC section 15).
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        hint: str | None = None,
+        diagnostics: Sequence[Diagnostic] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind or self.default_kind
+        self.file = file
+        self.line = line
+        self.column = column
+        self.hint = hint
+        self.diagnostics = tuple(diagnostics)
+
+    default_kind: ClassVar[str] = "error"
+
+    def to_json(self) -> dict[str, Any]:
+        """The ``error`` object of ``--json`` output."""
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "file": self.file,
+            "line": self.line,
+            "hint": self.hint,
+            "diagnostics": [d.to_json() for d in self.diagnostics],
+        }
+
+
+class UsageError(GertError):
+    """Bad flags, missing files: the command cannot start as given."""
+
+    exit_code = 2
+    default_kind = "usage"
+
+
+class InputError(GertError):
+    """A runbook input is missing or cannot be coerced."""
+
+    exit_code = 2
+    default_kind = "input"
+
+
+class ProjectError(GertError):
+    """The project file or a policy file is broken; nothing may run on a guess."""
+
+    exit_code = 2
+    default_kind = "project"
+
+
+class DocumentError(GertError):
+    """A document was read and found wrong."""
+
+    exit_code = 1
+    default_kind = "invalid"
+
+
+class PluginError(GertError):
+    """A plugin is missing, broken or conflicting."""
+
+    exit_code = 3
+    default_kind = "plugin"
+
+
+class RunError(GertError):
+    """A run cannot start, go on or be resumed."""
+
+    exit_code = 1
+    default_kind = "run"
+
+
+class TraceError(RunError):
+    """The trace cannot be written or read; a run without its trace stops."""
+
+    default_kind = "trace"
+
+
+__all__ = [
+    "DocumentError",
+    "GertError",
+    "InputError",
+    "PluginError",
+    "ProjectError",
+    "RunError",
+    "TraceError",
+    "UsageError",
+]

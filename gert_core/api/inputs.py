@@ -1,0 +1,53 @@
+"""Where inputs come from: bindings grouped by prefix, one resolver per prefix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gert_core.api.context import Deadline, Services
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputBinding:
+    """One input that wants a value; ``source`` is its ``from:`` text, ``path`` the part after the prefix."""
+
+    name: str
+    source: str
+    path: str = ""
+    type: str = "string"
+    default: Any = None
+    has_default: bool = False
+    required: bool = False
+    description: str = ""
+    secret: bool = False
+
+
+class ResolveFn(Protocol):
+    """Answers a batch of bindings; a name left out of the answer is unresolved (the default applies)."""
+
+    def __call__(
+        self, bindings: Sequence[InputBinding], deadline: Deadline, services: Services
+    ) -> Mapping[str, Any]:
+        """Raise ``InputError`` naming the input and the source when asking itself goes wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputResolver:
+    """A source of inputs, chosen by the first word of ``from:`` (``env`` in ``env/HOST``).
+
+    ``interactive`` resolvers ask a person and come after all others. ``names`` gives further first words the
+    resolver answers to in this project (``cmdb`` in ``cmdb.server.name``).
+    """
+
+    prefix: str
+    resolve: str | ResolveFn
+    interactive: bool = False
+    names: str | Callable[[Any], Sequence[str]] | None = None
+    summary: str = ""
+
+
+__all__ = ["InputBinding", "InputResolver", "ResolveFn"]

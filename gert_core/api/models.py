@@ -1,0 +1,67 @@
+"""Field types for step models; import this where the model is, never in a plugin's entry module."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+STEPS: Final = "gert:steps"
+EXPR: Final = "gert:expr"
+RAW: Final = "gert:raw"
+
+
+class StepModel(BaseModel):
+    """Base of every step model: unknown fields are errors, aliases and names both work."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True)
+
+
+class InputsModel(StepModel):
+    """Base of step models that take ``inputs`` and ``inputs_from``; the core resolves both to ``ctx.inputs``."""
+
+    inputs: dict[str, Any] = Field(default_factory=dict, description="Inputs, matched with the contract.")
+    inputs_from: str | list[str] | None = Field(
+        default=None, description="Constants or steps whose keys are spread into the inputs."
+    )
+
+
+def _steps(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise PydanticCustomError("list_type", "Input should be a list of steps")
+    return value
+
+
+def _template(value: Any, info: ValidationInfo) -> Any:
+    rendered = bool(info.context and info.context.get("rendered"))
+    if rendered or not isinstance(value, str) or "{{" not in value:
+        raise PydanticCustomError("template_type", "Input should be a template")
+    return value
+
+
+_T = TypeVar("_T")
+
+Steps = Annotated[
+    Any,
+    BeforeValidator(_steps),
+    WithJsonSchema({"type": "array", "items": {"$ref": "#/$defs/step"}}),
+    STEPS,
+]
+"""A child list of steps: the raw nodes, with their positions."""
+
+Expr = Annotated[bool | str, EXPR]
+"""An expression evaluated later by ``ctx.test``; never rendered before ``run``."""
+
+Raw = Annotated[Any, RAW]
+"""Data handed through untouched: never a template."""
+
+TemplateText = Annotated[
+    Any, BeforeValidator(_template), WithJsonSchema({"type": "string", "pattern": "\\{\\{"})
+]
+"""A string that holds a template; gone once the step is rendered."""
+
+Templated = Annotated[_T | TemplateText, Field(union_mode="left_to_right")]
+"""``Templated[int]``: an int, or a template that renders to one."""
+
+__all__ = ["EXPR", "RAW", "STEPS", "Expr", "InputsModel", "Raw", "StepModel", "Steps", "TemplateText", "Templated"]

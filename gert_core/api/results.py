@@ -1,0 +1,154 @@
+"""What a step's ``run`` returns, and the outcome that ends a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Status(StrEnum):
+    """The status of one executed step."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    ERROR = "error"
+
+
+class RunStatus(StrEnum):
+    """The status of a run; an outcome exists only for ``completed``."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+    APPROVAL_PENDING = "approval_pending"
+
+
+class OutcomeCategory(StrEnum):
+    """The fixed vocabulary of outcomes; domain meaning goes into ``code`` and ``meta``."""
+
+    RESOLVED = "resolved"
+    ESCALATED = "escalated"
+    NO_ACTION = "no_action"
+    NEEDS_RCA = "needs_rca"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Who did something: ``kind`` is ``system``, ``human`` or ``agent``."""
+
+    kind: str = "system"
+    id: str = "kernel"
+    role: str | None = None
+    model: str | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """The shape written to the trace; absent fields are left out."""
+        out = {"kind": self.kind, "id": self.id}
+        if self.role is not None:
+            out["role"] = self.role
+        if self.model is not None:
+            out["model"] = self.model
+        return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a run ended."""
+
+    category: str
+    code: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape of ``outcome`` in traces and ``--json``."""
+        return {"category": str(self.category), "code": self.code, "meta": dict(self.meta)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """The step did its work. ``detail`` is shown and traced but is no variable."""
+
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    principal: Principal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The step ran and its answer is no: a non-zero exit, a false assertion, a rejection."""
+
+    kind: str
+    message: str
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    principal: Principal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errored:
+    """The step could not do its work: nothing to spawn, a timeout, a broken answer."""
+
+    kind: str
+    message: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    principal: Principal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The run is over with this outcome; only types with flow ``TERMINAL`` may return it."""
+
+    outcome: Outcome
+
+
+Result = Completed | Failed | Errored | Ended
+
+
+class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, not a fault
+    """Raised by the door (or a step) to end the step with a kind and a sentence.
+
+    ``failed`` True makes the step ``failed`` instead of ``error``.
+    """
+
+    def __init__(
+        self, kind: str, message: str, *, failed: bool = False, detail: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.failed = failed
+        self.detail = dict(detail or {})
+
+
+class Undecided(Exception):  # noqa: N818 - not an error: the value is not known in this mode
+    """A value that only a real run can know was needed (dry-run and probe)."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is known only in a real run")
+        self.what = what
+
+
+__all__ = [
+    "Completed",
+    "Ended",
+    "Errored",
+    "Failed",
+    "Outcome",
+    "OutcomeCategory",
+    "Principal",
+    "Result",
+    "RunStatus",
+    "Status",
+    "StepProblem",
+    "Undecided",
+]

@@ -1,0 +1,28 @@
+"""Signing and verifying bytes; approvals and traces use the same schemes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignatureScheme:
+    """An algorithm by name (``hmac-sha256``).
+
+    ``sign(key, message)`` returns lowercase hex, ``verify(key, message, signature)`` a truth value; both raise
+    ``ValueError`` with a sentence when the key is no key of this kind. Keys are raw bytes (decoded base64).
+    ``symmetric`` schemes verify with the signing key.
+    """
+
+    algorithm: str
+    sign: str | Callable[[bytes, bytes], str]
+    verify: str | Callable[[bytes, bytes, str], bool]
+    symmetric: bool = False
+    summary: str = ""
+
+
+__all__ = ["SignatureScheme"]

@@ -1,0 +1,120 @@
+"""The record that makes a step type: its model, its contract, its flow and its run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from gert_core.api.context import StepContext
+    from gert_core.api.contracts import Contract
+    from gert_core.api.diagnostics import Problem
+    from gert_core.api.results import Result
+
+    Model = str | type[BaseModel]
+    RunFn = Callable[[Any, StepContext], Result]
+    ContractFn = Callable[[Any, "Tools"], Contract]
+    BlocksFn = Callable[[Any], Sequence["Block"]]
+    CheckFn = Callable[[Any], Sequence[Problem]]
+    ToolUseFn = Callable[[Any], "ToolUse | None"]
+    OutputsFn = Callable[[Any], Mapping[str, str]]
+    ClaimsFn = Callable[[Mapping[str, Any]], bool]
+
+
+class Flow(StrEnum):
+    """How a step's blocks run; static analysis reads this and never a type's name."""
+
+    LEAF = "leaf"
+    ONE_OF = "one_of"
+    ALL_OF = "all_of"
+    IN_ORDER = "in_order"
+    TERMINAL = "terminal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A child list of a step.
+
+    ``steps`` is the raw list a ``Steps`` field of the model holds. ``runs`` is how often it runs, at least and at
+    most (``None``: many). ``binds`` are variables seen inside the block at ``.<type name>.<bind>`` with their
+    types. ``condition`` is the expression that selects the block, for display and analysis. ``jump`` is a step of the
+    container's own list to go on at after this block ran.
+    """
+
+    name: str
+    steps: Sequence[Any]
+    runs: tuple[int, int | None] = (1, 1)
+    binds: Mapping[str, str] = field(default_factory=dict)
+    condition: Any = None
+    jump: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One branch of a ``fork``: a block with the integer that goes into its step keys."""
+
+    block: Block
+    key: int
+    bind: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """The tool (and action) a step is going to call; ``action`` None means the tool's only one."""
+
+    tool: str
+    action: str | None = None
+
+
+class Tools:
+    """What a ``contract`` function may ask: the resolved contract of a declared tool's action."""
+
+    def contract(self, tool: str, action: str | None) -> Contract:
+        """The contract of one action; raises ``LookupError`` with a sentence if there is none."""
+        raise LookupError(f"tool {tool!r} is not declared")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepType:
+    """A kind of step.
+
+    - ``name``: the word in ``type:``.
+    - ``model``: pydantic model of the type's own fields (subclass of ``gert_core.api.models.StepModel``).
+    - ``run``: ``run(step, ctx) -> Completed | Failed | Errored | Ended``.
+    - ``contract``: ``contract(step, tools) -> Contract``, what ``run`` itself does; default: pure. Not asked when
+      ``tool_use`` names a tool: then the tool's own contract holds.
+    - ``flow``, ``blocks``: the shape that all static analysis reads.
+    - ``outputs``: ``outputs(step) -> {name: type}``, outputs known from the document beyond the contract's.
+    - ``fields``: ``{name: type}`` seen at ``.id.name``, never promoted.
+    - ``check``: ``check(step) -> [Problem]``, findings about the meaning of one step.
+    - ``tool_use``: ``tool_use(step) -> ToolUse | None``.
+    - ``requires_contract``: an inline ``contract`` is mandatory.
+    - ``binds``: its blocks bind variables, so the type's name is reserved as a variable.
+    - ``claims``: ``claims(raw) -> bool``: takes over a step of another type by its fields.
+    - ``summary``: one line for people.
+
+    Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
+    """
+
+    name: str
+    model: Model
+    run: str | RunFn
+    contract: str | ContractFn | Contract | None = None
+    flow: Flow = Flow.LEAF
+    blocks: str | BlocksFn | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    outputs: str | OutputsFn | None = None
+    check: str | CheckFn | None = None
+    tool_use: str | ToolUseFn | None = None
+    requires_contract: bool = False
+    binds: bool = False
+    claims: str | ClaimsFn | None = None
+    summary: str = ""
+
+
+__all__ = ["Block", "Flow", "Run", "StepType", "ToolUse", "Tools"]

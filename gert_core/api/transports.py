@@ -1,0 +1,75 @@
+"""How tools are reached: a transport opens one session per target, the core calls and closes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gert_core.api.context import Deadline, Services
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a session talks to: the tool's name, its program or address, and its whole environment.
+
+    ``environ`` is complete: what the tool may see, its secrets included, signing keys excluded.
+    """
+
+    tool: str
+    binary: str | None = None
+    connect: str | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One rendered action of a tool: nothing in it is a template any more."""
+
+    name: str
+    argv: tuple[str, ...] = ()
+    method: str | None = None
+    mcp_tool: str | None = None
+    stdin: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a tool answered. ``outputs`` is set by transports whose answers are structured already.
+
+    ``command`` is what was run, for people; ``failed`` says that the tool itself reports failure.
+    """
+
+    exit_code: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    outputs: Mapping[str, Any] | None = None
+    command: tuple[str, ...] = ()
+    failed: bool = False
+    message: str = ""
+
+
+class Session(Protocol):
+    """An open connection to one target; calls may come from several threads."""
+
+    def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
+        """Call one action; raises ``StepProblem`` (``timeout``, ``not_found``, ``output_too_large`` ...)."""
+
+    def close(self) -> None:
+        """End it; leaves no process behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transport:
+    """A way to reach tools, chosen by ``meta.transport`` of a tool document."""
+
+    name: str
+    open: str | Callable[[Target, Services], Session]
+    summary: str = ""
+
+
+__all__ = ["Action", "Reply", "Session", "Target", "Transport"]

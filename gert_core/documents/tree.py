@@ -1,0 +1,98 @@
+"""A runbook as a tree: steps, blocks and tools with their places in the files they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gert_core.api import Block, Contract, StepType
+    from gert_core.api.models import StepModel
+    from gert_core.documents.runbook import RunbookModel, StepFields
+    from gert_core.documents.tool import ToolModel
+    from gert_core.documents.yaml import Document, Map
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class StepNode:
+    """One step of the document: ``fields`` are the common ones, ``body`` the type's own, both unrendered."""
+
+    id: str
+    named: bool
+    type: StepType
+    fields: StepFields
+    body: StepModel
+    raw: Map
+    path: Path
+    blocks: list[BlockNode] = field(default_factory=list)
+    within: BlockNode | None = None
+    index: int = 0
+    claimed: bool = False
+    """Whether another type than the one written took the step over."""
+    cache: dict[str, Any] = field(default_factory=dict)
+    """Room for what later stages compile once per step."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class BlockNode:
+    """One list of steps: the runbook's own (``owner`` None) or a block of a step."""
+
+    block: Block | None
+    steps: list[StepNode]
+    path: Path
+    owner: StepNode | None = None
+
+    @property
+    def name(self) -> str:
+        """The block's label; empty for the runbook's own list."""
+        return self.block.name if self.block else ""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ToolNode:
+    """A tool a runbook lists, loaded once; ``name`` is the name as listed, ``tool.meta.name`` its own."""
+
+    name: str
+    tool: ToolModel
+    document: Document
+    contracts: dict[str, Contract] = field(default_factory=dict)
+    """The merged contract (tool, action, defaults) of every action."""
+
+    @property
+    def digest(self) -> str:
+        """``sha256:`` and the hash of the file's bytes."""
+        return self.document.digest
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Runbook:
+    """A runbook read completely: its model, its steps as a tree and the tools it lists."""
+
+    document: Document
+    model: RunbookModel
+    root: BlockNode
+    tools: dict[str, ToolNode] = field(default_factory=dict)
+    by_id: dict[str, StepNode] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """``meta.name``."""
+        return self.model.meta.name
+
+    def walk(self) -> Iterator[StepNode]:
+        """Every step at any depth, in document order."""
+        stack = [iter(self.root.steps)]
+        while stack:
+            step = next(stack[-1], None)
+            if step is None:
+                stack.pop()
+                continue
+            yield step
+            stack.extend(iter(block.steps) for block in reversed(step.blocks))
+
+
+__all__ = ["BlockNode", "Path", "Runbook", "StepNode", "ToolNode"]

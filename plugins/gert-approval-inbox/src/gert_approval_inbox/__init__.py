@@ -1,0 +1,1 @@
+"""Keeps approval tickets as files in the run directory."""

@@ -1,0 +1,1 @@
+"""Asks for approvals at the terminal."""

@@ -1,0 +1,1 @@
+"""Reads inputs from environment variables."""

@@ -1,0 +1,1 @@
+"""Asks for inputs at the terminal."""

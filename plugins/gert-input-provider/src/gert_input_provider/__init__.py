@@ -1,0 +1,1 @@
+"""Reads inputs from provider programs over JSON-RPC."""

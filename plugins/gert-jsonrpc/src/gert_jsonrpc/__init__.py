@@ -1,0 +1,1 @@
+"""JSON-RPC 2.0 over the standard streams of a child process."""

@@ -1,0 +1,1 @@
+"""Signs and verifies with HMAC-SHA256."""

@@ -1,0 +1,1 @@
+"""Checks values against expectations and reports expected and actual."""

@@ -1,0 +1,1 @@
+"""Takes the first arm whose condition is true."""

@@ -1,0 +1,1 @@
+"""Ends the run with a structured outcome."""

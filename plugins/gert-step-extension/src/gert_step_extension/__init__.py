@@ -1,0 +1,1 @@
+"""Runs a step through an external runner program over JSON-RPC."""

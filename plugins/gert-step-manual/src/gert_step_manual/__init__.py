@@ -1,0 +1,1 @@
+"""Asks a person to do something and collects the evidence."""

@@ -1,0 +1,1 @@
+"""Runs several blocks at the same time with forked state."""

@@ -1,0 +1,1 @@
+"""Repeats a block of steps up to a bound, until a condition holds."""

@@ -1,0 +1,1 @@
+"""Runs an action of a declared tool as a runbook step."""

@@ -1,0 +1,1 @@
+"""Calls tools in one persistent JSON-RPC process per run."""

@@ -1,0 +1,1 @@
+"""Runs tools as one process per call."""
