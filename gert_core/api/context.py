@@ -92,6 +92,8 @@ class BlockResult:
     kind: str | None = None
     message: str | None = None
     key: str | None = None
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    """The names the block promoted, with their values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

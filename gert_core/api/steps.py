@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gert_core.api.context import StepContext
     from gert_core.api.contracts import Contract
     from gert_core.api.diagnostics import Problem
-    from gert_core.api.results import Result
+    from gert_core.api.results import Outcome, Result
 
     Model = str | type[BaseModel]
     RunFn = Callable[[Any, StepContext], Result]
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     CheckFn = Callable[[Any], Sequence[Problem]]
     ToolUseFn = Callable[[Any], "ToolUse | None"]
     OutputsFn = Callable[[Any], Mapping[str, str]]
+    OutcomeFn = Callable[[Any], Outcome]
     ClaimsFn = Callable[[Mapping[str, Any]], bool]
 
 
@@ -91,6 +92,7 @@ class StepType:
     - ``flow``, ``blocks``: the shape that all static analysis reads.
     - ``outputs``: ``outputs(step) -> {name: type}``, outputs known from the document beyond the contract's.
     - ``fields``: ``{name: type}`` seen at ``.id.name``, never promoted.
+    - ``outcome``: ``outcome(step) -> Outcome``, what a ``TERMINAL`` step will end with, asked before governance.
     - ``check``: ``check(step) -> [Problem]``, findings about the meaning of one step.
     - ``tool_use``: ``tool_use(step) -> ToolUse | None``.
     - ``requires_contract``: an inline ``contract`` is mandatory.
@@ -109,6 +111,7 @@ class StepType:
     blocks: str | BlocksFn | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     outputs: str | OutputsFn | None = None
+    outcome: str | OutcomeFn | None = None
     check: str | CheckFn | None = None
     tool_use: str | ToolUseFn | None = None
     requires_contract: bool = False

@@ -1,1 +1,21 @@
-"""Checks values against expectations and reports expected and actual."""
+"""The step type ``assert``: compares values with expectations."""
+
+from __future__ import annotations
+
+from gert_core import hookimpl
+from gert_core.api import PURE, StepType
+
+
+@hookimpl
+def gert_step_types() -> list[StepType]:
+    """Register ``assert``, a pure step with the field ``passed``."""
+    return [
+        StepType(
+            name="assert",
+            model="gert_step_assert.step:AssertStep",
+            run="gert_step_assert.step:run",
+            contract=PURE,
+            fields={"passed": "bool"},
+            summary="Checks values against expectations.",
+        )
+    ]

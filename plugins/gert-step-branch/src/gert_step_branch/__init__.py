@@ -1,1 +1,23 @@
-"""Takes the first arm whose condition is true."""
+"""The step type ``branch``: takes the first arm whose condition is true."""
+
+from __future__ import annotations
+
+from gert_core import hookimpl
+from gert_core.api import PURE, Flow, StepType
+
+
+@hookimpl
+def gert_step_types() -> list[StepType]:
+    """Register ``branch``; exactly one of its blocks runs."""
+    return [
+        StepType(
+            name="branch",
+            model="gert_step_branch.step:BranchStep",
+            run="gert_step_branch.step:run",
+            blocks="gert_step_branch.step:blocks",
+            check="gert_step_branch.step:check",
+            contract=PURE,
+            flow=Flow.ONE_OF,
+            summary="Takes the first arm whose condition is true.",
+        )
+    ]

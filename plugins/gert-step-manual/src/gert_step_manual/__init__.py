@@ -1,1 +1,21 @@
-"""Asks a person to do something and collects the evidence."""
+"""The step type ``manual``: a person does something and gives the evidence."""
+
+from __future__ import annotations
+
+from gert_core import hookimpl
+from gert_core.api import Contract, StepType
+
+
+@hookimpl
+def gert_step_types() -> list[StepType]:
+    """Register ``manual``; its contract is a default that the author may replace."""
+    return [
+        StepType(
+            name="manual",
+            model="gert_step_manual.step:ManualStep",
+            run="gert_step_manual.step:run",
+            outputs="gert_step_manual.step:outputs",
+            contract=Contract(effects=("unknown",), assumed_writing=True, floor=False),
+            summary="Asks a person to do something and collects the evidence.",
+        )
+    ]

@@ -1,1 +1,25 @@
-"""Repeats a block of steps up to a bound, until a condition holds."""
+"""The step type ``repeat``: runs a block up to a bound, until a condition holds."""
+
+from __future__ import annotations
+
+from gert_core import hookimpl
+from gert_core.api import PURE, Flow, StepType
+
+
+@hookimpl
+def gert_step_types() -> list[StepType]:
+    """Register ``repeat``; it also claims steps of any type that nest ``repeat.steps``."""
+    return [
+        StepType(
+            name="repeat",
+            model="gert_step_repeat.step:RepeatStep",
+            run="gert_step_repeat.step:run",
+            blocks="gert_step_repeat.step:blocks",
+            claims="gert_step_repeat.step:claims",
+            contract=PURE,
+            flow=Flow.IN_ORDER,
+            fields={"iterations": "int"},
+            binds=True,
+            summary="Repeats a block until a condition holds, up to a bound.",
+        )
+    ]

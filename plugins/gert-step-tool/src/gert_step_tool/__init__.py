@@ -1,1 +1,20 @@
-"""Runs an action of a declared tool as a runbook step."""
+"""The step type ``tool``: runs one action of a declared tool."""
+
+from __future__ import annotations
+
+from gert_core import hookimpl
+from gert_core.api import StepType
+
+
+@hookimpl
+def gert_step_types() -> list[StepType]:
+    """Register ``tool``; the contract is the tool's own."""
+    return [
+        StepType(
+            name="tool",
+            model="gert_step_tool.step:ToolStep",
+            run="gert_step_tool.step:run",
+            tool_use="gert_step_tool.step:tool_use",
+            summary="Runs an action of a declared tool.",
+        )
+    ]

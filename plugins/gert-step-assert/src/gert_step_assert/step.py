@@ -1,0 +1,145 @@
+"""Model and run of ``assert``: every check is judged, every failure says expected and actual."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from gert_core.api import Completed, Errored, Failed, Result
+from gert_core.api.compare import contains, equal, matches, order, truth
+from gert_core.api.models import StepModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gert_core.api import StepContext
+
+_ORDER: Final[dict[str, tuple[str, Callable[[int], bool]]]] = {
+    "gt": ("greater than", lambda c: c > 0),
+    "ge": ("at least", lambda c: c >= 0),
+    "lt": ("less than", lambda c: c < 0),
+    "le": ("at most", lambda c: c <= 0),
+}
+_WITH_EXPECTED: Final = ("equals", "not_equals", "contains", "not_contains", *_ORDER, "in")
+_WITH_PATTERN: Final = ("matches", "not_matches")
+TYPES: Final = (*_WITH_EXPECTED, *_WITH_PATTERN, "exists", "expression")
+
+
+def _type(value: Any) -> Any:
+    if value not in TYPES:
+        raise PydanticCustomError(
+            "assert-type", "unknown assertion type; known are {types}", {"types": ", ".join(TYPES)}
+        )
+    return value
+
+
+def _checks(value: Any) -> Any:
+    if isinstance(value, list) and not value:
+        raise PydanticCustomError("assert-empty", "an assert step needs at least one check")
+    return value
+
+
+class Check(StepModel):
+    """One expectation."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [
+                {
+                    "if": {"properties": {"type": {"enum": list(_WITH_EXPECTED)}}},
+                    "then": {"required": ["expected"]},
+                },
+                {
+                    "if": {"properties": {"type": {"enum": list(_WITH_PATTERN)}}},
+                    "then": {"required": ["pattern"]},
+                },
+            ]
+        }
+    )
+
+    type: Annotated[str, BeforeValidator(_type), WithJsonSchema({"enum": list(TYPES)})] = Field(
+        description="How value and expectation are compared."
+    )
+    value: Any = Field(description="The value to check, usually a template.")
+    expected: Any = Field(default=None, description="What the value is compared with.")
+    pattern: str | None = Field(default=None, description="Regular expression, for matches and not_matches.")
+    message: str | None = Field(default=None, description="Said when the check fails.")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Check:
+        if self.type in _WITH_EXPECTED and "expected" not in self.model_fields_set:
+            raise PydanticCustomError("missing-field", "{type} needs `expected`", {"type": self.type})
+        if self.type in _WITH_PATTERN and self.pattern is None:
+            raise PydanticCustomError("missing-field", "{type} needs `pattern`", {"type": self.type})
+        return self
+
+
+class AssertStep(StepModel):
+    """Expectations that must all hold."""
+
+    checks: Annotated[list[Check], BeforeValidator(_checks), Field(min_length=1)] = Field(
+        alias="assert", description="The checks; all are judged."
+    )
+
+
+def run(step: AssertStep, ctx: StepContext) -> Result:
+    """Judge every check; any that does not hold fails the step."""
+    failures = []
+    for check in step.checks:
+        try:
+            why = _judge(check)
+        except (ValueError, TypeError) as error:
+            return Errored(kind="assertion", message=str(error), fields={"passed": False})
+        if why is not None:
+            failures.append({"type": check.type, "expected": _expected(check), "actual": check.value, "message": why})
+    if not failures:
+        return Completed(fields={"passed": True})
+    return Failed(
+        kind="assertion",
+        message="; ".join(str(failure["message"]) for failure in failures),
+        fields={"passed": False},
+        detail={"assertions": failures},
+    )
+
+
+def _judge(check: Check) -> str | None:
+    """None when the check holds, else the sentence that says expected and actual."""
+    value, expected, kind = check.value, check.expected, check.type
+    if kind in ("equals", "not_equals"):
+        holds, wanted = equal(value, expected), f"{_show(expected)}"
+        negative = kind == "not_equals"
+    elif kind in ("contains", "not_contains"):
+        holds, wanted = contains(value, expected), f"something that contains {_show(expected)}"
+        negative = kind == "not_contains"
+    elif kind in ("matches", "not_matches"):
+        holds, wanted = matches(check.pattern or "", value) is not None, f"a match of /{check.pattern}/"
+        negative = kind == "not_matches"
+    elif kind in _ORDER:
+        word, accept = _ORDER[kind]
+        holds, wanted, negative = accept(order(value, expected)), f"{word} {_show(expected)}", False
+    elif kind == "in":
+        options = expected if isinstance(expected, list) else [expected]
+        holds, wanted, negative = any(equal(value, o) for o in options), f"one of {_show(options)}", False
+    elif kind == "exists":
+        holds, wanted, negative = value is not None and value != "", "a value", False
+    else:
+        holds, wanted, negative = truth(value), "true", False
+    if holds != negative:
+        return None
+    said = f"{check.message}: " if check.message else ""
+    return f"{said}expected {'not ' if negative else ''}{wanted}, got {_show(value)}"
+
+
+def _expected(check: Check) -> Any:
+    return check.pattern if check.type in _WITH_PATTERN else check.expected
+
+
+def _show(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 200 else text[:200] + "…"
+
+
+__all__ = ["AssertStep", "Check", "run"]

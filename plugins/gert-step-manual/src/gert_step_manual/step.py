@@ -1,0 +1,178 @@
+"""Model and run of ``manual``: instructions, then evidence item by item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from gert_core.api import (
+    Answer,
+    Completed,
+    Errored,
+    Failed,
+    NoAnswer,
+    Question,
+    Result,
+    StepProblem,
+)
+from gert_core.api.models import StepModel
+
+if TYPE_CHECKING:
+    from gert_core.api import Principal, StepContext
+
+_TYPES: Final = {"text": "string", "checklist": "object", "attachment": "object"}
+_NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
+
+
+class Evidence(StepModel):
+    """One thing the person must hand in."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"kind": {"const": "checklist"}}},
+            "then": {"required": ["items"]},
+            "else": {"properties": {"items": {"maxItems": 0}}},
+        }
+    )
+
+    kind: Literal["text", "checklist", "attachment"] = Field(description="What is asked for.")
+    name: str = Field(pattern=_NAME, description="The output that holds the answer.")
+    description: str | None = Field(default=None, description="Shown to the person.")
+    items: list[str] = Field(default_factory=list, description="The points of a checklist.")
+
+    @model_validator(mode="after")
+    def _shape(self) -> Evidence:
+        if (self.kind == "checklist") != bool(self.items):
+            raise PydanticCustomError(
+                "evidence-shape",
+                "`items` belongs to a checklist and a checklist needs it",
+            )
+        return self
+
+
+def _distinct(value: Any) -> Any:
+    names = [e.get("name") for e in value if isinstance(e, dict)] if isinstance(value, list) else []
+    if len(names) != len(set(map(str, names))):
+        raise PydanticCustomError("evidence-shape", "two pieces of evidence have the same name")
+    return value
+
+
+class ManualStep(StepModel):
+    """Something only a person can do."""
+
+    instructions: str = Field(description="What to do, as the person reads it.")
+    required_evidence: Annotated[list[Evidence], BeforeValidator(_distinct)] = Field(
+        default_factory=list, description="What must be handed in, asked in this order."
+    )
+
+
+class _Rejected(Exception):  # noqa: N818 - a person's answer
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+
+def outputs(step: ManualStep) -> dict[str, str]:
+    """Evidence names are the step's outputs."""
+    return {evidence.name: _TYPES[evidence.kind] for evidence in step.required_evidence}
+
+
+def run(step: ManualStep, ctx: StepContext) -> Result:
+    """Show the instructions, then ask for a confirmation or for each piece of evidence."""
+    given: dict[str, Any] = {}
+    who: Principal | None = None
+    try:
+        if not step.required_evidence:
+            question = Question(
+                name="confirm", kind="confirm", prompt=f"{step.instructions}\n  [Enter] when done, or `reject REASON`: "
+            )
+            answer = ctx.ask(question)
+            _text(answer)
+            who = answer.principal
+        for position, evidence in enumerate(step.required_evidence):
+            lead = f"{step.instructions}\n" if position == 0 else ""
+            value, who = _collect(evidence, lead, ctx)
+            given[evidence.name] = value
+    except NoAnswer as error:
+        return Errored(kind="evidence_unavailable", message=str(error) or "nobody could answer")
+    except _Rejected as rejected:
+        return Failed(kind="rejected", message=str(rejected), outputs=given, principal=who)
+    missing = [
+        f"{name}: {item}"
+        for name, value in given.items()
+        if isinstance(value, dict) and set(map(type, value.values())) == {bool}
+        for item, done in value.items()
+        if not done
+    ]
+    if missing:
+        return Failed(
+            kind="checklist_incomplete", message="not done: " + ", ".join(missing), outputs=given, principal=who
+        )
+    return Completed(outputs=given, principal=who)
+
+
+def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[Any, Principal | None]:
+    """Ask until the answer is usable; an answer from a scenario is taken as it is."""
+    title = evidence.description or evidence.name
+    while True:
+        question = Question(
+            name=evidence.name,
+            kind=evidence.kind,
+            prompt=lead + _prompt(evidence, title),
+            items=tuple(evidence.items),
+        )
+        answer = ctx.ask(question)
+        if answer.canned:
+            return answer.value, answer.principal
+        text = _text(answer)
+        if evidence.kind == "checklist":
+            ticked = _ticked(text, evidence.items)
+            if ticked is not None:
+                return ticked, answer.principal
+            lead = f"  Answer with numbers from 1 to {len(evidence.items)}, `all` or `none`.\n"
+        elif not text:
+            lead = "  An answer is needed.\n"
+        elif evidence.kind == "attachment":
+            try:
+                return ctx.attach(text), answer.principal
+            except StepProblem as problem:
+                lead = f"  {problem.message}\n"
+        else:
+            return text, answer.principal
+
+
+def _prompt(evidence: Evidence, title: str) -> str:
+    if evidence.kind == "checklist":
+        points = "\n".join(f"    {n}. {item}" for n, item in enumerate(evidence.items, 1))
+        return f"  {title}:\n{points}\n  done (numbers, `all`, `none`, or `reject REASON`): "
+    if evidence.kind == "attachment":
+        return f"  {title} (path of a file, or `reject REASON`): "
+    return f"  {title} (text, or `reject REASON`): "
+
+
+def _text(answer: Answer) -> str:
+    """The line typed; ``reject [reason]`` is a rejection wherever it is typed."""
+    if answer.canned and not isinstance(answer.value, str):
+        return ""
+    text = str(answer.value).strip()
+    word, _, reason = text.partition(" ")
+    if word.lower() == "reject":
+        raise _Rejected(reason.strip() or "rejected by the operator")
+    return text
+
+
+def _ticked(text: str, items: list[str]) -> dict[str, bool] | None:
+    low = text.lower()
+    if low in ("all", ""):
+        return dict.fromkeys(items, True)
+    if low == "none":
+        return dict.fromkeys(items, False)
+    words = low.replace(",", " ").split()
+    if not all(word.isdigit() and 1 <= int(word) <= len(items) for word in words):
+        return None
+    chosen = {int(word) - 1 for word in words}
+    return {item: index in chosen for index, item in enumerate(items)}
+
+
+__all__ = ["Evidence", "ManualStep", "outputs", "run"]

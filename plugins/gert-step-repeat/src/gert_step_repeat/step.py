@@ -1,0 +1,84 @@
+"""Model and run of ``repeat``: a bounded loop over one block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from gert_core.api import Block, Completed
+from gert_core.api.models import Expr, StepModel, Steps, Templated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import StepContext
+
+BINDS = {"index": "int", "round": "int"}
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, dict) and value.get("max") is None:
+        raise PydanticCustomError("repeat-unbounded", "a repeat needs `max`, the most iterations it may do")
+    return value
+
+
+class RepeatSpec(StepModel):
+    """The bound and the condition of a loop."""
+
+    max: Templated[Annotated[int, Field(ge=1)]] = Field(description="Most iterations; always needed.")
+    until: Expr | None = Field(default=None, description="Stop as soon as this holds after an iteration.")
+    steps: Steps | None = Field(default=None, description="The block, when written inside `repeat`.")
+
+
+class RepeatStep(StepModel):
+    """A block that runs several times."""
+
+    repeat: Annotated[RepeatSpec, BeforeValidator(_bounded)] = Field(description="Bound and condition.")
+    steps: Steps | None = Field(default=None, description="The steps of one iteration.")
+
+    @model_validator(mode="after")
+    def _one_block(self) -> RepeatStep:
+        if (self.steps is None) == (self.repeat.steps is None):
+            raise PydanticCustomError(
+                "missing-field",
+                "a repeat needs one list of steps: either `steps` or `repeat.steps`",
+            )
+        return self
+
+
+def body(step: RepeatStep) -> list[Any]:
+    """The raw steps of one iteration, wherever they were written."""
+    steps: list[Any] = step.steps if step.steps is not None else step.repeat.steps
+    return steps
+
+
+def blocks(step: RepeatStep) -> list[Block]:
+    """One block that runs between once and ``max`` times."""
+    most = step.repeat.max
+    return [Block(name="iteration", steps=body(step), runs=(1, most if isinstance(most, int) else None), binds=BINDS)]
+
+
+def claims(raw: Mapping[str, Any]) -> bool:
+    """A step of any type with ``repeat.steps`` is a repeat."""
+    nested = raw.get("repeat")
+    return isinstance(nested, dict) and "steps" in nested
+
+
+def run(step: RepeatStep, ctx: StepContext) -> Completed:
+    """Run the block until the condition holds or the bound is reached."""
+    block = blocks(step)[0]
+    ctx.emit("repeat_start", {"step_id": ctx.step_id, "max": step.repeat.max})
+    index = 0
+    for index in range(step.repeat.max):
+        bind = {"index": index, "round": index}
+        ctx.run_block(block, key=index, bind=bind)
+        done = step.repeat.until is not None and ctx.test(step.repeat.until, bind=bind)
+        ctx.emit("repeat_iteration", {"step_id": ctx.step_id, "index": index, "until_result": done})
+        if done:
+            break
+    return Completed(fields={"iterations": index + 1})
+
+
+__all__ = ["RepeatSpec", "RepeatStep", "blocks", "claims", "run"]

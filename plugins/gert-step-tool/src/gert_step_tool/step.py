@@ -1,0 +1,44 @@
+"""Model and run of ``tool``: everything risky happens behind ``ctx.call_tool``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from gert_core.api import Completed, Failed, Result, ToolUse
+from gert_core.api.models import InputsModel
+
+if TYPE_CHECKING:
+    from gert_core.api import StepContext
+
+
+class ToolStep(InputsModel):
+    """A call of one action of a tool the runbook lists."""
+
+    tool: str = Field(description="The tool, as listed under `tools`.")
+    action: str | None = Field(default=None, description="The action; may be left out when the tool has one.")
+
+
+def tool_use(step: ToolStep) -> ToolUse:
+    """The tool whose contract this step takes over."""
+    return ToolUse(tool=step.tool, action=step.action)
+
+
+def run(step: ToolStep, ctx: StepContext) -> Result:
+    """Call the tool; a tool that reports failure makes the step ``failed`` with its outputs kept."""
+    reply = ctx.call_tool(step.tool, step.action, ctx.inputs)
+    detail = {
+        "command": list(reply.command),
+        "exit_code": reply.exit_code,
+        "stdout": reply.stdout,
+        "stderr": reply.stderr,
+    }
+    outputs = dict(reply.outputs or {})
+    if reply.failed:
+        message = reply.message or f"{step.tool} exited with code {reply.exit_code}"
+        return Failed(kind="exit_code", message=message, outputs=outputs, detail=detail)
+    return Completed(outputs=outputs, detail=detail)
+
+
+__all__ = ["ToolStep", "run", "tool_use"]
