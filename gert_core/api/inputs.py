@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputBinding:
-    """One input that wants a value; ``source`` is its ``from:`` text, ``path`` the part after the prefix."""
+    """One input that wants a value; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
+
+    ``check(value)`` gives the value in the input's type or raises ``ValueError`` with a sentence, so that whoever asks
+    a person can ask again.
+    """
 
     name: str
     source: str
@@ -24,6 +28,7 @@ class InputBinding:
     required: bool = False
     description: str = ""
     secret: bool = False
+    check: Callable[[Any], Any] | None = None
 
 
 class ResolveFn(Protocol):

@@ -1,0 +1,31 @@
+"""Approvals: tickets, hashes, signatures, and the desk that settles a request."""
+
+from __future__ import annotations
+
+from gert_core.approvals.desk import Desk, Settled
+from gert_core.approvals.requests import ticket_id, valid_ticket_id
+from gert_core.approvals.signing import (
+    Unverified,
+    key_variable,
+    request_hash,
+    sign_response,
+    signature_payload,
+    signing_key,
+    verify_key,
+    verify_response,
+)
+
+__all__ = [
+    "Desk",
+    "Settled",
+    "Unverified",
+    "key_variable",
+    "request_hash",
+    "sign_response",
+    "signature_payload",
+    "signing_key",
+    "ticket_id",
+    "valid_ticket_id",
+    "verify_key",
+    "verify_response",
+]

@@ -1,0 +1,59 @@
+"""A deadline that also ends when a ticket expires."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from gert_core.api import Deadline
+
+
+class UntilExpiry:
+    """The outer deadline, but never later than ``expires``; follows the ``Deadline`` protocol."""
+
+    def __init__(self, outer: Deadline, *, expires: datetime | None, now: Callable[[], datetime]) -> None:
+        self._outer = outer
+        self._expires = expires
+        self._now = now
+
+    @property
+    def expired(self) -> bool:
+        """Whether the ticket's own time is up."""
+        return self._expires is not None and self._now() >= self._expires
+
+    @property
+    def stopped(self) -> bool:
+        """Whether waiting must stop, for whatever reason."""
+        return self._outer.stopped or self.expired
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run is cancelled."""
+        return self._outer.cancelled
+
+    def remaining(self) -> float | None:
+        """Seconds left; the nearer of the two ends."""
+        outer = self._outer.remaining()
+        if self._expires is None:
+            return outer
+        own = max(0.0, (self._expires - self._now()).total_seconds())
+        return own if outer is None else min(outer, own)
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep for at most ``seconds``; True as soon as waiting must stop."""
+        left = self.remaining()
+        return self._outer.wait(seconds if left is None else min(seconds, left)) or self.stopped
+
+    def on_stop(self, fn: Callable[[], None]) -> Callable[[], None]:
+        """Call ``fn`` once when the run is cancelled."""
+        return self._outer.on_stop(fn)
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when the run is cancelled."""
+        return self._outer.fileno()
+
+
+__all__ = ["UntilExpiry"]

@@ -1,0 +1,9 @@
+"""Governance: which policy sources hold for a run and what they say about a contract."""
+
+from __future__ import annotations
+
+from gert_core.governance.policies import Decision, Opinion, Policies
+from gert_core.governance.rules import Act, Rule, effective_effects
+from gert_core.governance.sources import Source, load_policies
+
+__all__ = ["Act", "Decision", "Opinion", "Policies", "Rule", "Source", "effective_effects", "load_policies"]

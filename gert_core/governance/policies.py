@@ -1,0 +1,215 @@
+"""The policies of a run: the most restrictive of all sources decides about each contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.governance.rules import Act, effective_effects
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.api import Contract
+    from gert_core.governance.rules import Rule
+    from gert_core.governance.sources import Source
+
+DEFAULT_APPROVAL_TIMEOUT: Final = 1800.0
+"""Seconds an approval may take when no source says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What one source says about a contract; ``rule`` and ``action`` None: nothing."""
+
+    source: str
+    rule: int | None = None
+    action: str | None = None
+    min_approvers: int = 1
+    exclude_actor: bool = False
+    serialize: bool = False
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of ``opinions`` in ``gert policy explain --json``."""
+        return {
+            "source": self.source,
+            "rule": self.rule,
+            "action": self.action,
+            "min_approvers": self.min_approvers,
+            "exclude_actor": self.exclude_actor,
+            "serialize": self.serialize,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What holds for a step: the strictest opinion, the most approvers, and who said so."""
+
+    action: str
+    risk: str
+    source: str | None
+    rule: int | None
+    reason: str
+    min_approvers: int = 1
+    exclude_actor: bool = False
+    serialize: bool = False
+    matches: tuple[Opinion, ...] = ()
+    policy_digest: str = ""
+
+    @property
+    def denied(self) -> bool:
+        """Whether the step must not run."""
+        return self.action == Act.DENY
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether somebody has to approve first."""
+        return self.action == Act.REQUIRE_APPROVAL
+
+    def to_json(self) -> dict[str, Any]:
+        """The data of a ``governance_decision`` event, without the step's id."""
+        out: dict[str, Any] = {
+            "risk_level": self.risk,
+            "decision": self.action,
+            "source": self.source,
+            "rule": self.rule,
+            "reason": self.reason,
+            "policy_digest": self.policy_digest,
+        }
+        if self.needs_approval:
+            out["min_approvers"] = self.min_approvers
+            if self.exclude_actor:
+                out["exclude_actor"] = True
+        return out
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Policies:
+    """Every source of a run in order of precedence: packs, project, ``--policy``, runbook."""
+
+    sources: tuple[Source, ...]
+    digest: str
+    approval_timeout: float = DEFAULT_APPROVAL_TIMEOUT
+    require_signed: bool = False
+    _decided: dict[tuple[Any, ...], Decision] = field(default_factory=dict)
+
+    def decide(self, contract: Contract, *, outcome: str | None = None) -> Decision:
+        """The decision about a contract; ``outcome`` is the category of a step that ends the run.
+
+        Equal contracts share one decision, so asking costs a look-up however often a step runs.
+        """
+        key = (
+            contract.effects,
+            contract.writes,
+            contract.reads,
+            contract.deterministic,
+            contract.idempotent,
+            contract.assumed_writing,
+            outcome,
+        )
+        decision = self._decided.get(key)
+        if decision is None:
+            decision = self._decided[key] = self._decide(contract, outcome)
+        return decision
+
+    def serializes(self, contract: Contract) -> bool:
+        """Whether parallel branches that hold such a step must run one after another."""
+        return self.decide(contract).serialize
+
+    def denies_violations(self, contract: Contract) -> bool:
+        """Whether a contract violation of such a step is an error instead of a warning."""
+        return self.violation_rule(contract) is not None
+
+    def violation_rule(self, contract: Contract) -> tuple[str, int] | None:
+        """The source and rule number that turn a violation into an error."""
+        risk = _risk(contract)
+        for source in self.sources:
+            for rule in source.rules:
+                if rule.violations is not None and rule.matches(contract, risk=risk):
+                    if rule.violations is Act.ALLOW:
+                        break
+                    return source.name, rule.number
+        return None
+
+    def _decide(self, contract: Contract, outcome: str | None) -> Decision:
+        risk = _risk(contract)
+        opinions = tuple(_opinion(s, contract, risk=risk, outcome=outcome) for s in self.sources)
+        serialize = any(opinion.serialize for opinion in opinions)
+        decided = [opinion for opinion in opinions if opinion.action is not None]
+        if not decided:
+            return Decision(
+                action=Act.ALLOW,
+                risk=risk,
+                source=None,
+                rule=None,
+                reason="No rule of any policy matches, so the step is allowed.",
+                serialize=serialize,
+                matches=opinions,
+                policy_digest=self.digest,
+            )
+        chosen = max(decided, key=_strictness)
+        asking = [opinion for opinion in decided if opinion.action == Act.REQUIRE_APPROVAL]
+        approval = chosen.action == Act.REQUIRE_APPROVAL
+        return Decision(
+            action=str(chosen.action),
+            risk=risk,
+            source=chosen.source,
+            rule=chosen.rule,
+            reason=chosen.reason,
+            min_approvers=max((o.min_approvers for o in asking), default=1) if approval else 1,
+            exclude_actor=approval and any(o.exclude_actor for o in asking),
+            serialize=serialize,
+            matches=opinions,
+            policy_digest=self.digest,
+        )
+
+
+def _strictness(opinion: Opinion) -> tuple[int, int, bool]:
+    rank = Act(opinion.action).rank if opinion.action is not None else -1
+    return rank, opinion.min_approvers, opinion.exclude_actor
+
+
+def _opinion(source: Source, contract: Contract, *, risk: str, outcome: str | None) -> Opinion:
+    """The first matching rule with an action decides; rules before it that only serialise count as well."""
+    serialize = False
+    for rule in source.rules:
+        if rule.violations is not None or not rule.matches(contract, risk=risk, outcome=outcome):
+            continue
+        serialize = serialize or rule.serialize
+        if rule.action is not None:
+            return Opinion(
+                source=source.name,
+                rule=rule.number,
+                action=rule.action,
+                min_approvers=rule.min_approvers,
+                exclude_actor=rule.exclude_actor,
+                serialize=serialize,
+                reason=_reason(source, rule),
+            )
+    return Opinion(source=source.name, serialize=serialize, reason=f"{source.title} has no matching rule.")
+
+
+def _reason(source: Source, rule: Rule) -> str:
+    return f"Rule {rule.number} of {source.title} says {rule.asks()} for {rule.because()}."
+
+
+def _risk(contract: Contract) -> str:
+    from gert_core.contracts import risk
+
+    return str(risk(contract))
+
+
+def policies_of(sources: Sequence[Source], *, digest: str) -> Policies:
+    """Join sources: the shortest timeout holds, one demand for signatures is enough."""
+    timeouts = [source.approval_timeout for source in sources if source.approval_timeout is not None]
+    return Policies(
+        sources=tuple(sources),
+        digest=digest,
+        approval_timeout=min(timeouts, default=DEFAULT_APPROVAL_TIMEOUT),
+        require_signed=any(source.require_signed for source in sources),
+    )
+
+
+__all__ = ["DEFAULT_APPROVAL_TIMEOUT", "Decision", "Opinion", "Policies", "effective_effects", "policies_of"]

@@ -1,0 +1,161 @@
+"""Where policies come from: packs, the project, ``--policy`` and the runbook; a broken one stops everything."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import GertError, PluginError, ProjectError
+from gert_core.governance.policies import policies_of
+from gert_core.governance.rules import Rule
+from gert_core.values import canonical, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook
+    from gert_core.governance.policies import Policies
+    from gert_core.plugin.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One policy source: ``name`` goes into traces, ``title`` into sentences, ``document`` into the digest."""
+
+    name: str
+    title: str
+    kind: str
+    rules: tuple[Rule, ...]
+    document: Mapping[str, Any]
+    approval_timeout: float | None = None
+    require_signed: bool = False
+    path: Path | None = None
+
+    @classmethod
+    def parse(
+        cls, document: Mapping[str, Any], *, kind: str, name: str, title: str, path: Path | None = None
+    ) -> Source:
+        """Compile a policy given as data; raises ``ProjectError`` naming the source."""
+        try:
+            rules = tuple(Rule.parse(n, raw) for n, raw in enumerate(document.get("rules") or (), start=1))
+            timeout = document.get("approval_timeout")
+            seconds = None if timeout is None else duration(str(timeout))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ProjectError(
+                f"{title[:1].upper()}{title[1:]} is broken: {error}.",
+                kind="policy",
+                file=str(path) if path else None,
+                hint="Nothing runs while a policy cannot be read; mend it or remove it.",
+            ) from error
+        signed = document.get("require_signed_approvals") or document.get("require_verified_approval")
+        return cls(
+            name=name,
+            title=title,
+            kind=kind,
+            rules=rules,
+            document=document,
+            approval_timeout=seconds,
+            require_signed=bool(signed),
+            path=path,
+        )
+
+
+def load_policies(
+    *, registry: Registry | None, project: Project | None, files: Sequence[Path], runbook: Runbook
+) -> Policies:
+    """Every source that holds for this run; ``ProjectError`` or ``PluginError`` when any of them is broken."""
+    sources: list[Source] = []
+    if registry is not None:
+        sources += _packs(registry, project)
+    if project is not None:
+        for entry in project.model.policies or ():
+            sources.append(_file(project.root / entry, kind="project", name=str(entry)))
+    sources += [_file(path, kind="file", name=str(path)) for path in files]
+    governance = runbook.model.meta.governance
+    if governance is not None:
+        sources.append(
+            Source.parse(
+                _plain(governance),
+                kind="runbook",
+                name="runbook",
+                title="the runbook's own governance",
+                path=runbook.document.path,
+            )
+        )
+    return policies_of(sources, digest=_digest(sources))
+
+
+def _packs(registry: Registry, project: Project | None) -> list[Source]:
+    sources = []
+    for pack, plugin in registry.policies(project):
+        name = f"{plugin.name}:{pack.name}" if pack.name != plugin.name else pack.name
+        title = f"the policy pack {name!r}"
+        if (pack.file is None) == (pack.document is None):
+            raise PluginError(
+                f"Plugin {plugin.name!r} gives the policy pack {pack.name!r} with neither or both of `file` and "
+                "`document`.",
+                hint=f"Update {plugin.distribution}, or block it with `-p no:{plugin.name}`.",
+            )
+        if pack.file is not None:
+            sources.append(_file(pack.file, kind="pack", name=name, title=title))
+        else:
+            sources.append(Source.parse(_checked(pack.document, title), kind="pack", name=name, title=title))
+    return sources
+
+
+def _file(path: Path, *, kind: str, name: str, title: str | None = None) -> Source:
+    from gert_core.documents.policy import load_policy
+
+    title = title or f"the policy {name}"
+    try:
+        model = load_policy(path)
+    except ProjectError:
+        raise
+    except GertError as error:
+        raise ProjectError(
+            f"{title[:1].upper()}{title[1:]} cannot be used: {error.message}",
+            kind="policy",
+            file=error.file or str(path),
+            line=error.line,
+            column=error.column,
+            hint=error.hint or "Nothing runs while a policy cannot be read; mend it or remove it.",
+            diagnostics=error.diagnostics,
+        ) from error
+    return Source.parse(_plain(model), kind=kind, name=name, title=title, path=path)
+
+
+def _checked(document: Any, title: str) -> dict[str, Any]:
+    """A pack's document given as data goes through the same model as a file."""
+    from pydantic import ValidationError
+
+    from gert_core.documents.policy import PolicyModel
+
+    try:
+        return _plain(PolicyModel.model_validate(document))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ProjectError(
+            f"{title[:1].upper()}{title[1:]} is broken at {where or 'the top'}: {first['msg']}.",
+            kind="policy",
+            hint="Nothing runs while a policy cannot be read; update or block the plugin that ships it.",
+        ) from error
+
+
+def _plain(model: Any) -> dict[str, Any]:
+    """The document as it was written: field names of the YAML, nothing that was not given."""
+    return dict(model.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True))
+
+
+def _digest(sources: Sequence[Source]) -> str:
+    """Names of packs count, paths of files do not: the same rules give the same digest from any directory."""
+    facts = [
+        {"kind": s.kind, "name": s.name if s.kind == "pack" else "", "document": s.document} for s in sources
+    ]
+    return "sha256:" + hashlib.sha256(canonical(facts)).hexdigest()
+
+
+__all__ = ["Source", "load_policies"]

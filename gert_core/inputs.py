@@ -1,0 +1,302 @@
+"""Inputs get their values here and nowhere else: command line, file, resolvers, default, or an error."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import GertError, InputBinding, InputError, UsageError
+from gert_core.plugin.lazy import resolve
+from gert_core.values import coerce, coerce_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gert_core.api import Deadline, InputResolver, Services
+    from gert_core.documents.runbook import InputModel
+
+_SHOWN: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedInputs:
+    """Every declared input with its value and where it came from.
+
+    ``events`` are the data of one ``input_resolved`` event per input, in document order; they leave out the value of
+    a secret input. ``secrets`` are those values, for the masker.
+    """
+
+    values: Mapping[str, Any]
+    sources: Mapping[str, str]
+    events: tuple[Mapping[str, Any], ...]
+    secrets: Mapping[str, str] = field(default_factory=dict)
+
+
+def resolve_inputs(
+    declared: Mapping[str, InputModel],
+    *,
+    host_vars: Mapping[str, Any],
+    resolvers: Mapping[str, InputResolver],
+    services: Services,
+    deadline: Deadline,
+    scenario: Mapping[str, Any] | None = None,
+    file_vars: Mapping[str, Any] | None = None,
+    project: Any = None,
+) -> ResolvedInputs:
+    """The values of all declared inputs.
+
+    Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), what ``from:`` names (people last), default, null.
+    A ``scenario`` replaces files and resolvers. Everything missing or uncoercible is reported in one ``InputError``.
+    """
+    _refuse_undeclared(host_vars, declared, flag="--var")
+    _refuse_undeclared(file_vars or {}, declared, flag="--input")
+    work = _Resolution(declared)
+    work.take_all(host_vars, source="cli")
+    if scenario is not None:
+        work.take_all({n: v for n, v in scenario.items() if n in declared}, source="scenario")
+    else:
+        work.take_all(file_vars or {}, source="file")
+        for batch in _batches(work.open_bindings(), resolvers, project):
+            if batch.resolver.interactive and work.problems:
+                break  # nobody is asked for the sake of a run that cannot start
+            work.ask(batch, services=services, deadline=deadline, project=project)
+    return work.finish(resolvers=resolvers, project=project)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Batch:
+    """Bindings that one resolver answers in one call; ``source`` is what the trace says about them."""
+
+    resolver: InputResolver
+    source: str
+    bindings: list[InputBinding] = field(default_factory=list)
+
+
+class _Resolution:
+    """The inputs on their way to values."""
+
+    def __init__(self, declared: Mapping[str, InputModel]) -> None:
+        self.declared = declared
+        self.values: dict[str, Any] = {}
+        self.sources: dict[str, str] = {}
+        self.problems: list[str] = []
+        self.troubled: set[str] = set()
+        self.hints: list[str] = []
+
+    def take_all(self, given: Mapping[str, Any], *, source: str) -> None:
+        for name, value in given.items():
+            if name not in self.sources:
+                self.take(name, value, source=source)
+
+    def take(self, name: str, value: Any, *, source: str) -> None:
+        """Coerce and keep a value; null counts as given and is kept for an optional input."""
+        model = self.declared[name]
+        try:
+            self.values[name] = None if value is None else coerce_any(value, model.type)
+        except ValueError as error:
+            self.complain(name, _unfit(name, model, value, error, source=source))
+            return
+        self.sources[name] = source
+
+    def complain(self, name: str, problem: str) -> None:
+        self.problems.append(problem)
+        self.troubled.add(name)
+
+    def open_bindings(self) -> list[InputBinding]:
+        return [
+            _binding(name, model)
+            for name, model in self.declared.items()
+            if model.from_ and name not in self.sources and name not in self.troubled
+        ]
+
+    def ask(self, batch: _Batch, *, services: Services, deadline: Deadline, project: Any) -> None:
+        """Let one resolver answer its batch; what it leaves out stays open."""
+        answer = _call(batch, services=_lend(services, project), deadline=deadline)
+        if isinstance(answer, GertError):
+            self.problems.append(answer.message)
+            self.troubled.update(binding.name for binding in batch.bindings)
+            if answer.hint and answer.hint not in self.hints:
+                self.hints.append(answer.hint)
+            return
+        for binding in batch.bindings:
+            if answer.get(binding.name) is not None:
+                self.take(binding.name, answer[binding.name], source=batch.source)
+
+    def finish(self, *, resolvers: Mapping[str, InputResolver], project: Any) -> ResolvedInputs:
+        """Defaults and nulls for what is open; one error for all that is missing or wrong."""
+        families = _families(resolvers, project)
+        for name, model in self.declared.items():
+            if name in self.sources or name in self.troubled:
+                continue
+            if has_default(model):
+                self.take(name, model.default, source="default")
+            elif model.required:
+                self.complain(name, _missing(name, model, families))
+            else:
+                self.values[name], self.sources[name] = None, "none"
+        for name, model in self.declared.items():
+            if model.required and name in self.sources and self.values[name] is None:
+                self.complain(name, _missing(name, model, families))
+        if self.problems:
+            raise InputError(
+                " ".join(self.problems),
+                hint=" ".join(self.hints) or "Give it with --var NAME=VALUE or --input FILE.",
+            )
+        order = list(self.declared)
+        return ResolvedInputs(
+            values={name: self.values[name] for name in order},
+            sources={name: self.sources[name] for name in order},
+            events=tuple(self._event(name) for name in order),
+            secrets={
+                name: _text(self.values[name])
+                for name in order
+                if self.declared[name].secret and self.values[name] is not None
+            },
+        )
+
+    def _event(self, name: str) -> dict[str, Any]:
+        model = self.declared[name]
+        event: dict[str, Any] = {"input": name, "source": self.sources[name]}
+        if model.from_:
+            event["from"] = model.from_
+        return event | ({"secret": True} if model.secret else {"value": self.values[name]})
+
+
+def coerce_any(value: Any, type: str) -> Any:  # noqa: A002 - the document's word
+    """Coerce text as the command line gives it, and data as files and providers give it."""
+    return coerce_text(value, type) if isinstance(value, str) else coerce(value, type)
+
+
+def has_default(model: InputModel) -> bool:
+    """Whether the document gives the input a default (``default: null`` is none)."""
+    return model.default is not None
+
+
+def _binding(name: str, model: InputModel) -> InputBinding:
+    first, path = split_source(str(model.from_))
+    del first
+
+    def check(value: Any) -> Any:
+        return coerce_any(value, model.type)
+
+    return InputBinding(
+        name=name,
+        source=str(model.from_),
+        path=path,
+        type=model.type,
+        default=model.default,
+        has_default=has_default(model),
+        required=bool(model.required),
+        description=model.description or "",
+        secret=bool(model.secret),
+        check=check,
+    )
+
+
+def split_source(source: str) -> tuple[str, str]:
+    """``from:`` as first word and path: ``env/HOST``, ``cmdb.server.name`` (its path keeps the first word)."""
+    slash, dot = source.find("/"), source.find(".")
+    if slash >= 0 and (dot < 0 or slash < dot):
+        return source[:slash], source[slash + 1 :]
+    if dot >= 0:
+        return source[:dot], source
+    return source, ""
+
+
+def _families(resolvers: Mapping[str, InputResolver], project: Any) -> dict[str, str]:
+    """Further first words of resolvers that have members: ``{"cmdb": "provider"}``."""
+    words: dict[str, str] = {}
+    for prefix, resolver in resolvers.items():
+        if resolver.names is not None:
+            for word in resolve(resolver.names)(project):
+                words.setdefault(word, prefix)
+    return words
+
+
+def _batches(
+    bindings: Iterable[InputBinding], resolvers: Mapping[str, InputResolver], project: Any
+) -> Sequence[_Batch]:
+    """One batch per source, those that ask people last; bindings nobody answers are left open."""
+    families = _families(resolvers, project)
+    batches: dict[str, _Batch] = {}
+    for binding in bindings:
+        word, path = split_source(binding.source)
+        resolver = resolvers.get(word)
+        if resolver is None and word in families:
+            resolver = resolvers[families[word]]
+        if resolver is None:
+            continue
+        source = resolver.prefix
+        if resolver.names is not None:
+            member = path.split(".", 1)[0]
+            if member not in families:
+                continue
+            source = f"{resolver.prefix}/{member}"
+        batches.setdefault(source, _Batch(resolver=resolver, source=source)).bindings.append(binding)
+    return sorted(batches.values(), key=lambda batch: batch.resolver.interactive)
+
+
+def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[str, Any] | GertError:
+    names = ", ".join(repr(binding.name) for binding in batch.bindings)
+    try:
+        answer = resolve(batch.resolver.resolve)(batch.bindings, deadline, services)
+    except GertError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a plugin's fault becomes a sentence that names it
+        fault = f"{type(error).__name__}: {error}"
+        return InputError(f"The source {batch.source!r} failed for the input {names}: {fault}.")
+    if not hasattr(answer, "get"):
+        return InputError(f"The source {batch.source!r} gave no map of values for the input {names}.")
+    return dict(answer)
+
+
+def _lend(services: Services, project: Any) -> Services:
+    """Resolvers read the project's providers from their config."""
+    providers = getattr(getattr(project, "model", None), "providers", None) or {}
+    plain = {name: model.model_dump(mode="json", by_alias=True) for name, model in providers.items()}
+    return replace(services, config={**services.config, "providers": plain})
+
+
+def _refuse_undeclared(given: Mapping[str, Any], declared: Mapping[str, Any], *, flag: str) -> None:
+    for name in given:
+        if name in declared:
+            continue
+        near = difflib.get_close_matches(name, declared, n=1)
+        known = ", ".join(declared) or "none"
+        raise UsageError(
+            f"{flag} gives {name!r}, which the runbook does not declare as an input.",
+            hint=f"Did you mean {near[0]!r}?" if near else f"Declared inputs: {known}.",
+        )
+
+
+def _missing(name: str, model: InputModel, families: Mapping[str, str]) -> str:
+    text = f"The required input {name!r} ({model.type}) has no value"
+    if model.description:
+        text += f" ({model.description.strip().rstrip('.')})"
+    if model.from_:
+        text += f"; its source is {model.from_!r}"
+        word, path = split_source(model.from_)
+        member = path.split(".", 1)[0]
+        if word not in families and member not in families and "." in model.from_:
+            text += ", which the project does not configure"
+    return text + "."
+
+
+def _unfit(name: str, model: InputModel, value: Any, error: ValueError, *, source: str) -> str:
+    if model.secret:
+        return f"The input {name!r} from {source} must be {model.type}; its value is secret and is not shown."
+    shown = _text(value)
+    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
+    return f"The input {name!r} from {source} must be {model.type}, not {shown!r}: {str(error).rstrip('.')}."
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    from gert_core.template import to_text
+
+    return to_text(value)
+
+
+__all__ = ["ResolvedInputs", "coerce_any", "has_default", "resolve_inputs", "split_source"]
