@@ -23,8 +23,8 @@ _SHOWN: Final = 80
 class ResolvedInputs:
     """Every declared input with its value and where it came from.
 
-    ``events`` are the data of one ``input_resolved`` event per input, in document order; they leave out the value of
-    a secret input. ``secrets`` are those values, for the masker.
+    ``events`` are the data of one ``input_resolved`` event per input, in document order; they leave out the
+    value of a secret input. ``secrets`` are those values, for the masker.
     """
 
     values: Mapping[str, Any]
@@ -46,8 +46,8 @@ def resolve_inputs(
 ) -> ResolvedInputs:
     """The values of all declared inputs.
 
-    Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), what ``from:`` names (people last), default, null.
-    A ``scenario`` replaces files and resolvers. Everything missing or uncoercible is reported in one ``InputError``.
+    Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), what ``from:`` names (people last), default,
+    null. A ``scenario`` replaces files and resolvers. One ``InputError`` reports all that is missing or wrong.
     """
     _refuse_undeclared(host_vars, declared, flag="--var")
     _refuse_undeclared(file_vars or {}, declared, flag="--input")
@@ -195,7 +195,7 @@ def _binding(name: str, model: InputModel) -> InputBinding:
 
 
 def split_source(source: str) -> tuple[str, str]:
-    """``from:`` as first word and path: ``env/HOST``, ``cmdb.server.name`` (its path keeps the first word)."""
+    """``from:`` as first word and path; in ``cmdb.server.name`` the path keeps the first word."""
     slash, dot = source.find("/"), source.find(".")
     if slash >= 0 and (dot < 0 or slash < dot):
         return source[:slash], source[slash + 1 :]
@@ -243,7 +243,7 @@ def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[s
         answer = resolve(batch.resolver.resolve)(batch.bindings, deadline, services)
     except GertError as error:
         return error
-    except Exception as error:  # noqa: BLE001 - a plugin's fault becomes a sentence that names it
+    except Exception as error:
         fault = f"{type(error).__name__}: {error}"
         return InputError(f"The source {batch.source!r} failed for the input {names}: {fault}.")
     if not hasattr(answer, "get"):

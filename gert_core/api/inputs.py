@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class InputBinding:
     """One input that wants a value; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
 
-    ``check(value)`` gives the value in the input's type or raises ``ValueError`` with a sentence, so that whoever asks
-    a person can ask again.
+    ``check(value)`` gives the value in the input's type or raises ``ValueError`` with a sentence, so that
+    whoever asks a person can ask again.
     """
 
     name: str

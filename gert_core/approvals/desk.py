@@ -1,4 +1,4 @@
-"""The desk settles one approval request: it submits, listens, checks every answer and writes each step down."""
+"""The desk settles one approval request: it submits, listens, checks every answer and traces it all."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MAX_SET_ASIDE: Final = 100
 class Settled:
     """How a request came out: ``approved``, ``rejected`` or ``pending``.
 
-    ``reason`` is a stable word (``approval_rejected``, ``approval_timeout``, ``signature_wrong`` ...), ``message``
-    the sentence for people, ``responses`` every answer heard in this process.
+    ``reason`` is a stable word (``approval_rejected``, ``approval_timeout``, ``signature_wrong`` ...),
+    ``message`` the sentence for people, ``responses`` every answer heard in this process.
     """
 
     status: str
@@ -55,8 +55,8 @@ class _Hearing:
 class Desk:
     """Settles requests over one opened provider.
 
-    ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``schemes`` finds a
-    signature scheme by its algorithm, ``now`` is the run's clock, ``actor`` who started the run.
+    ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``schemes``
+    finds a signature scheme by its algorithm, ``now`` is the run's clock, ``actor`` who started the run.
     """
 
     def __init__(
@@ -90,12 +90,14 @@ class Desk:
     ) -> Settled:
         """Bring one request to its end, or to ``pending`` when the provider has no answer yet.
 
-        After a resume ``submitted`` says that ``approval_submitted`` is in the trace and ``recorded`` are the data of
-        its ``approval_response`` events, so that nobody is counted or written down twice.
+        After a resume ``submitted`` says that ``approval_submitted`` is in the trace and ``recorded`` are the
+        data of its ``approval_response`` events, so that nobody is counted or written down twice.
         """
         hearing = _Hearing(request)
         if not submitted:
-            self._emit("approval_submitted", _submission(request), _person(request.requested_by or self._actor))
+            self._emit(
+                "approval_submitted", _submission(request), _person(request.requested_by or self._actor)
+            )
         for data in recorded:
             if (settled := self._recall(hearing, data)) is not None:
                 return settled
@@ -106,7 +108,9 @@ class Desk:
         waiting = UntilExpiry(deadline, expires=expires, now=self._now)
         ticket = self._call("submit", lambda: self._session.submit(request))
         if not isinstance(ticket, ApprovalTicket) or ticket.ticket_id != request.ticket_id:
-            raise StepProblem("approval_provider", "The approval provider answered submit with another ticket.")
+            raise StepProblem(
+                "approval_provider", "The approval provider answered submit with another ticket."
+            )
         while True:
             response = self._call("wait", lambda: self._session.wait(ticket, waiting))
             if response is None:
@@ -183,7 +187,10 @@ class Desk:
             return self._pending(hearing, "approval_pending")
         hearing.last = None
         return self._resolve(
-            hearing, approved=False, reason="approval_no_answer", message="the approval provider gave no answer"
+            hearing,
+            approved=False,
+            reason="approval_no_answer",
+            message="the approval provider gave no answer",
         )
 
     def _record(self, request: ApprovalRequest, response: ApprovalResponse, verdict: Verdict) -> None:
@@ -248,7 +255,8 @@ class Desk:
             raise
         except Exception as error:
             raise StepProblem(
-                "approval_provider", f"The approval provider failed in {what}: {type(error).__name__}: {error}"
+                "approval_provider",
+                f"The approval provider failed in {what}: {type(error).__name__}: {error}",
             ) from error
 
 

@@ -12,7 +12,7 @@ _TICKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 
 
 def ticket_id(run_id: str, step_key: str) -> str:
-    """The ticket of one execution of a step: the same after a crash, different for every other step and run."""
+    """The ticket of one execution of a step: the same after a crash, another for every other step."""
     digest = hashlib.sha256(f"ticket\n{run_id}\n{step_key}".encode()).hexdigest()
     return f"t-{digest[:20]}"
 

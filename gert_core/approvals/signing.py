@@ -32,7 +32,9 @@ class Unverified(Exception):  # noqa: N818 - a verdict about an answer, not a fa
         self.kind = kind
 
 
-def request_hash(*, runbook_hash: str, step_id: str, contract: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+def request_hash(
+    *, runbook_hash: str, step_id: str, contract: Mapping[str, Any], inputs: Mapping[str, Any]
+) -> str:
     """What binds an approval to its action; ``inputs`` are the masked ones the approver saw."""
     facts = {"runbook_hash": runbook_hash, "step_id": step_id, "contract": contract, "inputs": inputs}
     return hashlib.sha256(canonical(facts)).hexdigest()
@@ -52,7 +54,12 @@ def signature_payload(response: ApprovalResponse, request_hash: str) -> bytes:
 
 
 def sign_response(
-    response: ApprovalResponse, *, request_hash: str, scheme: SignatureScheme, key: bytes, key_id: str | None = None
+    response: ApprovalResponse,
+    *,
+    request_hash: str,
+    scheme: SignatureScheme,
+    key: bytes,
+    key_id: str | None = None,
 ) -> ApprovalResponse:
     """The response with its signature; ``ValueError`` when the key is no key of this kind."""
     sign = resolve(scheme.sign)
@@ -70,12 +77,14 @@ def verify_response(
     scheme = schemes(algorithm) if algorithm else None
     if not algorithm or scheme is None:
         raise Unverified(
-            "signature_algorithm", f"no installed plugin knows the signature algorithm {algorithm or '(none)'!r}"
+            "signature_algorithm",
+            f"no installed plugin knows the signature algorithm {algorithm or '(none)'!r}",
         )
     pinned = _first(environ, VERIFY_ALG, response.key_id)
     if pinned is not None and pinned[1] != algorithm:
         raise Unverified(
-            "signature_algorithm", f"{pinned[0]} wants {pinned[1]!r} and the answer is signed with {algorithm!r}"
+            "signature_algorithm",
+            f"{pinned[0]} wants {pinned[1]!r} and the answer is signed with {algorithm!r}",
         )
     key = verify_key(environ, response.key_id, symmetric=scheme.symmetric)
     if key is None:
@@ -90,7 +99,8 @@ def verify_response(
         raise Unverified("signature_key_unusable", f"the key cannot check it: {error}") from error
     if holds is not True:
         raise Unverified(
-            "signature_wrong", "the signature does not hold: the answer was altered or signed with another key"
+            "signature_wrong",
+            "the signature does not hold: the answer was altered or signed with another key",
         )
 
 

@@ -1,4 +1,4 @@
-"""Where policies come from: packs, the project, ``--policy`` and the runbook; a broken one stops everything."""
+"""Where policies come from: packs, the project, ``--policy`` and the runbook; a broken one stops the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One policy source: ``name`` goes into traces, ``title`` into sentences, ``document`` into the digest."""
+    """One policy source: ``name`` is for traces, ``title`` for sentences, ``document`` for the digest."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ class Source:
 def load_policies(
     *, registry: Registry | None, project: Project | None, files: Sequence[Path], runbook: Runbook
 ) -> Policies:
-    """Every source that holds for this run; ``ProjectError`` or ``PluginError`` when any of them is broken."""
+    """Every source that holds for this run; ``ProjectError`` or ``PluginError`` when one is broken."""
     sources: list[Source] = []
     if registry is not None:
         sources += _packs(registry, project)
@@ -95,8 +95,8 @@ def _packs(registry: Registry, project: Project | None) -> list[Source]:
         title = f"the policy pack {name!r}"
         if (pack.file is None) == (pack.document is None):
             raise PluginError(
-                f"Plugin {plugin.name!r} gives the policy pack {pack.name!r} with neither or both of `file` and "
-                "`document`.",
+                f"Plugin {plugin.name!r} gives the policy pack {pack.name!r} with neither or both of "
+                "`file` and `document`.",
                 hint=f"Update {plugin.distribution}, or block it with `-p no:{plugin.name}`.",
             )
         if pack.file is not None:
