@@ -1,0 +1,67 @@
+"""JSON from programs nobody vouches for: read strictly, so that what was read can be written again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NoReturn
+
+DEPTH: Final = 100
+"""Levels of nesting that are accepted."""
+
+
+def decode(text: str) -> Any:
+    """The value of a JSON text; ``ValueError`` with a phrase for what is no JSON, or none that gert could keep.
+
+    NaN and Infinity are no JSON. Half of a surrogate pair has no UTF-8 form and becomes U+FFFD.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at line {error.lineno} column {error.colno}") from None
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEPTH} levels") from None
+    if text.count("[") + text.count("{") > DEPTH:
+        _check_depth(value)
+    if "\\u" in text:
+        value = _whole(value)
+    return value
+
+
+def encode(value: Any) -> str:
+    """One line of compact JSON; ``ValueError`` for what JSON cannot say."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _check_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > DEPTH + 1:
+            raise ValueError(f"nested deeper than {DEPTH} levels")
+        level = [
+            child
+            for node in level
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, (dict, list))
+        ]
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return value
+
+
+__all__ = ["DEPTH", "decode", "encode"]

@@ -1,0 +1,208 @@
+"""What stands between a tool document and a transport: render an action, take outputs from its reply."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.results import StepProblem
+from gert_core.api.transports import Action
+from gert_core.api.wire import decode
+from gert_core.template import MappingVariables, TemplateError, compile_value, matches, to_text
+from gert_core.values import coerce
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gert_core.api.contracts import Contract
+    from gert_core.api.transports import Reply
+    from gert_core.documents.tool import ActionModel, ExtractModel
+    from gert_core.documents.tree import ToolNode
+    from gert_core.template import Template, Variables
+
+_compiled: Final[Callable[[str], Template]] = functools.lru_cache(maxsize=4096)(compile_value)
+
+
+def render_action(tool: ToolNode, action: str, inputs: Mapping[str, Any], *, idempotency_key: str) -> Action:
+    """The action with nothing left to render; the step's resolved inputs are the only variables.
+
+    Every element becomes one argument: null is empty, lists and maps are compact JSON.
+    """
+    model = tool.tool.actions[action]
+    render = _Renderer(tool, action, inputs, partial=False)
+    return Action(
+        name=action,
+        argv=tuple([render(raw, "argv", index) for index, raw in enumerate(model.argv or ())]),
+        method=render.optional(model.method, "method"),
+        mcp_tool=render.optional(model.mcp_tool, "mcp_tool"),
+        stdin=render.optional(model.stdin, "stdin"),
+        env={name: render(raw, "env", name) for name, raw in (model.env or {}).items()},
+        idempotency_key=idempotency_key,
+    )
+
+
+def preview(tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The command as people are shown it before it runs; what only a real run knows stays as its template."""
+    model = tool.tool.actions[action]
+    render = _Renderer(tool, action, inputs, partial=True)
+    program = tool.tool.meta.binary
+    if model.argv:
+        words = [render(raw, "argv", index) for index, raw in enumerate(model.argv)]
+        return (program, *words[1:]) if program else tuple(words)
+    call = render.optional(model.method or model.mcp_tool, "method")
+    return tuple(word for word in (program or tool.name, call) if word)
+
+
+class _Renderer:
+    """Renders the fields of one action to text."""
+
+    __slots__ = ("_partial", "_variables", "_where")
+
+    def __init__(self, tool: ToolNode, action: str, inputs: Mapping[str, Any], *, partial: bool) -> None:
+        contract = tool.contracts.get(action)
+        # A declared input that nobody gives is null, not undefined.
+        known = {name: None for name in contract.inputs if name not in inputs} if contract else {}
+        self._variables: Variables = MappingVariables({**known, **inputs} if known else inputs)
+        self._where = f"action {action!r} of tool {tool.name!r}"
+        self._partial = partial
+
+    def __call__(self, raw: Any, field: str, item: str | int | None = None) -> str:
+        if not isinstance(raw, str):
+            return to_text(raw)
+        if "{{" not in raw:
+            return raw
+        try:
+            template = _compiled(raw)
+            value = template.render_partial(self._variables) if self._partial else template.render(self._variables)
+        except TemplateError as error:
+            place = field if item is None else f"{field}[{item!r}]"
+            raise StepProblem("template", f"{place} of {self._where}: {error.message}") from None
+        return value if type(value) is str else to_text(value)
+
+    def optional(self, raw: Any, field: str) -> str | None:
+        return None if raw is None else self(raw, field)
+
+
+def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, Any]:
+    """The outputs of a reply, coerced to the types the contract declares.
+
+    With ``extract``, exactly what it names. Without, a structured answer as it is; of a text answer only the declared
+    outputs called ``stdout``, ``stderr`` and ``exit_code``. What is undeclared or missing is the contract check's
+    business. Raises ``StepProblem``: ``extract``, ``output_type``.
+    """
+    found = dict(_extracted(action.extract, reply) if action.extract else _plain(contract, reply))
+    for name, value in found.items():
+        param = contract.outputs.get(name)
+        if param is None or (value is None and not param.required):
+            continue
+        try:
+            found[name] = coerce(value, param.type)
+        except ValueError as error:
+            raise StepProblem("output_type", f"output {name!r}: {error}") from None
+    return found
+
+
+def _plain(contract: Contract, reply: Reply) -> Iterator[tuple[str, Any]]:
+    if reply.outputs is not None:
+        yield from reply.outputs.items()
+        return
+    for name in ("stdout", "stderr"):
+        if name in contract.outputs:
+            yield name, getattr(reply, name).strip()
+    if "exit_code" in contract.outputs and reply.exit_code is not None:
+        yield "exit_code", reply.exit_code
+
+
+def _extracted(rules: Mapping[str, ExtractModel], reply: Reply) -> Iterator[tuple[str, Any]]:
+    sources = _Sources(reply)
+    for name, rule in rules.items():
+        try:
+            value = sources.read(rule)
+        except _Mismatch as mismatch:
+            if reply.failed or reply.exit_code:
+                continue  # a tool that failed owes no outputs
+            raise StepProblem("extract", f"output {name!r} cannot be extracted: {mismatch}") from None
+        yield name, value
+
+
+class _Mismatch(Exception):  # noqa: N818 - not an error when the tool itself failed
+    """The reply does not hold what an extract rule wants."""
+
+
+class _Sources:
+    """Where extract rules read from; JSON is parsed once however many rules use it."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+
+    def read(self, rule: ExtractModel) -> Any:
+        source = str(rule.source)
+        value = self.json if source == "json" else getattr(self._reply, source)
+        if source == "json" and rule.path:
+            value = walk_json(value, rule.path)
+        if isinstance(value, str) and source != "json":
+            value = value.strip()
+        if rule.pattern is None:
+            return value
+        text = to_text(value)
+        match = matches(rule.pattern, text)
+        if match is None:
+            raise _Mismatch(f"pattern {rule.pattern!r} does not match {source} {first_line(text)}")
+        return match.group(1) if match.re.groups else match.group(0)
+
+    @functools.cached_property
+    def json(self) -> Any:
+        if self._reply.outputs is not None:
+            return self._reply.outputs
+        text = self._reply.stdout.strip()
+        if not text:
+            raise _Mismatch("stdout is empty where JSON is wanted")
+        try:
+            return decode(text)
+        except ValueError as error:
+            raise _Mismatch(f"stdout is not JSON ({error}): {first_line(text)}") from None
+
+
+_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
+
+
+def walk_json(value: Any, path: str) -> Any:
+    """Follow ``items.0.name``, ``items[0].name``, ``["a.b"]``, with or without a leading ``$`` or dot."""
+    rest = path.removeprefix("$")
+    position = 0
+    while position < len(rest):
+        match = _STEP.match(rest, position)
+        if match is None:
+            raise _Mismatch(f"path {path!r} is not a path: write items.0.name or items[0].name")
+        position = match.end()
+        name = next(group for group in match.groups() if group is not None)
+        try:
+            value = value[int(name)] if isinstance(value, list) and name.isdecimal() else _member(value, name)
+        except (KeyError, IndexError):
+            raise _Mismatch(f"path {path!r} finds nothing at {name!r}{_keys(value)}") from None
+    return value
+
+
+def _member(value: Any, name: str) -> Any:
+    if not hasattr(value, "keys"):
+        raise KeyError(name)
+    return value[name]
+
+
+def _keys(value: Any) -> str:
+    if isinstance(value, list):
+        return f"; the list there has {len(value)} items"
+    if hasattr(value, "keys"):
+        names = ", ".join(str(key) for key in list(value)[:8])
+        return f"; the keys there are {names}" if names else "; the object there is empty"
+    return f"; the value there is {first_line(to_text(value))}"
+
+
+def first_line(text: str) -> str:
+    """The beginning of an output, quoted for a message."""
+    line = text.strip().split("\n", 1)[0]
+    return repr(line if len(line) <= 80 else line[:77] + "...") if line else "(empty)"
+
+
+__all__ = ["extract", "first_line", "preview", "render_action", "walk_json"]

@@ -1,0 +1,65 @@
+"""A session that runs the action's command and returns what it wrote and how it ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Reply, StepProblem
+from gert_core.api.processes import run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Action, Deadline, Services, Target
+
+
+class StdioSession:
+    """Nothing stays open between calls, so calls from several threads do not meet."""
+
+    __slots__ = ("_target",)
+
+    def __init__(self, target: Target, services: Services) -> None:
+        self._target = target
+
+    def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
+        """Run the command; a non-zero exit is the tool's own failure, not an error."""
+        target = self._target
+        command = (target.binary, *action.argv[1:]) if target.binary else action.argv
+        if not command:
+            message = f"action {action.name!r} of tool {target.tool!r} has no argv; the stdio transport needs one"
+            raise StepProblem("spawn", message)
+        environ = {**target.environ, "GERT_IDEMPOTENCY_KEY": action.idempotency_key, **action.env}
+        stdin = action.stdin.encode("utf-8", "surrogateescape") if action.stdin else b""
+        try:
+            result = run(command, environ=environ, stdin=stdin, deadline=deadline)
+        except StepProblem as problem:
+            problem.detail.setdefault("command", list(command))
+            raise
+        code = result.exit_code
+        return Reply(
+            exit_code=code,
+            stdout=result.stdout,
+            stderr=result.stderr,
+            command=command,
+            failed=code != 0,
+            message=_sentence(command[0], code, result.stderr) if code else "",
+        )
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _sentence(program: str, code: int, stderr: str) -> str:
+    text = f"{program} exited with code {code}"
+    if code > 128:
+        import signal
+
+        try:
+            text += f" ({signal.Signals(code - 128).name})"
+        except ValueError:
+            pass
+    lines = stderr.strip().rsplit("\n", 1)
+    return f"{text}: {lines[-1][:200]}" if lines[-1] else text
+
+
+__all__ = ["StdioSession"]
