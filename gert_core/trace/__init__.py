@@ -1,1 +1,1 @@
-"""Part of gert_core."""
+"""The trace of a run: written as a chain, read, verified and folded."""

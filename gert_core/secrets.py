@@ -1,0 +1,276 @@
+"""Secrets: how declared values are masked in all that gert writes, put back on resume, and who sees them."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from dataclasses import dataclass, field
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, quote_plus
+
+from gert_core.api.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from gert_core.documents.tree import Runbook
+
+MARK: Final = "<REDACTED:"
+MINIMUM: Final = 4
+LINE_MINIMUM: Final = 8
+_NAME: Final = re.compile(r"[^:<>\s]+")
+_MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
+_FROM: Final = re.compile(r":from(\d+)\Z")
+_SIGNING_KEY: Final = re.compile(r"GERT_.*_KEY")
+
+
+class Masked(str):
+    """A text that was masked already, so that masking it again does not escape its masks."""
+
+    __slots__ = ()
+
+
+class Masker:
+    """Replaces secret values by masks that name secret and form, and puts them back.
+
+    A value is found as itself, as it looks inside JSON, URLs and base64 (at any alignment), and line by line.
+    A declared secret without a value (``None`` or empty) is masked nowhere; ``unmask`` reports it by name.
+    """
+
+    __slots__ = ("_masks", "_triggers", "_written", "count", "names")
+
+    def __init__(self, secrets: Mapping[str, str | None]) -> None:
+        self.names = tuple(secrets)
+        """Every declared name, with or without a value."""
+        self.count = 0
+        """How many secrets have a value to mask."""
+        self._masks: dict[str, str] = {}
+        for name, value in secrets.items():
+            if value:
+                _check(name, value)
+                self.count += 1
+                for form, text in _forms(value):
+                    if len(text) >= MINIMUM:
+                        self._masks.setdefault(text, f"{name}:{form}" if form else name)
+        self._triggers = _shortest([MARK, *self._masks])
+        # JSON escapes character by character: a secret inside a string is inside the text, escaped.
+        self._written = _shortest(encode_basestring(text)[1:-1] for text in (MARK, *self._masks))
+
+    def suspicious(self, encoded: str) -> bool:
+        """Whether JSON text may hold something to mask; ``False`` is certain and saves walking the value."""
+        for text in self._written:  # noqa: SIM110 - a generator would double the cost of every event
+            if text in encoded:
+                return True
+        return False
+
+    def mask_text(self, text: str) -> str:
+        """``text`` with every secret replaced and every literal mask escaped; the longest match wins."""
+        if isinstance(text, Masked) or not any(trigger in text for trigger in self._triggers):
+            return text
+        out: list[str] = []
+        done = 0
+        for start, end, label in self._find(text):
+            if end <= done or (start < done and not label):
+                continue
+            if start >= done:
+                out += (text[done:start], f"{MARK}{label}>" if label else f"{MARK}:")
+            else:  # it begins inside the secret before it: only its rest is left to replace
+                out.append(f"{MARK}{label}:from{done - start}>")
+            done = end
+        return Masked("".join((*out, text[done:])))
+
+    def mask(self, value: Any) -> Any:
+        """A copy of ``value`` with every string in it masked, keys of maps included."""
+        if isinstance(value, str):
+            return self.mask_text(value)
+        if isinstance(value, (list, tuple)):
+            return [self.mask(item) for item in value]
+        if hasattr(value, "keys"):
+            return {self.mask(key): self.mask(value[key]) for key in value}
+        return value
+
+    def hits(self, value: Any) -> int:
+        """How many occurrences of secrets ``mask`` would replace in ``value``."""
+        if isinstance(value, str):
+            if not self._masks or isinstance(value, Masked):
+                return 0
+            done = total = 0
+            for _, end, label in self._find(value):
+                if label and end > done:
+                    total, done = total + 1, end
+            return total
+        if isinstance(value, (list, tuple)):
+            return sum(self.hits(item) for item in value)
+        if hasattr(value, "keys"):
+            return sum(self.hits(key) + self.hits(value[key]) for key in value)
+        return 0
+
+    def unmask(self, value: Any) -> Any:
+        """``value`` as it was before ``mask``; a secret that has no value now is an error that names it."""
+        if isinstance(value, str):
+            if MARK not in value:
+                return value
+            texts = {label: text for text, label in self._masks.items()}
+            return _MASK.sub(lambda match: _original(match.group(1), texts), value)
+        if isinstance(value, (list, tuple)):
+            return [self.unmask(item) for item in value]
+        if hasattr(value, "keys"):
+            return {self.unmask(key): self.unmask(value[key]) for key in value}
+        return value
+
+    def _find(self, text: str) -> list[tuple[int, int, str]]:
+        """Every place of every form, by start, the longest first; the literal mark has no label."""
+        hits: list[tuple[int, int, str]] = []
+        for form, label in ((MARK, ""), *self._masks.items()):
+            start = text.find(form)
+            while start >= 0:
+                hits.append((start, start + len(form), label))
+                start = text.find(form, start + 1)
+        hits.sort(key=lambda hit: (hit[0], -hit[1]))
+        return hits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secrets:
+    """The secrets a run declares: values that are present, and who may see which."""
+
+    values: Mapping[str, str | None] = field(default_factory=dict)
+    """Every declared name with its value, ``None`` when it is not set (or empty)."""
+    runbook: frozenset[str] = frozenset()
+    tools: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    tools_required: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every declared name: the runbook's first, then the tools'."""
+        return tuple(self.values)
+
+    def allowed(self, tool: str | None = None) -> frozenset[str]:
+        """What a tool may see: its own secrets and the runbook's, never another tool's."""
+        return self.runbook | self.tools.get(tool or "", frozenset())
+
+    def missing(self, tool: str | None = None) -> tuple[str, ...]:
+        """Required secrets without a value: the runbook's and, with ``tool``, that tool's."""
+        wanted = self.required | self.tools_required.get(tool or "", frozenset())
+        return tuple(name for name, value in self.values.items() if name in wanted and not value)
+
+    def child_environ(self, environ: Mapping[str, str], tool: str | None = None) -> dict[str, str]:
+        """The environment of a child process that works for ``tool``."""
+        return child_environ(environ, self.allowed(tool), declared=self.values)
+
+    def masker(self, inputs: Mapping[str, Any] | None = None) -> Masker:
+        """The masker of the run; ``inputs`` are the values of inputs declared ``secret: true``."""
+        known: dict[str, str | None] = dict(self.values)
+        for name, value in (inputs or {}).items():
+            for label, text in _leaves(name, value):
+                known[label if known.get(label, text) == text else f"input.{label}"] = text
+        return Masker(known)
+
+
+def collect(runbook: Runbook, environ: Mapping[str, str]) -> Secrets:
+    """The secrets that the runbook and each of its tools declare, with their values in ``environ``."""
+    own = list(runbook.model.meta.secrets or ())
+    tools = {name: list(node.tool.all_secrets) for name, node in runbook.tools.items()}
+    names = dict.fromkeys(s.env for group in (own, *tools.values()) for s in group)
+    return Secrets(
+        values={name: environ.get(name) or None for name in names},
+        runbook=frozenset(s.env for s in own),
+        tools={name: frozenset(s.env for s in group) for name, group in tools.items()},
+        required=frozenset(s.env for s in own if s.required),
+        tools_required={name: frozenset(s.env for s in group if s.required) for name, group in tools.items()},
+    )
+
+
+def child_environ(
+    environ: Mapping[str, str], allowed: Iterable[str], *, declared: Iterable[str] = ()
+) -> dict[str, str]:
+    """``environ`` without the declared secrets that are not allowed and without any of gert's own keys."""
+    hidden = frozenset(declared) - frozenset(allowed)
+    return {k: v for k, v in environ.items() if k not in hidden and not _SIGNING_KEY.match(k)}
+
+
+def _check(name: str, value: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} cannot name a secret",
+            kind="secret_name",
+            hint="use letters, digits and underscores, as environment variables do",
+        )
+    if len(value) < MINIMUM:
+        raise InputError(
+            f"the value of secret {name} is shorter than {MINIMUM} characters, too short to be masked safely",
+            kind="secret_too_short",
+            hint=f"give {name} a longer value, or do not declare it as a secret",
+        )
+
+
+def _forms(value: str) -> Iterator[tuple[str, str]]:
+    """Every spelling of a value with the name of its form; the first to claim a text names it."""
+    yield "", value
+    yield "strip", value.strip()
+    for text, form in ((json.dumps(value)[1:-1], "json"), (encode_basestring(value)[1:-1], "json-utf8")):
+        yield form, text
+        yield f"{form}-slash", text.replace("/", "\\/")
+    data = value.encode("utf-8", "surrogateescape")
+    urls = {"url": quote(data, safe=""), "url-path": quote(data), "url-plus": quote_plus(data)}
+    for form, text in urls.items():
+        yield form, text
+        yield f"{form}-lower", re.sub(r"%..", lambda match: match.group().lower(), text)
+    yield from _base64_forms(data)
+    lines = value.splitlines()
+    if len(lines) > 1:
+        for number, line in enumerate(lines, 1):
+            if len(line.strip()) >= LINE_MINIMUM:
+                yield f"line{number}", line.strip()
+
+
+def _base64_forms(data: bytes) -> Iterator[tuple[str, str]]:
+    for form, alphabet in (("b64", None), ("b64url", b"-_")):
+        whole = b64encode(data, alphabet).decode()
+        yield form, whole
+        yield f"{form}-raw", whole.rstrip("=")
+        for offset in range(3):
+            # Inside longer data the characters at both ends mix in foreign bits: keep the certain ones.
+            text = b64encode(bytes(offset) + data, alphabet).decode()
+            yield f"{form}-at{offset}", text[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
+
+
+def _shortest(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts without those that contain another one: enough to know whether any of them occurs."""
+    kept: list[str] = []
+    for text in sorted(set(texts), key=len):
+        if not any(other in text for other in kept):
+            kept.append(text)
+    return tuple(kept)
+
+
+def _original(label: str | None, texts: Mapping[str, str]) -> str:
+    if label is None:
+        return MARK
+    cut = _FROM.search(label)
+    base = label[: cut.start()] if cut else label
+    if base not in texts:
+        name = base.partition(":")[0]
+        raise RunError(
+            f"secret {name} is needed to restore a recorded value, and it has no value now",
+            kind="secret_missing",
+            hint=f"set {name} as it was when the run started, then resume again",
+        )
+    return texts[base][int(cut.group(1)) if cut else 0 :]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _leaves(f"{name}.{index}", item)
+    elif hasattr(value, "keys"):
+        for key in value:
+            yield from _leaves(f"{name}.{key}", value[key])
+    elif value is not None and not isinstance(value, bool):
+        yield name, str(value)
+
+
+__all__ = ["MARK", "Masked", "Masker", "Secrets", "child_environ", "collect"]

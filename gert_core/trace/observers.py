@@ -1,0 +1,56 @@
+"""Hands written events to trace observers: one thread, in order, a failing observer is dropped."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.events import TraceEvent
+from gert_core.trace.reader import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Observer = Callable[[TraceEvent], Any]
+_PATIENCE: Final = 5.0
+
+
+class Observers:
+    """Takes lines that are in the file already; never holds up the run and never stops it."""
+
+    def __init__(self, observers: Sequence[tuple[str, Observer]]) -> None:
+        self._observers = list(observers)
+        self._queue: SimpleQueue[list[bytes] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name="gert-observers", daemon=True)
+        self._thread.start()
+
+    def put(self, lines: list[bytes]) -> None:
+        """Queue written lines, in the order of the trace."""
+        self._queue.put(lines)
+
+    def close(self) -> None:
+        """Let the observers see what is queued; one that hangs is left behind."""
+        self._queue.put(None)
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            sys.stderr.write("gert: a trace observer has not finished in time and was left behind\n")
+
+    def _serve(self) -> None:
+        while (lines := self._queue.get()) is not None:
+            for line in lines:
+                if self._observers:
+                    self._show(decode(line))
+
+    def _show(self, event: TraceEvent) -> None:
+        for entry in tuple(self._observers):
+            try:
+                entry[1](event)
+            except Exception as error:  # whatever a plugin raises, the run goes on
+                self._observers.remove(entry)
+                sys.stderr.write(f"gert: trace observer {entry[0]} failed and was dropped: {error!r}\n")
+
+
+__all__ = ["Observer", "Observers"]

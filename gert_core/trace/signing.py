@@ -1,0 +1,133 @@
+"""Signing keys of traces: from the environment to a signer, and from a key id to a verifying key."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.errors import PluginError, TraceError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gert_core.api.signatures import SignatureScheme
+
+    Schemes = Callable[[str], SignatureScheme | None]
+
+SIGNING_KEY: Final = "GERT_TRACE_SIGNING_KEY"
+VERIFY_KEY: Final = "GERT_TRACE_VERIFY_KEY"
+DEFAULT_ALGORITHM: Final = "hmac-sha256"
+DEFAULT_KEY_ID: Final = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signer:
+    """A key ready to sign: ``sign`` returns lowercase hex."""
+
+    algorithm: str
+    key_id: str
+    sign: Callable[[bytes], str]
+
+
+def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer | None:
+    """The signer the environment asks for, tried once; ``None`` when no key is set.
+
+    Fails before the run starts when the scheme is missing or the key is no key of it.
+    """
+    text = environ.get(SIGNING_KEY)
+    if not text:
+        return None
+    algorithm = environ.get(f"{SIGNING_KEY[:-4]}_ALG") or DEFAULT_ALGORITHM
+    key_id = environ.get(f"{SIGNING_KEY}_ID") or DEFAULT_KEY_ID
+    scheme = require_scheme(algorithm, schemes)
+    key = decode_key(text, name=SIGNING_KEY)
+    function = _resolve(scheme.sign)
+
+    def sign(message: bytes) -> str:
+        try:
+            return str(function(key, message))
+        except ValueError as error:
+            raise TraceError(
+                f"{SIGNING_KEY} is no key for {algorithm}: {error}",
+                kind="signing_key",
+                hint=f"set {SIGNING_KEY} to a base64 key made for {algorithm}, or unset it",
+            ) from None
+
+    if not re.fullmatch(r"(?:[0-9a-f]{2})+", sign(b"0" * 64)):
+        raise PluginError(f"signature scheme {algorithm} does not return lowercase hex")
+    return Signer(algorithm=algorithm, key_id=key_id, sign=sign)
+
+
+def require_scheme(algorithm: str, schemes: Schemes) -> SignatureScheme:
+    """The scheme by name; its absence is a plugin problem, never an unsigned trace."""
+    scheme = schemes(algorithm)
+    if scheme is None:
+        raise PluginError(
+            f"no plugin provides signature algorithm {algorithm}",
+            hint=f"install a gert-signature plugin that provides {algorithm}, or change the algorithm",
+        )
+    return scheme
+
+
+def verifying_key(
+    algorithm: str, key_id: str, *, environ: Mapping[str, str], schemes: Schemes
+) -> bytes | None:
+    """The key named after the key id, else the general one, else a symmetric scheme's signing key."""
+    names = [f"{VERIFY_KEY}_{key_suffix(key_id)}", VERIFY_KEY]
+    scheme = schemes(algorithm)
+    if scheme is not None and scheme.symmetric:
+        names.append(SIGNING_KEY)
+    for name in names:
+        if text := environ.get(name):
+            return decode_key(text, name=name)
+    return None
+
+
+def verify_signature(scheme: SignatureScheme, key: bytes, message: bytes, signature: str) -> bool:
+    """Whether the signature holds; a key of the wrong kind is the caller's mistake and said so."""
+    try:
+        return bool(_resolve(scheme.verify)(key, message, signature))
+    except ValueError as error:
+        raise UsageError(f"the verifying key is no key for {scheme.algorithm}: {error}") from None
+
+
+def key_suffix(key_id: str) -> str:
+    """A key id as it ends a variable's name: upper case, other characters as underscores."""
+    return re.sub(r"[^A-Z0-9]", "_", key_id.upper())
+
+
+def decode_key(text: str, *, name: str) -> bytes:
+    """A base64 key from the environment; the message never shows it."""
+    try:
+        key = b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if not key:
+        raise UsageError(
+            f"{name} is not base64",
+            kind="signing_key",
+            hint=f"set {name} to the base64 text of the key's bytes",
+        )
+    return key
+
+
+def _resolve(target: Any) -> Callable[..., Any]:
+    from gert_core.plugin.lazy import resolve
+
+    function: Callable[..., Any] = resolve(target)
+    return function
+
+
+__all__ = [
+    "Schemes",
+    "Signer",
+    "decode_key",
+    "key_suffix",
+    "require_scheme",
+    "signer_from_environ",
+    "verify_signature",
+    "verifying_key",
+]

@@ -1,0 +1,283 @@
+"""Writes the events of a run as a hash chain, in groups, and puts them on disk when asked."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import threading
+from datetime import UTC, datetime
+from hashlib import sha256
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from gert_core.api.errors import TraceError
+from gert_core.trace.encoding import encode_json, to_bytes
+from gert_core.trace.events import SEALED_EVENTS, ZEROS, timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from gert_core.secrets import Masker
+    from gert_core.trace.observers import Observer
+    from gert_core.trace.signing import Signer
+
+Sync = Literal["group", "event", "none"]
+
+_VALVE: Final = 8 * 1024 * 1024
+"""Bytes that may wait for a commit; a step that emits without end must not fill the memory."""
+_fdatasync: Final = getattr(os, "fdatasync", os.fsync)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class TraceWriter:
+    """One per run. ``add`` chains an event into the buffer, ``commit`` writes it, ``sync`` puts it on disk.
+
+    Threads encode outside the lock; only chaining and buffering happen under it. One write carries all that
+    is buffered, one fdatasync serves every thread that waits for it. The first write error is final: the file
+    keeps whole lines, and every later call raises the same error.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        run_id: str,
+        sync: Sync = "group",
+        masker: Masker | None = None,
+        clock: Callable[[], datetime] = _utc_now,
+        signer: Signer | None = None,
+        observers: Sequence[tuple[str, Observer]] = (),
+        start_seq: int = 0,
+        prev_hash: str = ZEROS,
+        append: bool = False,
+    ) -> None:
+        self.path = path
+        self.run_id = run_id
+        self._mode = sync
+        self._masker = masker
+        self._clock = clock
+        self._signer = signer
+        self._seq = start_seq
+        self._prev = prev_hash.encode("ascii")
+        self._middle = b'Z","run_id":%s,"seq":' % to_bytes(encode_basestring(run_id))
+        self._heads: dict[str, bytes] = {}
+        self._buffer: list[bytes] = []
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._io = threading.Lock()
+        self._disk = threading.Lock()
+        self._error: TraceError | None = None
+        self._sealed = False
+        self._fd, self._size = _open(path, append=append)
+        self._synced = self._size
+        self._watch = None
+        if observers:
+            from gert_core.trace.observers import Observers
+
+            self._watch = Observers(observers)
+
+    @property
+    def seq(self) -> int:
+        """The number of the last event added; the first is 1."""
+        return self._seq
+
+    @property
+    def prev_hash(self) -> str:
+        """The hash the next event will carry."""
+        return self._prev.decode("ascii")
+
+    def encode(self, data: Mapping[str, Any]) -> bytes:
+        """Compact JSON of ``data``, masked, in the order of its keys, for ``add(encoded=...)``."""
+        try:
+            text = encode_json(data)
+            if self._masker is not None and self._masker.suspicious(text):
+                text = encode_json(self._masker.mask(data))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TraceError(
+                f"an event cannot be written to {self.path} because its data is no JSON: {error}",
+                hint="give text, numbers, booleans, lists and maps only",
+            ) from None
+        return to_bytes(text)
+
+    def add(
+        self,
+        type: str,  # noqa: A002 - the event's field name
+        data: Mapping[str, Any],
+        *,
+        step_key: str | None = None,
+        principal: Mapping[str, Any] | None = None,
+        encoded: bytes | None = None,
+    ) -> None:
+        """Chain one event into the buffer; ``encoded`` is the data encoded (and masked) already."""
+        body = self.encode(data) if encoded is None else encoded
+        lead = b',"data":'
+        if step_key is not None:
+            who = b"" if principal is None else b',"principal":' + to_bytes(encode_json(principal))
+            lead = b',"step_key":' + to_bytes(encode_basestring(step_key)) + who + lead
+        elif principal is not None:
+            lead = b',"principal":' + to_bytes(encode_json(principal)) + lead
+        head = self._heads.get(type) or self._head(type)
+        with self._lock:
+            if self._error is not None or self._sealed:
+                raise self._refusal()
+            self._chain(self._line(head, lead + body))
+        if self._mode == "event":
+            self.sync()
+        elif self._waiting > _VALVE:
+            self.commit()
+
+    def close_run(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+        """Add the sealed last event (``run_complete``, ``run_suspended``) and put everything on disk."""
+        if type not in SEALED_EVENTS or not data:
+            raise ValueError(f"{type} with {len(data)} fields cannot seal a trace")
+        signer = self._signer
+        if signer is not None:
+            data = {**data, "signature_alg": signer.algorithm, "signing_key_id": signer.key_id}
+        body = self.encode(data)
+        with self._lock:
+            if self._error is not None or self._sealed:
+                raise self._refusal()
+            line = self._line(self._head(type), b',"data":' + body)
+            digest = sha256(line).hexdigest()
+            seal = f',"chain_hash":"{digest}"'
+            if signer is not None:
+                seal += f',"signature":"{signer.sign(digest.encode("ascii"))}"'
+            # The seal stands directly before the line's fixed end: }, the previous hash and the last brace.
+            cut = len(line) - len(b'},"prev_hash":""}') - 64
+            self._chain(line[:cut] + seal.encode("ascii") + line[cut:])
+            self._sealed = True
+        self.sync()
+
+    def commit(self) -> None:
+        """Hand everything buffered to the operating system with one write."""
+        with self._io:  # also when nothing is buffered: another thread may still be writing our events
+            with self._lock:
+                lines, self._buffer, self._waiting = self._buffer, [], 0
+            if self._error is not None:
+                raise self._error
+            if lines:
+                self._write(lines)
+
+    def sync(self) -> None:
+        """Commit, and return when everything added so far is on disk."""
+        self.commit()
+        target = self._size
+        if self._mode == "none" or self._synced >= target:
+            return
+        with self._disk:
+            if self._synced >= target:
+                return
+            covered = self._size
+            try:
+                _fdatasync(self._fd)
+            except OSError as error:
+                raise self._fail(error, "put on disk") from None
+            self._synced = covered
+
+    def close(self) -> None:
+        """Write what is buffered and give the file back; observers get a few seconds to finish."""
+        if self._fd < 0:
+            return
+        try:
+            if self._error is None:
+                self.sync()
+        finally:
+            with self._io, self._disk, self._lock:
+                self._sealed = True
+                os.close(self._fd)
+                self._fd = -1
+            if self._watch is not None:
+                self._watch.close()
+
+    def _head(self, type: str) -> bytes:  # noqa: A002 - the event's field name
+        head = b'{"type":%s,"timestamp":"' % to_bytes(encode_basestring(type))
+        self._heads[type] = head
+        return head
+
+    def _line(self, head: bytes, rest: bytes) -> bytes:
+        now = self._clock()
+        when = timestamp(now)[:-1].encode("ascii")
+        return b'%b%b%b%d%b,"prev_hash":"%b"}' % (head, when, self._middle, self._seq + 1, rest, self._prev)
+
+    def _chain(self, line: bytes) -> None:
+        self._prev = sha256(line).hexdigest().encode("ascii")
+        self._seq += 1
+        self._buffer.append(line)
+        self._waiting += len(line)
+
+    def _write(self, lines: list[bytes]) -> None:
+        lines.append(b"")
+        group = b"\n".join(lines)
+        written = 0
+        try:
+            while written < len(group):
+                written += os.write(self._fd, group[written:] if written else group)
+        except OSError as error:
+            # Keep the whole lines that went out; half a line would be a torn end.
+            whole = group.rfind(b"\n", 0, written) + 1
+            try:
+                os.ftruncate(self._fd, self._size + whole)
+                self._size += whole
+            except OSError:
+                self._size += written
+            raise self._fail(error, "written") from None
+        self._size += written
+        if self._watch is not None:
+            self._watch.put(lines[:-1])
+
+    def _fail(self, error: OSError, what: str) -> TraceError:
+        self._error = TraceError(
+            f"the trace {self.path} cannot be {what}: {error.strerror or error}; the run stops here",
+            hint="free space or mend the disk, then resume the run: what is in the trace stays valid",
+        )
+        return self._error
+
+    def _refusal(self) -> TraceError:
+        return self._error or TraceError(f"the trace {self.path} is closed; no event can follow")
+
+
+def _open(path: Path, *, append: bool) -> tuple[int, int]:
+    """Open the file for one writer and make sure that its name survives a power loss."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (0 if append else os.O_CREAT)
+    try:
+        fd = os.open(path, flags | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        raise TraceError(
+            f"the trace {path} cannot be opened: {error.strerror}",
+            file=str(path),
+            hint="give a file in a directory that exists and can be written",
+        ) from None
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise TraceError(f"the trace {path} is not a regular file", hint="give the path of a new file")
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise TraceError(
+                f"the trace {path} is being written by another run", hint="wait for it, or give another file"
+            ) from None
+        if info.st_size and not append:
+            raise TraceError(
+                f"the trace {path} holds an earlier run", hint="give a new file, or move the old one away"
+            )
+        if not append:
+            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+    except BaseException as error:
+        os.close(fd)
+        if isinstance(error, OSError):
+            raise TraceError(f"the trace {path} cannot be prepared: {error.strerror}") from None
+        raise
+    return fd, info.st_size
+
+
+__all__ = ["Sync", "TraceWriter"]
