@@ -1,0 +1,55 @@
+"""What an unquoted YAML scalar means: the YAML 1.2 core values, on the side of text when in doubt.
+
+A number with a leading zero (``012``, ``01.5``), an infinity or a NaN (``.inf``, ``1e999``) and a number of more
+than 400 digits stay text: no value of gert can hold them without changing them, and JSON could not carry them.
+"""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import Any, Final
+
+_WORDS: Final[dict[str, Any]] = {
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
+_NUMBER_STARTS: Final = frozenset("0123456789+-.")
+_INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
+_BASED: Final = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
+_FLOAT: Final = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z")
+_LONGEST_NUMBER: Final = 400
+
+
+def plain(text: str) -> Any:
+    """The value of an unquoted scalar."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] in _NUMBER_STARTS:
+        return _number(text)
+    return text
+
+
+def _number(text: str) -> Any:
+    if len(text) > _LONGEST_NUMBER:
+        return text
+    if _INT.match(text):
+        return int(text)
+    if _BASED.match(text):
+        return int(text, 0)
+    if _FLOAT.match(text):
+        value = float(text)
+        return value if isfinite(value) else text
+    return text
+
+
+__all__ = ["plain"]

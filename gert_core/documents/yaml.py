@@ -1,0 +1,215 @@
+"""Reading YAML documents: values with the file, line and column of every key and value."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.diagnostics import Diagnostic
+from gert_core.api.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+from gert_core.documents.compose import MAX_PROBLEMS, Composer, Map, Mark, Refused, Seq, parser
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+_BOM: Final = b"\xef\xbb\xbf"
+_OTHER_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+_BREAKS: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_CONTROL: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_IGNORE: Final = re.compile(r"(?:^|\s)#\s*gert:\s*ignore\[([A-Za-z0-9_,\s-]*)\]")
+_MANY_DIRECTIVES: Final = 16
+
+
+class Document:
+    """One YAML file as read: its value, where everything in it stands, and what is wrong with it as YAML.
+
+    ``value`` is None when the text cannot be read; ``problems`` then says why (rule ``yaml-syntax``).
+    """
+
+    __slots__ = ("_lines", "_text", "digest", "file", "path", "problems", "start", "value")
+
+    def __init__(
+        self,
+        *,
+        file: str,
+        path: Path | None,
+        value: Any,
+        digest: str,
+        problems: Sequence[Diagnostic],
+        text: str,
+        start: tuple[int, int] = (1, 1),
+    ) -> None:
+        self.file = file
+        self.path = path
+        self.value = value
+        self.digest = digest
+        self.problems = tuple(problems)
+        self.start = start
+        self._text = text
+        self._lines: list[str] | None = None
+
+    def locate(self, path: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
+        """Line and column of the value at ``path`` (its key's with ``key``), or of the nearest existing ancestor."""
+        line, column = self.start
+        value = self.value
+        for segment in path:
+            mark = _mark(value, segment)
+            if mark is None:
+                break
+            value = value[segment]
+            line, column = mark[:2] if key else mark[2:]
+        return line, column
+
+    def source_line(self, line: int) -> str:
+        """The text of a line, numbered from 1; empty when there is none."""
+        if self._lines is None:
+            self._lines = _BREAKS.split(self._text)
+        return self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+
+    def ignores(self, line: int) -> frozenset[str]:
+        """The rules that a ``# gert: ignore[rule, ...]`` comment on that line silences."""
+        if "gert:" not in self._text:
+            return frozenset()
+        found = _IGNORE.search(self.source_line(line))
+        return frozenset(found[1].replace(",", " ").split()) if found else frozenset()
+
+
+def _mark(value: Any, segment: str | int) -> Mark | None:
+    if isinstance(value, Map) and isinstance(segment, str):
+        return value.marks.get(segment)
+    if isinstance(value, Seq) and isinstance(segment, int) and 0 <= segment < len(value.marks):
+        return value.marks[segment]
+    return None
+
+
+def load(path: Path, *, name: str | None = None) -> Document:
+    """Read a file; ``name`` is what messages call it. A file that cannot be opened is a ``UsageError``."""
+    file = name if name is not None else str(path)
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"cannot read {file}: {reason}", file=file, hint="check the path and its permissions"
+        ) from error
+    return _read(data, file=file, path=path)
+
+
+def loads(data: bytes, *, name: str) -> Document:
+    """Read a document from bytes; ``name`` is what messages call it."""
+    return _read(data, file=name, path=None)
+
+
+def _read(data: bytes, *, file: str, path: Path | None) -> Document:
+    problems: list[Diagnostic] = []
+
+    def report(rule: str, message: str, line: int, column: int, hint: str | None) -> None:
+        if len(problems) < MAX_PROBLEMS:
+            problems.append(
+                Diagnostic(
+                    rule=rule, message=message, phase=1, file=file, line=line, column=column, hint=hint
+                )
+            )
+
+    text = ""
+    value = None
+    start = (1, 1)
+    # Nothing that is built here can be garbage before the end, and collections triggered by the many new
+    # containers would take a third of the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        text = _decode(data)
+        composer = Composer(parser(data), report)
+        value = composer.document()
+        start = composer.start
+    except Refused as refused:
+        value = None
+        report("yaml-syntax", refused.message, refused.line, refused.column, refused.hint)
+    except Exception as error:
+        message, line, column, hint = _explain(error, text)
+        value = None
+        report("yaml-syntax", message, line, column, hint)
+    finally:
+        if collecting:
+            gc.enable()
+    digest = "sha256:" + hashlib.sha256(data).hexdigest()
+    return Document(
+        file=file, path=path, value=value, digest=digest, problems=problems, text=text, start=start
+    )
+
+
+def _decode(data: bytes) -> str:
+    """The text of the bytes, after the checks that need no parser."""
+    if len(data) > MAX_BYTES:
+        raise Refused(
+            "the file is larger than 4 MiB", line=1, column=1, hint="split it into smaller documents"
+        )
+    if data.startswith(_OTHER_BOMS):
+        raise Refused("the file is not UTF-8 but UTF-16 or UTF-32", line=1, column=1, hint="save it as UTF-8")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, column = _position(data[: error.start].decode("utf-8", "replace"))
+        raise Refused(
+            f"the file is not UTF-8: byte 0x{data[error.start]:02x}",
+            line=line,
+            column=column,
+            hint="save it as UTF-8",
+        ) from None
+    text = text.removeprefix("\ufeff")
+    found = _CONTROL.search(text)
+    if found:
+        line, column = _position(text[: found.start()])
+        raise Refused(
+            f"the character U+{ord(found[0]):04X} is not allowed in a document",
+            line=line,
+            column=column,
+            hint="remove it, or write it as an escape in double quotes",
+        )
+    if data.count(b"\n%") > _MANY_DIRECTIVES and data.lstrip()[:1] in (b"%", b"#"):
+        # libyaml compares every %TAG with every other one.
+        raise Refused("the file has too many YAML directives", line=1, column=1, hint="remove the `%` lines")
+    return text
+
+
+def _position(before: str) -> tuple[int, int]:
+    lines = _BREAKS.split(before)
+    return len(lines), len(lines[-1]) + 1
+
+
+def _explain(error: Exception, text: str) -> tuple[str, int, int, str | None]:
+    """What a parser's error says to a person: message, line, column and a hint by what stands there."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
+    context = getattr(error, "context", None)
+    lines = _BREAKS.split(text)
+    source = lines[line - 1] if line <= len(lines) else ""
+    at = source[column - 1 : column]
+    hint: str | None = None
+    if "\t" in source[: len(source) - len(source.lstrip())] or at == "\t":
+        hint = "indent with spaces; YAML does not allow tabs there"
+    elif re.search(r"[:-] +\{\{", source):
+        hint = 'quote a value that begins with a template: "{{ ... }}"'
+    elif at in ("@", "`", "%"):
+        hint = f"quote a text that begins with {at}"
+    elif "mapping values are not allowed" in problem:
+        hint = "quote a text that contains `: `, and check the indentation"
+    elif "quoted scalar" in f"{context}":
+        hint = "close the quotes"
+    elif "expected <block end>" in problem or "block" in f"{context}":
+        hint = "check the indentation of this line and of the lines before it"
+    elif "',' or" in problem or "flow" in f"{context}":
+        hint = "close the brackets, and separate items by commas"
+    said = f"{context}: {problem}" if context else problem
+    return f"the YAML cannot be read: {said}", line, column, hint
+
+
+__all__ = ["Document", "Map", "Mark", "Seq", "load", "loads"]
