@@ -1,0 +1,146 @@
+"""Finds the verb, imports only that verb, and turns what happens into an exit code."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.errors import UsageError
+from gert_core.cli.errors import settle
+from gert_core.cli.session import Options, registry_for
+from gert_core.cli.terminal import out
+from gert_core.cli.verbs import VERBS, installed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import typer
+
+    from gert_core.api import Command
+
+_HELP: Final = {"--help", "-h"}
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command line and return its exit code; never raises."""
+    as_json = "--json" in _before_dashes(args)
+    try:
+        code = _dispatch(list(args))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BaseException as exc:  # noqa: BLE001, RUF100 - the last line of defence: every ending has an exit code
+        return settle(exc, as_json=as_json)
+    return code
+
+
+def new_group(summary: str) -> typer.Typer:
+    """An empty Typer app for a verb with commands of its own, set up as all of gert's are."""
+    import typer
+
+    return typer.Typer(
+        help=summary,
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+
+
+def _dispatch(args: list[str]) -> int:
+    words, rest = _take_plugins(args, leading=True)
+    if not rest or rest[0] in _HELP:
+        out(_help(Options(plugins=words)))
+        return 0 if rest else UsageError.exit_code
+    verb, rest = rest[0], rest[1:]
+    if verb == "--version":
+        from gert_core import __version__
+
+        out(f"gert {__version__}")
+        return 0
+    if verb.startswith("-"):
+        raise UsageError(f"there is no option {verb!r}", hint="`gert --help` lists options and commands")
+    if verb in installed():
+        more, rest = _take_plugins(rest, leading=False)
+        return _typer(verb, rest, Options(plugins=words + more))
+    return _plugin_command(verb, rest, Options(plugins=words))
+
+
+def _typer(verb: str, args: list[str], options: Options) -> int:
+    import typer
+    from typer.main import get_command
+
+    from gert_core.plugin.lazy import resolve
+
+    target = resolve(VERBS[verb].target)
+    app = target
+    if not isinstance(target, typer.Typer):
+        app = typer.Typer(add_completion=False)
+        app.command(name=verb, help=target.__doc__ or VERBS[verb].summary)(target)
+    app.rich_markup_mode = None  # plain help: rich would cost more than all of gert
+    result = get_command(app).main(args=args, prog_name=f"gert {verb}", standalone_mode=False, obj=options)
+    return result if isinstance(result, int) else 0
+
+
+def _plugin_command(verb: str, args: list[str], options: Options) -> int:
+    from gert_core.plugin.lazy import resolve
+
+    commands = _plugin_commands(options)
+    if verb not in commands:
+        close = get_close_matches(verb, [*installed(), *commands], n=1)
+        hint = f"did you mean `gert {close[0]}`?" if close else "`gert --help` lists the commands"
+        raise UsageError(f"there is no command {verb!r}", hint=hint)
+    return int(resolve(commands[verb].target)(args) or 0)
+
+
+def _plugin_commands(options: Options) -> dict[str, Command]:
+    from gert_core.cli.session import project_or_warning
+
+    registry = registry_for(project_or_warning(), options)
+    return {name: command for name, command in registry.commands().items() if name not in VERBS}
+
+
+def _help(options: Options) -> str:
+    lines = ["Usage: gert [-p NAME] COMMAND [ARGS]...", "", "Governed, replayable runbooks.", "", "Commands:"]
+    verbs = [(name, verb.summary) for name, verb in installed().items()]
+    given = [(name, command.summary) for name, command in sorted(_plugin_commands(options).items())]
+    width = max(len(name) for name, _ in verbs + given)
+    lines += [f"  {name:<{width}}  {summary}" for name, summary in verbs]
+    if given:
+        lines += ["", "Commands of plugins:", *(f"  {name:<{width}}  {summary}" for name, summary in given)]
+    lines += [
+        "",
+        "Options:",
+        "  -p NAME     Load a plugin the project does not list; -p no:NAME leaves one out. Repeatable.",
+        "  --version   Show the version.",
+        "  --help      Show this text; `gert COMMAND --help` explains a command.",
+    ]
+    return "\n".join(lines)
+
+
+def _take_plugins(args: Sequence[str], *, leading: bool) -> tuple[tuple[str, ...], list[str]]:
+    """Take ``-p WORD`` out of the arguments: the leading ones only, or all in front of ``--``."""
+    words: list[str] = []
+    rest: list[str] = []
+    pending = list(args)
+    while pending:
+        word = pending.pop(0)
+        if word == "-p":
+            if not pending:
+                raise UsageError("-p needs the name of a plugin", hint="`gert plugins list` shows the names")
+            words.append(pending.pop(0))
+        elif word.startswith("-p") and not word.startswith("--"):
+            words.append(word[2:])
+        elif leading or word == "--":
+            rest += [word, *pending]
+            break
+        else:
+            rest.append(word)
+    return tuple(words), rest
+
+
+def _before_dashes(args: Sequence[str]) -> Sequence[str]:
+    return args[: args.index("--")] if "--" in args else args
+
+
+__all__ = ["new_group", "run"]

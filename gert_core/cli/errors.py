@@ -1,0 +1,96 @@
+"""The one place where errors become text or JSON and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.errors import GertError, UsageError
+from gert_core.cli.terminal import err, out, paint
+
+if TYPE_CHECKING:
+    from gert_core.api.diagnostics import Diagnostic
+
+INTERRUPTED: Final = 130
+BROKEN_PIPE: Final = 141
+INTERNAL: Final = 1
+
+
+def report(error: GertError, *, as_json: bool) -> int:
+    """Print an expected error and return its exit code."""
+    if as_json:
+        import json
+
+        out(json.dumps({"error": error.to_json()}, ensure_ascii=False))
+    else:
+        where = ":".join(str(part) for part in (error.file, error.line, error.column) if part is not None)
+        err(f"{paint('error:', 'red', 'bold', stream=sys.stderr)} {where + ': ' if where else ''}{error.message}")
+        for diagnostic in error.diagnostics:
+            err(f"  {_diagnostic(diagnostic)}")
+        if error.hint:
+            err(f"  {paint('hint:', 'cyan', stream=sys.stderr)} {error.hint}")
+    return error.exit_code
+
+
+def settle(exc: BaseException, *, as_json: bool) -> int:
+    """The exit code of whatever ended a command; everything unexpected is one sentence, never a traceback."""
+    if isinstance(exc, SystemExit):
+        return exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+    if isinstance(exc, BrokenPipeError):
+        silence_stdout()
+        return BROKEN_PIPE
+    if os.environ.get("GERT_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(exc)
+    if isinstance(exc, KeyboardInterrupt) or type(exc).__name__ == "Abort":
+        err("interrupted")
+        return INTERRUPTED
+    if isinstance(exc, GertError):
+        return report(exc, as_json=as_json)
+    if _from_typer(exc):
+        return _usage(exc, as_json=as_json)
+    said = " ".join(str(exc).split())
+    internal = GertError(
+        f"internal error: {type(exc).__name__}{': ' + said if said else ''}",
+        kind="internal",
+        hint="this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where",
+    )
+    report(internal, as_json=as_json)
+    return INTERNAL
+
+
+def silence_stdout() -> None:
+    """Nobody reads stdout any more: let the interpreter flush it into nothing on its way out."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = None  # the stream has no descriptor (a test's buffer)
+
+
+def _from_typer(exc: BaseException) -> bool:
+    # typer carries its own copy of click since 0.26 and used the real one before; both classes look like this.
+    return hasattr(exc, "format_message") and hasattr(exc, "exit_code")
+
+
+def _usage(exc: BaseException, *, as_json: bool) -> int:
+    context = getattr(exc, "ctx", None)
+    if type(exc).__name__ == "NoArgsIsHelpError":
+        if not as_json:
+            err(context.get_help() if context else "")
+            return UsageError.exit_code
+        return report(UsageError("a command is missing"), as_json=True)
+    message = " ".join(exc.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
+    hint = f"`{context.command_path} --help` shows how to call it" if context else None
+    return report(UsageError(message, hint=hint), as_json=as_json)
+
+
+def _diagnostic(found: Diagnostic) -> str:
+    where = ":".join(str(part) for part in (found.file, found.line, found.column) if part is not None)
+    hint = f" ({found.hint})" if found.hint else ""
+    return f"{where + ': ' if where else ''}{found.severity} [{found.rule}] {found.message}{hint}"
+
+
+__all__ = ["BROKEN_PIPE", "INTERNAL", "INTERRUPTED", "report", "settle", "silence_stdout"]

@@ -1,0 +1,95 @@
+"""What every verb shares: the global options, the project it stands in and the registry of plugins."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.errors import ProjectError
+from gert_core.cli.terminal import err
+from gert_core.plugin.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROJECT_FILE: Final = "gert-project.yaml"
+BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The global options; a verb finds them at ``ctx.obj`` of its ``typer.Context``.
+
+    ``plugins`` are the words after ``-p``: ``NAME`` allows a plugin, ``no:NAME`` blocks it.
+    """
+
+    plugins: tuple[str, ...] = ()
+
+    @property
+    def allow(self) -> tuple[str, ...]:
+        """The names to load although the project lists others."""
+        return tuple(word for word in self.plugins if not word.startswith("no:"))
+
+    @property
+    def block(self) -> tuple[str, ...]:
+        """The names to leave out."""
+        return tuple(word[3:] for word in self.plugins if word.startswith("no:"))
+
+
+def registry_for(
+    project: Any,
+    options: Options | None = None,
+    *,
+    executing: bool = False,
+    warn: bool = True,
+    environ: Mapping[str, str] = os.environ,
+) -> Registry:
+    """The registry for one command, from ``-p``, ``GERT_BLOCK_PLUGINS`` and the project file.
+
+    An ``executing`` command refuses to go on with a broken plugin (exit 3); others warn on stderr, once per plugin.
+    """
+    registry = _build(project, options or Options(), environ)
+    if executing:
+        registry.require_healthy()
+    if warn:
+        for sentence in registry.warnings():
+            err(f"warning: {sentence}")
+    return registry
+
+
+def project_here(start: Path | None = None) -> Any:
+    """The project around ``start`` (default: the working directory) or None; YAML is read only if there is one."""
+    here = (start or Path.cwd()).resolve()
+    if not any((folder / PROJECT_FILE).is_file() for folder in (here, *here.parents)):
+        return None
+    from gert_core.documents.project import find_project
+
+    return find_project(here)
+
+
+def project_or_warning() -> Any:
+    """The project, or None with a warning when it is broken: for commands that explain what is wrong."""
+    try:
+        return project_here()
+    except ProjectError as exc:
+        err(f"warning: {exc.message}; going on without the project")
+        return None
+
+
+def _build(project: Any, options: Options, environ: Mapping[str, str]) -> Registry:
+    blocked = [word.strip() for word in environ.get(BLOCK_VARIABLE, "").split(",") if word.strip()]
+    wanted = getattr(getattr(project, "model", None), "plugins", None)
+    allow = tuple(getattr(wanted, "allow", None) or ())
+    load = getattr(wanted, "load", None) or "auto"
+    return Registry.build(
+        allow=(*allow, *options.allow),
+        block=(*options.block, *blocked, *(getattr(wanted, "block", None) or ())),
+        require=tuple(getattr(wanted, "require", None) or ()),
+        # A project that names the plugins it allows means these and no others.
+        load="listed" if allow else str(load),
+    )
+
+
+__all__ = ["BLOCK_VARIABLE", "PROJECT_FILE", "Options", "project_here", "project_or_warning", "registry_for"]

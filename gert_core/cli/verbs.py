@@ -1,0 +1,39 @@
+"""The table of verbs: where each one lives and what it does, so that help imports none of them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final, NamedTuple
+
+
+class Verb(NamedTuple):
+    """``target`` is ``"module:attribute"`` of a typer function, or of a Typer app for a group of commands."""
+
+    target: str
+    summary: str
+
+
+VERBS: Final[dict[str, Verb]] = {
+    "validate": Verb("gert_core.cli.validate:validate", "Check runbooks, tools and other documents."),
+    "exec": Verb("gert_core.cli.exec:exec_", "Run a runbook."),
+    "test": Verb("gert_core.cli.test:test", "Run a runbook's scenarios."),
+    "resume": Verb("gert_core.cli.resume:resume", "Go on with a suspended or interrupted run."),
+    "approve": Verb("gert_core.cli.approve:approve", "Approve a pending request."),
+    "reject": Verb("gert_core.cli.approve:reject", "Reject a pending request."),
+    "approvals": Verb("gert_core.cli.approvals:group", "List and show pending requests."),
+    "runs": Verb("gert_core.cli.runs:group", "List and show runs."),
+    "trace": Verb("gert_core.cli.trace:group", "Verify and show traces."),
+    "policy": Verb("gert_core.cli.policy:group", "Show and explain policy decisions."),
+    "plugins": Verb("gert_core.cli.plugins:group", "List and explain installed plugins."),
+    "schema": Verb("gert_core.cli.schema:schema", "Print a JSON Schema."),
+    "init": Verb("gert_core.cli.init:init", "Start a project in a directory."),
+    "new": Verb("gert_core.cli.new:group", "Write a new runbook, tool, scenario or plugin."),
+}
+
+
+def installed() -> dict[str, Verb]:
+    """The verbs whose module exists."""
+    return {name: verb for name, verb in VERBS.items() if find_spec(verb.target.partition(":")[0])}
+
+
+__all__ = ["VERBS", "Verb", "installed"]

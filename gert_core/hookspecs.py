@@ -1,0 +1,285 @@
+"""Every hook of gert in one place; these docstrings are the reference.
+
+A plugin is a module (or object) named by an entry point of the group ``gert.v0``; its functions marked with
+``@gert_core.hookimpl`` and named after a hook are its implementations. Hooks return records; they do no work. A hook
+may return a list or yield; ``None`` means nothing to add. No hook stops at a first result, none wraps another and
+none depends on the order of plugins. A function may leave out arguments it does not need.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gert_core.api import (
+        ApprovalProvider,
+        Command,
+        Diagnostic,
+        InputResolver,
+        PolicyPack,
+        SignatureScheme,
+        StepType,
+        ToolPack,
+        TraceEvent,
+        Transport,
+    )
+    from gert_core.documents.tree import Runbook
+
+hookspec = pluggy.HookspecMarker("gert")
+
+
+@hookspec
+def gert_step_types() -> Iterable[StepType] | None:
+    """Give the step types this plugin adds.
+
+    Called once per registry, when anything plugins provide is first asked for. Names must be unique among all
+    installed plugins: a name given twice is used by nobody and both plugins become CONFLICTING.
+
+    - ``None``: this plugin adds no step type.
+    - If it raises: the plugin becomes BROKEN; ``exec`` and ``resume`` refuse to run, reading commands warn.
+    - Since 0.1.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import StepType
+
+
+    @hookimpl
+    def gert_step_types():
+        yield StepType(
+            name="wait",
+            model="acme_wait.step:Wait",
+            run="acme_wait.step:run",
+            summary="Waits for a number of seconds.",
+        )
+    ```
+    """
+
+
+@hookspec
+def gert_transports() -> Iterable[Transport] | None:
+    """Give the transports through which tools can be reached.
+
+    Called once per registry, when anything plugins provide is first asked for. A tool document chooses one by
+    ``meta.transport``. Names must be unique among all installed plugins.
+
+    - ``None``: this plugin adds no transport.
+    - If it raises: the plugin becomes BROKEN; ``exec`` and ``resume`` refuse to run, reading commands warn.
+    - Since 0.1.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import Transport
+
+
+    @hookimpl
+    def gert_transports():
+        return [Transport(name="ssh", open="acme_ssh.session:open", summary="Runs a tool on another host.")]
+    ```
+    """
+
+
+@hookspec
+def gert_approval_providers() -> Iterable[ApprovalProvider] | None:
+    """Give the ways to ask people for approval.
+
+    Called once per registry, when anything plugins provide is first asked for. ``--approval`` or the project file
+    chooses one by name. Names must be unique among all installed plugins.
+
+    - ``None``: this plugin adds no provider.
+    - If it raises: the plugin becomes BROKEN; ``exec`` and ``resume`` refuse to run, reading commands warn.
+    - Since 0.1.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import ApprovalProvider
+
+
+    @hookimpl
+    def gert_approval_providers():
+        return [ApprovalProvider(name="chat", open="acme_chat.approvals:open", summary="Asks in a channel.")]
+    ```
+    """
+
+
+@hookspec
+def gert_input_resolvers() -> Iterable[InputResolver] | None:
+    """Give the sources inputs can come from.
+
+    Called once per registry, when anything plugins provide is first asked for. The first word of an input's
+    ``from:`` chooses the resolver. Prefixes must be unique among all installed plugins.
+
+    - ``None``: this plugin adds no resolver.
+    - If it raises: the plugin becomes BROKEN; ``exec`` and ``resume`` refuse to run, reading commands warn.
+    - Since 0.1.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import InputResolver
+
+
+    @hookimpl
+    def gert_input_resolvers():
+        return [InputResolver(prefix="vault", resolve="acme_vault.inputs:resolve", summary="Reads a vault.")]
+    ```
+    """
+
+
+@hookspec
+def gert_signature_schemes() -> Iterable[SignatureScheme] | None:
+    """Give the algorithms that sign and verify approvals and traces.
+
+    Called once per registry, when anything plugins provide is first asked for. Algorithms must be unique among all
+    installed plugins.
+
+    - ``None``: this plugin adds no scheme.
+    - If it raises: the plugin becomes BROKEN; ``exec`` and ``resume`` refuse to run, reading commands warn. A
+      signature whose algorithm no active plugin provides cannot be verified and is rejected.
+    - Since 0.1.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import SignatureScheme
+
+
+    @hookimpl
+    def gert_signature_schemes():
+        yield SignatureScheme(algorithm="acme-hsm", sign="acme_hsm.keys:sign", verify="acme_hsm.keys:verify")
+    ```
+    """
+
+
+@hookspec
+def gert_policies(project: Any) -> Iterable[PolicyPack] | None:
+    """Give an organisation's policies.
+
+    Called when a command loads policies: before ``exec`` and ``resume`` run anything, and by ``gert policy``.
+    ``project`` is the project the command works in, or None outside of one. All sources are merged; the most
+    restrictive wins, so a pack can tighten but never relax.
+
+    - ``None``: this plugin has no policy for this project.
+    - If it raises, or gives something else than ``PolicyPack``: the command stops with exit code 3.
+    - Since 0.1.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import PolicyPack
+
+
+    @hookimpl
+    def gert_policies(project):
+        rules = [{"risk": "critical", "action": "deny"}]
+        return [PolicyPack(name="acme-floor", document={"apiVersion": "policy/v0", "rules": rules})]
+    ```
+    """
+
+
+@hookspec
+def gert_tool_packs() -> Iterable[ToolPack] | None:
+    """Give directories of tool documents that runbooks may list by name.
+
+    Called once per registry, when anything plugins provide is first asked for. A tool is listed as ``pack/tool``, or
+    by its bare name when only one pack has it. Names must be unique among all installed plugins.
+
+    - ``None``: this plugin adds no pack.
+    - If it raises: the plugin becomes BROKEN; ``exec`` and ``resume`` refuse to run, reading commands warn.
+    - Since 0.1.
+
+    ```python
+    from pathlib import Path
+
+    from gert_core import hookimpl
+    from gert_core.api import ToolPack
+
+
+    @hookimpl
+    def gert_tool_packs():
+        return [ToolPack(name="acme", directory=Path("tools"), summary="Tools of the Acme platform team.")]
+    ```
+    """
+
+
+@hookspec
+def gert_diagnostics(runbook: Runbook, project: Any) -> Iterable[Diagnostic] | None:
+    """Find what is wrong with a runbook by rules of your own.
+
+    Called by validation, after the core's own rules, for every runbook that could be read; so also before ``exec``.
+    ``runbook.walk()`` gives every step at any depth with its path; ``runbook.document.locate(path)`` gives line and
+    column. ``project`` is None outside of a project. Findings of all plugins are sorted by place.
+
+    - ``None``: nothing to say.
+    - If it raises: one error of rule ``plugin-failed`` names the plugin; other plugins' findings are kept.
+    - Since 0.1.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import Diagnostic
+
+
+    @hookimpl
+    def gert_diagnostics(runbook, project):
+        for step in runbook.walk():
+            if step.id.startswith("tmp"):
+                line, column = runbook.document.locate(step.path)
+                yield Diagnostic(
+                    rule="acme-step-name",
+                    message=f"step {step.id!r} has a throw-away name",
+                    line=line,
+                    column=column,
+                    hint="name the step after what it does",
+                )
+    ```
+    """
+
+
+@hookspec
+def gert_trace_event(event: TraceEvent) -> None:
+    """See every trace event of a run, masked, after it was written.
+
+    Called by the trace writer on one thread of its own, in the order of the trace; runs without any implementation
+    pay nothing. Whatever it does changes nothing in the run.
+
+    - Its return value is ignored.
+    - If it raises: it is dropped for the rest of the run and that is noted on standard error.
+    - Since 0.1.
+
+    ```python
+    from collections import Counter
+
+    from gert_core import hookimpl
+
+    seen = Counter()
+
+
+    @hookimpl
+    def gert_trace_event(event):
+        seen[event.type] += 1
+    ```
+    """
+
+
+@hookspec
+def gert_commands() -> Iterable[Command] | None:
+    """Give verbs for the command line.
+
+    Called when the command line shows its help or meets a verb it does not know. The summary is static and the
+    target a text, so that help imports nothing heavy. A name must be unique and none of the core's own verbs.
+
+    - ``None``: this plugin adds no verb.
+    - If it raises: its commands are left out with a warning; the plugin stays ACTIVE.
+    - Since 0.1.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import Command
+
+
+    @hookimpl
+    def gert_commands():
+        return [Command(name="acme-report", summary="Mails last week's runs.", target="acme_report.cli:main")]
+    ```
+    """

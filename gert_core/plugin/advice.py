@@ -1,0 +1,35 @@
+"""The ways out of a plugin problem, as commands to copy."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.plugin.states import PluginInfo
+
+
+def pip(*words: str) -> str:
+    """A pip command for the Python that runs gert, whatever is first on the PATH."""
+    return shlex.join([sys.executable or "python3", "-m", "pip", *words])
+
+
+def ways_out(problems: Sequence[PluginInfo], missing: Sequence[str] = ()) -> str:
+    """Repair or remove it, or run without it."""
+    said = []
+    if problems:
+        distributions = sorted({info.distribution for info in problems})
+        blocks = " ".join(f"-p no:{info.distribution}" for info in problems)
+        said.append(
+            f"either repair it with `{pip('install', '--upgrade', *distributions)}`"
+            f" or remove it with `{pip('uninstall', *distributions)}`; or run without it: `gert {blocks} ...`"
+        )
+    if missing:
+        said.append(f"install what is missing with `{pip('install', *missing)}`")
+    return "; ".join(said)
+
+
+__all__ = ["pip", "ways_out"]

@@ -1,0 +1,68 @@
+"""The hooks called with an argument: policies, diagnostics and trace observers, plugin by plugin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gert_core.api.diagnostics import Diagnostic
+from gert_core.api.errors import PluginError
+from gert_core.plugin.advice import ways_out
+from gert_core.plugin.kinds import DIAGNOSTICS_HOOK, OBSERVER_HOOK, POLICIES_HOOK
+from gert_core.plugin.loader import Fault, call, describe, implementations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gert_core.api.events import TraceEvent
+    from gert_core.plugin.loader import Manager, Plugin
+
+_Record = TypeVar("_Record")
+
+
+def policy_packs(manager: Manager, plugin: Plugin, project: Any, record: type[_Record]) -> list[_Record]:
+    """One plugin's policy packs; anything but a clean answer is a ``PluginError``: guards fail closed."""
+    try:
+        return _checked(call(manager, plugin, POLICIES_HOOK, project=project), record, POLICIES_HOOK)
+    except Exception as exc:
+        cause = describe(exc, plugin.candidate.target)
+        raise PluginError(
+            f"plugin {plugin.info.label} cannot give its policies: {cause}", hint=ways_out([plugin.info])
+        ) from exc
+
+
+def diagnostics(manager: Manager, plugins: Sequence[Plugin], runbook: Any, project: Any) -> list[Diagnostic]:
+    """Every plugin's findings; one that raises is reported as rule ``plugin-failed``."""
+    found: list[Diagnostic] = []
+    for plugin in plugins:
+        try:
+            given = call(manager, plugin, DIAGNOSTICS_HOOK, runbook=runbook, project=project)
+            found += _checked(given, Diagnostic, DIAGNOSTICS_HOOK)
+        except Exception as exc:
+            cause = describe(exc, plugin.candidate.target)
+            found.append(
+                Diagnostic(
+                    rule="plugin-failed",
+                    message=f"plugin {plugin.info.label} could not check the runbook: {cause}",
+                    hint=ways_out([plugin.info]),
+                )
+            )
+    return sorted(found, key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.rule, d.path, d.message))
+
+
+def observers(manager: Manager, plugins: Sequence[Plugin]) -> list[tuple[str, Callable[[TraceEvent], None]]]:
+    """The trace observers by plugin name; the writer calls them and drops one that raises."""
+    return [
+        (plugin.candidate.name, function)
+        for plugin in plugins
+        for function in implementations(manager, plugin, OBSERVER_HOOK)
+    ]
+
+
+def _checked(given: list[Any], record: type[_Record], hook: str) -> list[_Record]:
+    for item in given:
+        if not isinstance(item, record):
+            raise Fault(f"{hook} gave a {type(item).__name__} instead of {record.__name__}")
+    return given
+
+
+__all__ = ["diagnostics", "observers", "policy_packs"]

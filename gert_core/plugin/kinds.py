@@ -1,0 +1,93 @@
+"""The kinds of records plugins give, and the naming rule that tells who would provide one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from gert_core.plugin.discovery import normalise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One hook that returns records: ``word`` is the kind in ``gert-<word>-<name>`` and ``gert plugins why``."""
+
+    word: str
+    hook: str
+    record: str
+    key: str
+    label: str
+    optional: bool = False
+    """Whether a faulty implementation is left out with a warning instead of breaking its plugin."""
+
+
+STEP: Final = Kind(
+    word="step", hook="gert_step_types", record="gert_core.api.steps:StepType", key="name", label="step type"
+)
+TRANSPORT: Final = Kind(
+    word="transport",
+    hook="gert_transports",
+    record="gert_core.api.transports:Transport",
+    key="name",
+    label="transport",
+)
+APPROVAL: Final = Kind(
+    word="approval",
+    hook="gert_approval_providers",
+    record="gert_core.api.approvals:ApprovalProvider",
+    key="name",
+    label="approval provider",
+)
+INPUT: Final = Kind(
+    word="input",
+    hook="gert_input_resolvers",
+    record="gert_core.api.inputs:InputResolver",
+    key="prefix",
+    label="input resolver",
+)
+SIGNATURE: Final = Kind(
+    word="signature",
+    hook="gert_signature_schemes",
+    record="gert_core.api.signatures:SignatureScheme",
+    key="algorithm",
+    label="signature scheme",
+)
+TOOLS: Final = Kind(
+    word="tools", hook="gert_tool_packs", record="gert_core.api.packs:ToolPack", key="name", label="tool pack"
+)
+COMMAND: Final = Kind(
+    word="command",
+    hook="gert_commands",
+    record="gert_core.api.commands:Command",
+    key="name",
+    label="command",
+    optional=True,
+)
+
+KINDS: Final = (STEP, TRANSPORT, APPROVAL, INPUT, SIGNATURE, TOOLS, COMMAND)
+
+POLICIES_HOOK: Final = "gert_policies"
+DIAGNOSTICS_HOOK: Final = "gert_diagnostics"
+OBSERVER_HOOK: Final = "gert_trace_event"
+
+
+def provider_of(kind: Kind, name: str) -> str:
+    """The distribution that provides ``name`` by the naming rule ``gert-<kind>-<name>``."""
+    return normalise(f"gert-{kind.word}-{name}")
+
+
+__all__ = [
+    "APPROVAL",
+    "COMMAND",
+    "DIAGNOSTICS_HOOK",
+    "INPUT",
+    "KINDS",
+    "OBSERVER_HOOK",
+    "POLICIES_HOOK",
+    "SIGNATURE",
+    "STEP",
+    "TOOLS",
+    "TRANSPORT",
+    "Kind",
+    "provider_of",
+]

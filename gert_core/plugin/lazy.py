@@ -1,0 +1,41 @@
+"""Turns ``"package.module:attribute"`` into the object it names, on first use."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+
+def resolve(target: Any) -> Any:
+    """The object behind ``target``: a ``"package.module:attribute"`` text, or the object itself.
+
+    Raises ``PluginError`` naming the target when it cannot be imported.
+    """
+    return _import(target) if isinstance(target, str) else target
+
+
+@cache
+def _import(target: str) -> Any:
+    module, _, attribute = target.partition(":")
+    if not module or not attribute:
+        raise _problem(target, 'it is not of the form "package.module:attribute"')
+    try:
+        found: Any = import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except Exception as exc:
+        raise _problem(target, f"{type(exc).__name__}: {exc}") from exc
+    return found
+
+
+def _problem(target: str, why: str) -> Exception:
+    from gert_core.api.errors import PluginError
+
+    return PluginError(
+        f"cannot load {target!r}: {why}",
+        hint="reinstall the distribution that provides it, or run without it with -p no:NAME",
+    )
+
+
+__all__ = ["resolve"]

@@ -1,0 +1,289 @@
+"""The typed façade in front of pluggy: everything plugins provide, by name and with its origin."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cached_property
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api.errors import PluginError
+from gert_core.plugin import kinds
+from gert_core.plugin.advice import pip, ways_out
+from gert_core.plugin.discovery import GROUP, Candidate, normalise
+from gert_core.plugin.discovery import scan as scan_installed
+from gert_core.plugin.selection import Selection, unmet
+from gert_core.plugin.states import PluginState, UnknownName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from gert_core.api import (
+        ApprovalProvider,
+        Command,
+        Diagnostic,
+        InputResolver,
+        PolicyPack,
+        SignatureScheme,
+        StepType,
+        ToolPack,
+        TraceEvent,
+        Transport,
+    )
+    from gert_core.plugin.kinds import Kind
+    from gert_core.plugin.loader import Manager, Plugin
+    from gert_core.plugin.states import PluginInfo
+
+
+class Table:
+    """The records of one kind: usable ones by name, and the names that several plugins claim."""
+
+    __slots__ = ("conflicts", "owners", "records")
+
+    def __init__(self) -> None:
+        self.records: dict[str, Any] = {}
+        self.owners: dict[str, Plugin] = {}
+        self.conflicts: dict[str, list[Plugin]] = {}
+
+
+class Registry:
+    """What the installed plugins provide. Build one and pass it down; nothing is imported before it is asked."""
+
+    def __init__(self, candidates: Sequence[Candidate], *, selection: Selection, extra: Sequence[object] = ()) -> None:
+        self.candidates = tuple(candidates)
+        self._selection = selection
+        self._verdicts = selection.decide(self.candidates)
+        self._extra = tuple(extra)
+        self._lock = RLock()
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        allow: Iterable[str] = (),
+        block: Iterable[str] = (),
+        require: Iterable[str] = (),
+        load: str = "auto",
+        scan: Iterable[Candidate] | None = None,
+        extra_plugins: Iterable[object] = (),
+    ) -> Registry:
+        """Decide from metadata what may be loaded; ``UsageError`` for a name that no plugin bears.
+
+        ``scan`` replaces the scan of installed distributions (``()`` sees none of them); ``extra_plugins`` are
+        plugin objects already imported.
+        """
+        selection = Selection(allow=tuple(allow), block=tuple(block), require=tuple(require), load=load)
+        found = scan_installed() if scan is None else tuple(scan)
+        return cls(found, selection=selection, extra=tuple(extra_plugins))
+
+    # -- what there is, by name -----------------------------------------------------------------------------
+
+    def step_type(self, name: str) -> StepType:
+        """The step type called ``name``; ``UnknownName`` says which distribution would provide it."""
+        found: StepType = self._get(kinds.STEP, name)
+        return found
+
+    def step_types(self) -> dict[str, StepType]:
+        """Every usable step type by name."""
+        return dict(self._table(kinds.STEP).records)
+
+    def transport(self, name: str) -> Transport | None:
+        """The transport called ``name``, or None."""
+        return self.transports().get(name)
+
+    def transports(self) -> dict[str, Transport]:
+        """Every usable transport by name."""
+        return dict(self._table(kinds.TRANSPORT).records)
+
+    def approval_provider(self, name: str) -> ApprovalProvider:
+        """The approval provider called ``name``; ``UnknownName`` says which distribution would provide it."""
+        found: ApprovalProvider = self._get(kinds.APPROVAL, name)
+        return found
+
+    def approval_providers(self) -> dict[str, ApprovalProvider]:
+        """Every usable approval provider by name."""
+        return dict(self._table(kinds.APPROVAL).records)
+
+    def input_resolvers(self) -> dict[str, InputResolver]:
+        """Every usable input resolver by prefix."""
+        return dict(self._table(kinds.INPUT).records)
+
+    def signature_scheme(self, algorithm: str) -> SignatureScheme | None:
+        """The scheme for an algorithm, or None: what cannot be verified is rejected."""
+        return self.signature_schemes().get(algorithm)
+
+    def signature_schemes(self) -> dict[str, SignatureScheme]:
+        """Every usable signature scheme by algorithm."""
+        return dict(self._table(kinds.SIGNATURE).records)
+
+    def tool_packs(self) -> dict[str, ToolPack]:
+        """Every usable tool pack by name."""
+        return dict(self._table(kinds.TOOLS).records)
+
+    def commands(self) -> dict[str, Command]:
+        """Every usable command by name."""
+        return dict(self._table(kinds.COMMAND).records)
+
+    # -- hooks that are called with something ---------------------------------------------------------------
+
+    def policies(self, project: Any) -> list[tuple[PolicyPack, PluginInfo]]:
+        """Every policy pack with its origin; a plugin that cannot say its policy stops everything."""
+        from gert_core.api.policies import PolicyPack
+        from gert_core.plugin.calls import policy_packs
+
+        return [
+            (pack, plugin.info)
+            for plugin in self._active
+            for pack in policy_packs(self._manager, plugin, project, PolicyPack)
+        ]
+
+    def diagnostics(self, runbook: Any, project: Any) -> list[Diagnostic]:
+        """What plugins find wrong with a runbook, sorted; a plugin that raises gives one error naming it."""
+        from gert_core.plugin.calls import diagnostics
+
+        return diagnostics(self._manager, self._active, runbook, project)
+
+    def trace_observers(self) -> list[tuple[str, Callable[[TraceEvent], None]]]:
+        """The functions that want to see trace events, with their plugin's name."""
+        from gert_core.plugin.calls import observers
+
+        return observers(self._manager, self._active)
+
+    # -- the plugins themselves -----------------------------------------------------------------------------
+
+    @property
+    def plugins(self) -> tuple[PluginInfo, ...]:
+        """Every installed plugin with its state, sorted by name."""
+        _ = self._tables
+        return tuple(plugin.info for plugin in self._plugins)
+
+    def problems(self) -> tuple[PluginInfo, ...]:
+        """The plugins that are neither active nor blocked."""
+        return tuple(info for info in self.plugins if not info.healthy)
+
+    def unmet_requirements(self) -> list[tuple[str, str]]:
+        """Requirements of the project that no active plugin meets, each with a sentence."""
+        known, active = {}, {}
+        for info in self.plugins:
+            versions = {normalise(info.name): info.version, info.distribution: info.version}
+            known.update(versions)
+            if info.state is PluginState.ACTIVE:
+                active.update(versions)
+        return unmet(self._selection.require, active, known)
+
+    def warnings(self) -> list[str]:
+        """One sentence per plugin that is not usable as installed, for commands that go on nevertheless."""
+        said = [f"plugin {info.label} is {info.state}: {info.cause}" for info in self.problems()]
+        said += [f"plugin {p.info.label}: {note}" for p in self._plugins for note in p.notes]
+        return said + [sentence for _, sentence in self.unmet_requirements()]
+
+    def require_healthy(self) -> None:
+        """Raise ``PluginError`` unless every plugin is active or blocked and every requirement is met."""
+        problems, missing = self.problems(), self.unmet_requirements()
+        if problems or missing:
+            said = [f"plugin {info.label} is {info.state}: {info.cause}" for info in problems]
+            said += [sentence for _, sentence in missing]
+            raise PluginError("; ".join(said), hint=ways_out(problems, [text for text, _ in missing]))
+
+    def providers(self, kind: Kind, name: str) -> tuple[PluginInfo, ...]:
+        """Who provides a record: nobody, one plugin, or several that conflict."""
+        table = self._table(kind)
+        if name in table.conflicts:
+            return tuple(plugin.info for plugin in table.conflicts[name])
+        return (table.owners[name].info,) if name in table.owners else ()
+
+    def provided(self, info: PluginInfo) -> dict[str, list[str]]:
+        """The names a plugin provides, by kind."""
+        _ = self._tables
+        return {
+            kind.word: sorted(getattr(record, kind.key) for record in plugin.records[kind.word])
+            for plugin in self._plugins
+            if plugin.info == info
+            for kind in kinds.KINDS
+            if plugin.records.get(kind.word)
+        }
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _get(self, kind: Kind, name: str) -> Any:
+        table = self._table(kind)
+        if name in table.records:
+            return table.records[name]
+        if name in table.conflicts:
+            raise PluginError(
+                _conflict(kind, name, table.conflicts[name]), kind="conflict", hint=ways_out(self.problems())
+            )
+        close = get_close_matches(name, table.records, n=1)
+        provider = kinds.provider_of(kind, name)
+        hint = f"by its name {provider} would provide it: `{pip('install', provider)}`"
+        if close:
+            hint = f"did you mean {close[0]!r}? Otherwise {hint}"
+        raise UnknownName(f"no installed plugin provides {kind.label} {name!r}", hint=hint)
+
+    def _table(self, kind: Kind) -> Table:
+        return self._tables[kind.word]
+
+    @property
+    def _tables(self) -> dict[str, Table]:
+        with self._lock:
+            return self._collected
+
+    @property
+    def _active(self) -> list[Plugin]:
+        _ = self._tables
+        usable = {PluginState.ACTIVE, PluginState.CONFLICTING}
+        return [p for p in self._plugins if p.state in usable and self._manager.has_plugin(p.candidate.key)]
+
+    @cached_property
+    def _manager(self) -> Manager:
+        from gert_core.plugin.loader import Manager
+
+        return Manager()
+
+    @cached_property
+    def _plugins(self) -> list[Plugin]:
+        from gert_core.plugin.loader import Plugin, load
+
+        plugins = []
+        for candidate in self.candidates:
+            if candidate.key in self._verdicts:
+                state, cause = self._verdicts[candidate.key]
+                plugins.append(Plugin(candidate=candidate, state=state, cause=cause))
+            elif candidate.group == GROUP:
+                plugins.append(Plugin(candidate=candidate))
+                load(self._manager, plugins[-1])
+        for given in self._extra:
+            plugins.append(Plugin(candidate=_candidate_for(given)))
+            load(self._manager, plugins[-1], loaded=given)
+        return sorted(plugins, key=lambda p: (p.candidate.name, p.candidate.distribution))
+
+    @cached_property
+    def _collected(self) -> dict[str, Table]:
+        tables = {}
+        for kind in kinds.KINDS:
+            table = tables[kind.word] = Table()
+            claims: dict[str, list[tuple[Plugin, Any]]] = {}
+            for plugin in self._plugins:
+                for record in plugin.records.get(kind.word, ()):
+                    claims.setdefault(getattr(record, kind.key), []).append((plugin, record))
+            for name, claimed in claims.items():
+                if len(claimed) == 1:
+                    table.owners[name], table.records[name] = claimed[0]
+                    continue
+                rivals = table.conflicts[name] = [plugin for plugin, _ in claimed]
+                for plugin in rivals:
+                    plugin.state, plugin.cause = PluginState.CONFLICTING, _conflict(kind, name, rivals)
+        return tables
+
+
+def _conflict(kind: Kind, name: str, rivals: Sequence[Plugin]) -> str:
+    who = " and ".join(f"{p.candidate.distribution} {p.candidate.version}" for p in rivals)
+    return f"{who} both provide {kind.label} {name!r}, so neither is used; uninstall or block one of them"
+
+
+def _candidate_for(given: object) -> Candidate:
+    name = getattr(given, "__name__", type(given).__name__)
+    return Candidate(name=name, distribution=normalise(name), version="0", group=GROUP, target=name)
+
+
+__all__ = ["Registry", "Table"]

@@ -1,0 +1,134 @@
+"""Decides from metadata which plugins may be imported: allow, block and require."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from gert_core.api.errors import UsageError
+from gert_core.plugin.discovery import GROUP, normalise
+from gert_core.plugin.states import PluginState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from gert_core.plugin.discovery import Candidate
+
+    Verdicts = dict[str, tuple[PluginState, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The words of flags, environment and project file: entry-point or distribution names.
+
+    With ``load`` "listed" only allowed and required plugins are loaded, with "auto" all of them. A block always
+    wins. ``require`` holds requirements such as ``gert-policy-acme>=2``.
+    """
+
+    allow: Sequence[str] = ()
+    block: Sequence[str] = ()
+    require: Sequence[str] = ()
+    load: str = "auto"
+
+    def decide(self, candidates: Sequence[Candidate]) -> Verdicts:
+        """State and cause of every candidate that must not be imported, by its key."""
+        allowed = self._named(self.allow, candidates)
+        blocked = self._named(self.block, candidates)
+        if self.load == "listed":
+            allowed |= {requirement_name(text) for text in self.require}
+        usable = {(c.distribution, c.name) for c in candidates if c.group == GROUP}
+        verdicts: Verdicts = {}
+        for candidate in candidates:
+            names = {normalise(candidate.name), candidate.distribution}
+            if names & blocked:
+                verdicts[candidate.key] = (PluginState.BLOCKED, "blocked by name")
+            elif self.load == "listed" and not names & allowed:
+                verdicts[candidate.key] = (PluginState.BLOCKED, "not listed in the project's plugins")
+            elif candidate.group != GROUP and (candidate.distribution, candidate.name) not in usable:
+                cause = f"made for {candidate.group}, this gert loads {GROUP}"
+                verdicts[candidate.key] = (PluginState.INCOMPATIBLE, cause)
+        self._same_name_twice(candidates, verdicts)
+        return verdicts
+
+    def _named(self, words: Sequence[str], candidates: Sequence[Candidate]) -> set[str]:
+        known = {normalise(c.name) for c in candidates} | {c.distribution for c in candidates}
+        wanted = set()
+        for word in words:
+            if normalise(word) not in known:
+                raise unknown_plugin(word, known)
+            wanted.add(normalise(word))
+        return wanted
+
+    def _same_name_twice(self, candidates: Sequence[Candidate], verdicts: Verdicts) -> None:
+        by_name: dict[str, list[Candidate]] = {}
+        for candidate in candidates:
+            if candidate.group == GROUP and candidate.key not in verdicts:
+                by_name.setdefault(normalise(candidate.name), []).append(candidate)
+        for name, rivals in by_name.items():
+            if len(rivals) > 1:
+                owners = " and ".join(f"{c.distribution} {c.version}" for c in rivals)
+                cause = f"{owners} both call themselves {name!r}; uninstall one, or block it by its distribution name"
+                verdicts.update({c.key: (PluginState.CONFLICTING, cause) for c in rivals})
+
+
+def requirement_name(text: str) -> str:
+    """The distribution name in a requirement, normalised."""
+    return normalise(_requirement(text)[0])
+
+
+def unmet(require: Sequence[str], active: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Requirements that no active plugin satisfies, each with a sentence; versions by distribution name.
+
+    Entry-point names are accepted too, so ``known`` maps those to versions as well.
+    """
+    missing = []
+    for text in require:
+        name, specifier = _requirement(text)
+        version = active.get(normalise(name))
+        if version is not None and _satisfies(version, specifier):
+            continue
+        if version is not None:
+            why = f"version {version} is active"
+        elif normalise(name) in known:
+            why = "it is installed but not active"
+        else:
+            why = "it is not installed"
+        missing.append((text, f"the project requires plugin {text!r}, but {why}"))
+    return missing
+
+
+def unknown_plugin(word: str, known: Collection[str]) -> UsageError:
+    """The error for a name that no installed plugin bears."""
+    close = get_close_matches(normalise(word), sorted(known), n=1)
+    hint = f"did you mean {close[0]!r}?" if close else "`gert plugins list` shows the installed plugins"
+    return UsageError(f"no installed plugin is called {word!r}", hint=hint)
+
+
+def _requirement(text: str) -> tuple[str, str]:
+    if not any(mark in text for mark in "<>=!~[;@ "):
+        return text, ""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement as exc:
+        raise UsageError(
+            f"{text!r} is no plugin requirement", hint='write a name and versions, such as "gert-policy-acme>=2"'
+        ) from exc
+    return parsed.name, str(parsed.specifier)
+
+
+def _satisfies(version: str, specifier: str) -> bool:
+    if not specifier:
+        return True
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion
+
+    try:
+        return SpecifierSet(specifier).contains(version, prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+__all__ = ["Selection", "requirement_name", "unknown_plugin", "unmet"]

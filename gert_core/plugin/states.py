@@ -1,0 +1,61 @@
+"""What became of an installed plugin: five states, each with its facts and its cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from gert_core.api.errors import PluginError
+
+
+class PluginState(StrEnum):
+    """Every discovered entry point ends in exactly one of these."""
+
+    ACTIVE = "active"
+    BLOCKED = "blocked"
+    INCOMPATIBLE = "incompatible"
+    BROKEN = "broken"
+    CONFLICTING = "conflicting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginInfo:
+    """One plugin as people and traces see it; ``cause`` says why it is not active."""
+
+    name: str
+    distribution: str
+    version: str
+    entry_point: str
+    state: PluginState = PluginState.ACTIVE
+    cause: str = ""
+
+    @property
+    def label(self) -> str:
+        """``step-wait (gert-step-wait 1.0)``."""
+        return f"{self.name} ({self.distribution} {self.version})"
+
+    @property
+    def healthy(self) -> bool:
+        """Whether runs may go on with it: it works, or somebody switched it off."""
+        return self.state in {PluginState.ACTIVE, PluginState.BLOCKED}
+
+    def to_json(self) -> dict[str, Any]:
+        """The object printed by ``gert plugins list --json``."""
+        return {
+            "name": self.name,
+            "distribution": self.distribution,
+            "version": self.version,
+            "entry_point": self.entry_point,
+            "state": str(self.state),
+            "cause": self.cause,
+        }
+
+
+class UnknownName(PluginError, LookupError):  # noqa: N818 - read as a sentence: unknown name
+    """No plugin provides what a document asks for; the hint says which distribution would."""
+
+    default_kind = "unknown_name"
+
+
+__all__ = ["PluginInfo", "PluginState", "UnknownName"]
