@@ -46,8 +46,8 @@ def resolve_inputs(
 ) -> ResolvedInputs:
     """The values of all declared inputs.
 
-    Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), what ``from:`` names (people last), default,
-    null. A ``scenario`` replaces files and resolvers. One ``InputError`` reports all that is missing or wrong.
+    Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), what ``from:`` says (people last), default,
+    null. A ``scenario`` replaces files and resolvers. One ``InputError`` names all that is missing or wrong.
     """
     _refuse_undeclared(host_vars, declared, flag="--var")
     _refuse_undeclared(file_vars or {}, declared, flag="--input")
@@ -140,8 +140,8 @@ class _Resolution:
                 self.complain(name, _missing(name, model, families))
         if self.problems:
             raise InputError(
-                " ".join(self.problems),
-                hint=" ".join(self.hints) or "Give it with --var NAME=VALUE or --input FILE.",
+                "; ".join(self.problems),
+                hint="; ".join(self.hints) or "give it with --var NAME=VALUE or --input FILE",
             )
         order = list(self.declared)
         return ResolvedInputs(
@@ -245,9 +245,9 @@ def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[s
         return error
     except Exception as error:
         fault = f"{type(error).__name__}: {error}"
-        return InputError(f"The source {batch.source!r} failed for the input {names}: {fault}.")
+        return InputError(f"the source {batch.source!r} failed for the input {names}: {fault}")
     if not hasattr(answer, "get"):
-        return InputError(f"The source {batch.source!r} gave no map of values for the input {names}.")
+        return InputError(f"the source {batch.source!r} gave no map of values for the input {names}")
     return dict(answer)
 
 
@@ -265,13 +265,13 @@ def _refuse_undeclared(given: Mapping[str, Any], declared: Mapping[str, Any], *,
         near = difflib.get_close_matches(name, declared, n=1)
         known = ", ".join(declared) or "none"
         raise UsageError(
-            f"{flag} gives {name!r}, which the runbook does not declare as an input.",
-            hint=f"Did you mean {near[0]!r}?" if near else f"Declared inputs: {known}.",
+            f"{flag} gives {name!r}, which the runbook does not declare as an input",
+            hint=f"did you mean {near[0]!r}?" if near else f"declared inputs: {known}",
         )
 
 
 def _missing(name: str, model: InputModel, families: Mapping[str, str]) -> str:
-    text = f"The required input {name!r} ({model.type}) has no value"
+    text = f"the required input {name!r} ({model.type}) has no value"
     if model.description:
         text += f" ({model.description.strip().rstrip('.')})"
     if model.from_:
@@ -280,15 +280,15 @@ def _missing(name: str, model: InputModel, families: Mapping[str, str]) -> str:
         member = path.split(".", 1)[0]
         if word not in families and member not in families and "." in model.from_:
             text += ", which the project does not configure"
-    return text + "."
+    return text
 
 
 def _unfit(name: str, model: InputModel, value: Any, error: ValueError, *, source: str) -> str:
     if model.secret:
-        return f"The input {name!r} from {source} must be {model.type}; its value is secret and is not shown."
+        return f"the input {name!r} from {source} must be {model.type}; its value is secret and not shown"
     shown = _text(value)
     shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-    return f"The input {name!r} from {source} must be {model.type}, not {shown!r}: {str(error).rstrip('.')}."
+    return f"the input {name!r} from {source} must be {model.type}, not {shown!r}: {error}"
 
 
 def _text(value: Any) -> str:

@@ -34,9 +34,7 @@ class InputBinding:
 class ResolveFn(Protocol):
     """Answers a batch of bindings; a name left out of the answer is unresolved (the default applies)."""
 
-    def __call__(
-        self, bindings: Sequence[InputBinding], deadline: Deadline, services: Services
-    ) -> Mapping[str, Any]:
+    def __call__(self, bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, Any]:
         """Raise ``InputError`` naming the input and the source when asking itself goes wrong."""
 
 

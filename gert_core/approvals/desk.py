@@ -95,9 +95,7 @@ class Desk:
         """
         hearing = _Hearing(request)
         if not submitted:
-            self._emit(
-                "approval_submitted", _submission(request), _person(request.requested_by or self._actor)
-            )
+            self._emit("approval_submitted", _submission(request), _person(request.requested_by or self._actor))
         for data in recorded:
             if (settled := self._recall(hearing, data)) is not None:
                 return settled
@@ -108,9 +106,7 @@ class Desk:
         waiting = UntilExpiry(deadline, expires=expires, now=self._now)
         ticket = self._call("submit", lambda: self._session.submit(request))
         if not isinstance(ticket, ApprovalTicket) or ticket.ticket_id != request.ticket_id:
-            raise StepProblem(
-                "approval_provider", "The approval provider answered submit with another ticket."
-            )
+            raise StepProblem("approval_provider", "the approval provider answered submit with another ticket")
         while True:
             response = self._call("wait", lambda: self._session.wait(ticket, waiting))
             if response is None:
@@ -256,7 +252,7 @@ class Desk:
         except Exception as error:
             raise StepProblem(
                 "approval_provider",
-                f"The approval provider failed in {what}: {type(error).__name__}: {error}",
+                f"the approval provider failed in {what}: {type(error).__name__}: {error}",
             ) from error
 
 

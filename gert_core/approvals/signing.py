@@ -32,9 +32,7 @@ class Unverified(Exception):  # noqa: N818 - a verdict about an answer, not a fa
         self.kind = kind
 
 
-def request_hash(
-    *, runbook_hash: str, step_id: str, contract: Mapping[str, Any], inputs: Mapping[str, Any]
-) -> str:
+def request_hash(*, runbook_hash: str, step_id: str, contract: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
     """What binds an approval to its action; ``inputs`` are the masked ones the approver saw."""
     facts = {"runbook_hash": runbook_hash, "step_id": step_id, "contract": contract, "inputs": inputs}
     return hashlib.sha256(canonical(facts)).hexdigest()

@@ -84,9 +84,7 @@ class Rule:
             serialize=bool(raw.get("serialize")),
         )
         if rule.action is None and rule.violations is None and not rule.serialize:
-            raise ValueError(
-                f"rule {number} has no action; write `action: allow`, `require-approval` or `deny`"
-            )
+            raise ValueError(f"rule {number} has no action; write `action: allow`, `require-approval` or `deny`")
         if rule.min_approvers < 1:
             raise ValueError(f"rule {number}: min_approvers must be at least 1")
         return rule
@@ -147,9 +145,7 @@ def _action(number: int, value: Any) -> Act | None:
         return Act(value)
     except ValueError:
         known = ", ".join(Act)
-        raise ValueError(
-            f"rule {number} has the unknown action {value!r}; it must be one of {known}"
-        ) from None
+        raise ValueError(f"rule {number} has the unknown action {value!r}; it must be one of {known}") from None
 
 
 __all__ = ["Act", "Rule", "effective_effects"]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from gert_core.api import PolicyPack
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
     from gert_core.governance.policies import Policies
@@ -42,13 +43,13 @@ class Source:
         try:
             rules = tuple(Rule.parse(n, raw) for n, raw in enumerate(document.get("rules") or (), start=1))
             timeout = document.get("approval_timeout")
-            seconds = None if timeout is None else duration(str(timeout))
+            seconds = timeout if timeout is None else _seconds(timeout)
         except (ValueError, TypeError, AttributeError) as error:
             raise ProjectError(
-                f"{title[:1].upper()}{title[1:]} is broken: {error}.",
+                f"{title} is broken: {error}",
                 kind="policy",
                 file=str(path) if path else None,
-                hint="Nothing runs while a policy cannot be read; mend it or remove it.",
+                hint="nothing runs while a policy cannot be read; mend it or remove it",
             ) from error
         signed = document.get("require_signed_approvals") or document.get("require_verified_approval")
         return cls(
@@ -71,7 +72,7 @@ def load_policies(
     if registry is not None:
         sources += _packs(registry, project)
     if project is not None:
-        for entry in project.model.policies or ():
+        for entry in project.model.policies:
             sources.append(_file(project.root / entry, kind="project", name=str(entry)))
     sources += [_file(path, kind="file", name=str(path)) for path in files]
     governance = runbook.model.meta.governance
@@ -95,14 +96,14 @@ def _packs(registry: Registry, project: Project | None) -> list[Source]:
         title = f"the policy pack {name!r}"
         if (pack.file is None) == (pack.document is None):
             raise PluginError(
-                f"Plugin {plugin.name!r} gives the policy pack {pack.name!r} with neither or both of "
-                "`file` and `document`.",
-                hint=f"Update {plugin.distribution}, or block it with `-p no:{plugin.name}`.",
+                f"plugin {plugin.name!r} gives the policy pack {pack.name!r} with neither or both of "
+                "`file` and `document`",
+                hint=f"update {plugin.distribution}, or block it with `-p no:{plugin.name}`",
             )
         if pack.file is not None:
             sources.append(_file(pack.file, kind="pack", name=name, title=title))
         else:
-            sources.append(Source.parse(_checked(pack.document, title), kind="pack", name=name, title=title))
+            sources.append(Source.parse(_checked(pack, title), kind="pack", name=name, title=title))
     return sources
 
 
@@ -116,32 +117,32 @@ def _file(path: Path, *, kind: str, name: str, title: str | None = None) -> Sour
         raise
     except GertError as error:
         raise ProjectError(
-            f"{title[:1].upper()}{title[1:]} cannot be used: {error.message}",
+            f"{title} cannot be used: {error.message}",
             kind="policy",
             file=error.file or str(path),
             line=error.line,
             column=error.column,
-            hint=error.hint or "Nothing runs while a policy cannot be read; mend it or remove it.",
+            hint=error.hint or "nothing runs while a policy cannot be read; mend it or remove it",
             diagnostics=error.diagnostics,
         ) from error
     return Source.parse(_plain(model), kind=kind, name=name, title=title, path=path)
 
 
-def _checked(document: Any, title: str) -> dict[str, Any]:
-    """A pack's document given as data goes through the same model as a file."""
+def _checked(pack: PolicyPack, title: str) -> dict[str, Any]:
+    """A pack's document given as data goes through the same model as a file; its name may stand in for `meta`."""
     from pydantic import ValidationError
 
     from gert_core.documents.policy import PolicyModel
 
     try:
-        return _plain(PolicyModel.model_validate(document))
+        return _plain(PolicyModel.model_validate({"meta": {"name": pack.name}, **(pack.document or {})}))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ProjectError(
-            f"{title[:1].upper()}{title[1:]} is broken at {where or 'the top'}: {first['msg']}.",
+            f"{title} is broken at {where or 'the top'}: {first['msg']}",
             kind="policy",
-            hint="Nothing runs while a policy cannot be read; update or block the plugin that ships it.",
+            hint="nothing runs while a policy cannot be read; update or block the plugin that ships it",
         ) from error
 
 
@@ -150,11 +151,14 @@ def _plain(model: Any) -> dict[str, Any]:
     return dict(model.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True))
 
 
+def _seconds(value: Any) -> float:
+    """A duration as the model gives it (seconds) or as text."""
+    return float(value) if isinstance(value, (int, float)) else duration(str(value))
+
+
 def _digest(sources: Sequence[Source]) -> str:
     """Names of packs count, paths of files do not: the same rules give the same digest from any directory."""
-    facts = [
-        {"kind": s.kind, "name": s.name if s.kind == "pack" else "", "document": s.document} for s in sources
-    ]
+    facts = [{"kind": s.kind, "name": s.name if s.kind == "pack" else "", "document": s.document} for s in sources]
     return "sha256:" + hashlib.sha256(canonical(facts)).hexdigest()
 
 

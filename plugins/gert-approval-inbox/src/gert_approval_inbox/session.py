@@ -1,0 +1,63 @@
+"""Tickets go out as files; answers come in as files, each handed over once and checked by the core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import ApprovalTicket, RunError
+from gert_core.api.tickets import TicketStore
+
+if TYPE_CHECKING:
+    from gert_core.api import ApprovalRequest, ApprovalResponse, Deadline, Services
+
+_POLL: Final = 0.25
+
+
+class InboxSession:
+    """The inbox of one run. With ``config: {wait: SECONDS}`` it stays and looks for answers that long."""
+
+    def __init__(self, store: TicketStore, *, patience: float = 0.0) -> None:
+        self._store = store
+        self._patience = patience
+        self._seen: dict[str, set[str]] = {}
+
+    def submit(self, request: ApprovalRequest) -> ApprovalTicket:
+        """Put the ticket into the inbox, once."""
+        self._store.put(request)
+        return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
+
+    def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
+        """The next answer nobody has taken yet; ``None`` when there is none (in time)."""
+        left = self._patience
+        while True:
+            seen = self._seen.setdefault(ticket.ticket_id, set())
+            for name, response in self._store.answers(ticket.ticket_id):
+                if name not in seen:
+                    seen.add(name)
+                    return response
+            if left <= 0 or deadline.wait(min(_POLL, left)):
+                return None
+            left -= _POLL
+
+
+def open_session(services: Services) -> InboxSession:
+    """The provider's ``open``."""
+    if services.run_dir is None:
+        raise RunError(
+            "the approval inbox needs a run directory and this run has none",
+            hint="choose another provider with --approval",
+        )
+    return InboxSession(TicketStore(services.run_dir / "tickets"), patience=_patience(services.config))
+
+
+def _patience(config: Any) -> float:
+    value = config.get("wait", 0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise RunError(
+            f"approvals.config.wait must be a number of seconds, not {value!r}",
+            hint="correct it in gert-project.yaml",
+        )
+    return float(value)
+
+
+__all__ = ["InboxSession", "open_session"]

@@ -1,0 +1,57 @@
+"""What an approver sees: everything the decision depends on, nothing that can disguise itself."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gert_core.api import ApprovalRequest
+
+_LABEL: Final = 11
+
+
+def describe(request: ApprovalRequest, *, actor: str) -> Iterator[str]:
+    """The request as lines; the inputs in it are masked already."""
+    yield ""
+    yield f"Approval needed: step {printable(request.step_id)} of {printable(request.runbook_name)}"
+    if request.description:
+        yield _line("what", request.description)
+    yield _line("type", request.step_type)
+    yield _line("risk", request.risk_level)
+    for name in ("effects", "writes", "reads"):
+        tags = request.contract.get(name) or ()
+        yield _line(name, ", ".join(str(tag) for tag in tags) or "none")
+    flags = [name if request.contract.get(name) else f"not {name}" for name in ("idempotent", "deterministic")]
+    yield _line("contract", ", ".join(flags))
+    for position, (name, value) in enumerate(request.inputs.items()):
+        yield _line("inputs" if position == 0 else "", f"{name} = {_shown(value)}")
+    if request.command:
+        yield _line("command", shlex.join(request.command))
+    if request.min_approvers > 1:
+        yield _line("approvers", f"{request.min_approvers} different people")
+    if request.exclude_actor:
+        yield _line("", f"{actor or request.requested_by} started the run and may not approve it")
+    if request.require_signed:
+        yield _line("signature", "required; a line typed here is not signed (use the inbox and `gert approve`)")
+    if request.expires_at:
+        yield _line("expires", request.expires_at)
+
+
+def printable(text: str) -> str:
+    """Text that cannot move the cursor, hide a line or turn its direction: such characters are spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<{_LABEL}}{printable(text)}"
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+__all__ = ["describe", "printable"]

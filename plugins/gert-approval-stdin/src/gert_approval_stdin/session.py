@@ -1,0 +1,73 @@
+"""The dialogue: show what is asked for, read ``y|n [approver-id][: reason]``."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from gert_approval_stdin.display import describe, printable
+from gert_core.api import ApprovalResponse, ApprovalTicket
+
+if TYPE_CHECKING:
+    from gert_core.api import ApprovalRequest, Deadline, Services
+
+_LINE: Final = re.compile(r"\s*([yn])(?:\s+([^\s:]+))?\s*(?::\s*(.*?))?\s*", re.IGNORECASE | re.DOTALL)
+_GRAMMAR: Final = "y|n [approver-id][: reason]"
+
+
+class StdinSession:
+    """One run's approvals at its terminal; parallel branches wait for each other's dialogue to end."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._requests: dict[str, ApprovalRequest] = {}
+        self._answers: dict[str, int] = {}
+
+    def submit(self, request: ApprovalRequest) -> ApprovalTicket:
+        """Remember the request; the asking happens in ``wait``."""
+        self._requests[request.ticket_id] = request
+        return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
+
+    def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
+        """Ask until a line follows the grammar; the end of input is a rejection, expiry and cancel no answer."""
+        request = self._requests[ticket.ticket_id]
+        console = self._services.console
+        with console.exclusive():
+            if deadline.stopped:
+                return None
+            given = self._answers.get(ticket.ticket_id, 0)
+            for line in describe(request, actor=self._services.actor) if not given else ():
+                console.say(line)
+            if given and request.min_approvers > 1:
+                console.say(f"{printable(request.step_id)} needs {request.min_approvers} different approvers.")
+            while True:
+                line = console.ask(f"Approve {printable(request.step_id)}? {_GRAMMAR} ", deadline=deadline)
+                if line is None:
+                    if deadline.stopped:
+                        return None
+                    return self._answer(ticket, approved=False, approver="", reason="end of input")
+                match = _LINE.fullmatch(line)
+                if match is not None:
+                    self._answers[ticket.ticket_id] = given + 1
+                    word, approver, reason = match.groups()
+                    return self._answer(ticket, approved=word.lower() == "y", approver=approver or "", reason=reason)
+                console.say(f"Please answer with {_GRAMMAR}.")
+
+    def _answer(self, ticket: ApprovalTicket, *, approved: bool, approver: str, reason: str | None) -> ApprovalResponse:
+        return ApprovalResponse(
+            ticket_id=ticket.ticket_id,
+            approved=approved,
+            approver_id=approver or self._services.actor or "operator",
+            method="stdin",
+            timestamp=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            reason=reason or None,
+        )
+
+
+def open_session(services: Services) -> StdinSession:
+    """The provider's ``open``."""
+    return StdinSession(services)
+
+
+__all__ = ["StdinSession", "open_session"]

@@ -1,0 +1,62 @@
+"""``file/PATH``: the text of a file without its last newline; a missing file leaves the input to its default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.api import Deadline, InputBinding, Services
+
+_LIMIT: Final = 1024 * 1024
+
+
+def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, str]:
+    """The texts of the files that exist; relative paths start at the project, else at the current directory."""
+    del deadline
+    given = {}
+    for binding in bindings:
+        text = _read(binding, (services.project_dir or Path()) / binding.path)
+        if text is not None:
+            given[binding.name] = text
+    return given
+
+
+def _read(binding: InputBinding, path: Path) -> str | None:
+    if not binding.path:
+        raise InputError(
+            f"the input {binding.name!r} is `from: {binding.source}`, which names no file", hint="write file/PATH"
+        )
+    try:
+        if path.exists() and not path.is_file():
+            raise _problem(binding, path, "is no regular file")
+        with path.open("rb") as stream:
+            content = stream.read(_LIMIT + 1)
+    except FileNotFoundError:
+        if binding.required and not binding.has_default:
+            raise _problem(binding, path, "does not exist") from None
+        return None
+    except OSError as error:
+        raise _problem(binding, path, f"cannot be read: {error.strerror}") from None
+    if len(content) > _LIMIT:
+        raise _problem(binding, path, "is larger than 1 MiB")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _problem(binding, path, "is not UTF-8 text") from None
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _problem(binding: InputBinding, path: Path, what: str) -> InputError:
+    return InputError(
+        f"the input {binding.name!r} comes from the file {path}, which {what}",
+        file=str(path),
+        hint=f"correct the file, or give the value with --var {binding.name}=VALUE",
+    )
+
+
+__all__ = ["resolve"]

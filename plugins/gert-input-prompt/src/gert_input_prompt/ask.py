@@ -1,0 +1,69 @@
+"""One question per input: description, type and default shown, asked again until the value fits."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.api import Console, Deadline, InputBinding, Services
+
+
+class _End(Exception):  # noqa: N818 - nobody is there any more
+    pass
+
+
+def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, Any]:
+    """Ask for every binding in turn; without anybody to answer all stay unresolved."""
+    console = services.console
+    given: dict[str, Any] = {}
+    if not console.interactive:
+        return given
+    with console.exclusive():
+        for binding in bindings:
+            try:
+                value = _ask(binding, console, deadline)
+            except _End:
+                break
+            if value is not None:
+                given[binding.name] = value
+    return given
+
+
+def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> Any:
+    """The value, or ``None`` to leave it to the default."""
+    if binding.description:
+        console.say(binding.description)
+    while True:
+        line = console.ask(_prompt(binding), deadline=deadline, hidden=binding.secret)
+        if line is None:
+            raise _End
+        text = line if binding.secret else line.strip()
+        if not text:
+            if binding.has_default or not binding.required:
+                return None
+            console.say(f"{binding.name} is required.")
+            continue
+        if binding.check is None:
+            return text
+        try:
+            return binding.check(text)
+        except ValueError as error:
+            reason = "" if binding.secret else f": {error}"
+            console.say(f"{binding.name} must be {binding.type}{reason}.")
+
+
+def _prompt(binding: InputBinding) -> str:
+    default = ""
+    if binding.has_default:
+        default = " [default hidden]" if binding.secret else f" [{_shown(binding.default)}]"
+    return f"{binding.name} ({binding.type}){default}: "
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+__all__ = ["resolve"]
