@@ -42,6 +42,8 @@ class EventType(StrEnum):
 CORE_EVENTS: Final = frozenset(str(item) for item in EventType)
 SEALED_EVENTS: Final = frozenset({str(EventType.RUN_COMPLETE), str(EventType.RUN_SUSPENDED)})
 """The events that end a process's part of a run and carry ``chain_hash`` and the signature."""
+SEAL_FIELDS: Final = ("signature_alg", "signing_key_id", "chain_hash", "signature")
+"""The last fields of a sealed event's data, in this order; unsigned ones have ``chain_hash`` alone."""
 
 
 def timestamp(now: datetime) -> str:
@@ -51,4 +53,4 @@ def timestamp(now: datetime) -> str:
     return now.isoformat(timespec="microseconds")[:26] + "Z"
 
 
-__all__ = ["CORE_EVENTS", "SEALED_EVENTS", "ZEROS", "EventType", "timestamp"]
+__all__ = ["CORE_EVENTS", "SEALED_EVENTS", "SEAL_FIELDS", "ZEROS", "EventType", "timestamp"]

@@ -72,9 +72,7 @@ def require_scheme(algorithm: str, schemes: Schemes) -> SignatureScheme:
     return scheme
 
 
-def verifying_key(
-    algorithm: str, key_id: str, *, environ: Mapping[str, str], schemes: Schemes
-) -> bytes | None:
+def verifying_key(algorithm: str, key_id: str, *, environ: Mapping[str, str], schemes: Schemes) -> bytes | None:
     """The key named after the key id, else the general one, else a symmetric scheme's signing key."""
     names = [f"{VERIFY_KEY}_{key_suffix(key_id)}", VERIFY_KEY]
     scheme = schemes(algorithm)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gert_core.api.errors import TraceError
 from gert_core.trace.encoding import encode_json, to_bytes
-from gert_core.trace.events import SEALED_EVENTS, ZEROS, timestamp
+from gert_core.trace.events import SEAL_FIELDS, SEALED_EVENTS, ZEROS, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +27,8 @@ Sync = Literal["group", "event", "none"]
 
 _VALVE: Final = 8 * 1024 * 1024
 """Bytes that may wait for a commit; a step that emits without end must not fill the memory."""
+_PEOPLE: Final = 1000
+"""Principals whose JSON is kept; most runs have a handful."""
 _fdatasync: Final = getattr(os, "fdatasync", os.fsync)
 
 
@@ -66,6 +68,7 @@ class TraceWriter:
         self._prev = prev_hash.encode("ascii")
         self._middle = b'Z","run_id":%s,"seq":' % to_bytes(encode_basestring(run_id))
         self._heads: dict[str, bytes] = {}
+        self._people: dict[tuple[Any, ...], bytes] = {}
         self._buffer: list[bytes] = []
         self._waiting = 0
         self._lock = threading.Lock()
@@ -115,17 +118,16 @@ class TraceWriter:
     ) -> None:
         """Chain one event into the buffer; ``encoded`` is the data encoded (and masked) already."""
         body = self.encode(data) if encoded is None else encoded
-        lead = b',"data":'
+        rest = b',"data":' + body
+        if principal is not None:
+            rest = self._principal(principal) + rest
         if step_key is not None:
-            who = b"" if principal is None else b',"principal":' + to_bytes(encode_json(principal))
-            lead = b',"step_key":' + to_bytes(encode_basestring(step_key)) + who + lead
-        elif principal is not None:
-            lead = b',"principal":' + to_bytes(encode_json(principal)) + lead
+            rest = b',"step_key":' + to_bytes(encode_basestring(step_key)) + rest
         head = self._heads.get(type) or self._head(type)
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
-            self._chain(self._line(head, lead + body))
+            self._chain(self._line(head, rest))
         if self._mode == "event":
             self.sync()
         elif self._waiting > _VALVE:
@@ -133,8 +135,8 @@ class TraceWriter:
 
     def close_run(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
         """Add the sealed last event (``run_complete``, ``run_suspended``) and put everything on disk."""
-        if type not in SEALED_EVENTS or not data:
-            raise ValueError(f"{type} with {len(data)} fields cannot seal a trace")
+        if type not in SEALED_EVENTS or not data or not data.keys().isdisjoint(SEAL_FIELDS):
+            raise ValueError(f"{type} with fields {list(data)} cannot seal a trace")
         signer = self._signer
         if signer is not None:
             data = {**data, "signature_alg": signer.algorithm, "signing_key_id": signer.key_id}
@@ -198,6 +200,15 @@ class TraceWriter:
         head = b'{"type":%s,"timestamp":"' % to_bytes(encode_basestring(type))
         self._heads[type] = head
         return head
+
+    def _principal(self, principal: Mapping[str, Any]) -> bytes:
+        facts = tuple(principal.items())
+        known = self._people.get(facts)
+        if known is None:
+            known = b',"principal":' + to_bytes(encode_json(principal))
+            if len(self._people) < _PEOPLE:
+                self._people[facts] = known
+        return known
 
     def _line(self, head: bytes, rest: bytes) -> bytes:
         now = self._clock()
@@ -263,9 +274,7 @@ def _open(path: Path, *, append: bool) -> tuple[int, int]:
                 f"the trace {path} is being written by another run", hint="wait for it, or give another file"
             ) from None
         if info.st_size and not append:
-            raise TraceError(
-                f"the trace {path} holds an earlier run", hint="give a new file, or move the old one away"
-            )
+            raise TraceError(f"the trace {path} holds an earlier run", hint="give a new file, or move the old one away")
         if not append:
             directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:

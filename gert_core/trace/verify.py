@@ -1,0 +1,242 @@
+"""Verifies a trace file: its hash chain, its order and its seals, on raw bytes and in constant memory."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from gert_core.api.errors import UsageError
+from gert_core.trace.events import SEAL_FIELDS, ZEROS, EventType
+from gert_core.trace.signing import require_scheme, verify_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gert_core.trace.signing import Schemes
+
+    KeyFor = Callable[[str, str], bytes | None]
+
+_FIRST: Final = re.compile(rb'\{"type":"[^"\\]+","timestamp":"[^"\\]{27}(","run_id":"(?:[^"\\]|\\.)+","seq":)1,"')
+_SEAL: Final = re.compile(
+    rb',"chain_hash":"([0-9a-f]{64})"(?:,"signature":"((?:[0-9a-f]{2})+)")?'
+    rb'(?=\},"prev_hash":"[0-9a-f]{64}"\}\Z)'
+)
+_SEALED: Final = frozenset({EventType.RUN_COMPLETE.encode(), EventType.RUN_SUSPENDED.encode()})
+_RESUMED: Final = EventType.RUN_RESUMED.encode()
+_OPENING: Final = b'{"type":"'
+_ENVELOPE: Final = ("type", "timestamp", "run_id", "seq", "step_key", "principal", "data", "prev_hash")
+
+
+class Judgement(StrEnum):
+    """The six answers of ``gert trace verify``."""
+
+    VALID = "valid"
+    ALTERED = "altered"
+    TRUNCATED = "truncated"
+    BAD_SIGNATURE = "bad_signature"
+    NO_KEY = "no_key"
+    UNSIGNED = "unsigned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a trace file is worth, and why."""
+
+    verdict: Judgement
+    events: int
+    detail: str
+    first_bad_event: int | None = None
+    signature: str | None = None
+    """``valid``, ``invalid``, ``unchecked``; ``None`` when there is none."""
+    algorithm: str | None = None
+    key_id: str | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing speaks against the trace: it is valid, or intact and unsigned."""
+        return self.verdict in (Judgement.VALID, Judgement.UNSIGNED)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``gert trace verify --json``."""
+        return {
+            "valid": self.valid,
+            "verdict": str(self.verdict),
+            "events": self.events,
+            "first_bad_event": self.first_bad_event,
+            "signature": self.signature,
+            "key_id": self.key_id,
+            "algorithm": self.algorithm,
+            "detail": self.detail,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seal:
+    """A sealed event that agrees with its own line."""
+
+    event: int
+    chain_hash: str
+    signature: str | None
+    algorithm: str | None
+    key_id: str | None
+
+
+class _Altered(Exception):  # noqa: N818 - an answer, raised from depth
+    def __init__(self, event: int, detail: str) -> None:
+        super().__init__(detail)
+        self.event = event
+
+
+def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verdict:
+    """Judge the file; ``key_for(algorithm, key id)`` gives the verifying key or ``None``."""
+    seals: list[_Seal] = []
+    try:
+        with path.open("rb") as file:
+            events, complete = _walk(file, seals)
+    except _Altered as problem:
+        return Verdict(
+            verdict=Judgement.ALTERED, events=problem.event, first_bad_event=problem.event, detail=str(problem)
+        )
+    except OSError as error:
+        raise UsageError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
+    if not complete:
+        return Verdict(verdict=Judgement.TRUNCATED, events=events, detail=f"the trace breaks off after event {events}")
+    return _judge(events, seals, key_for=key_for, schemes=schemes)
+
+
+def _walk(file: BinaryIO, seals: list[_Seal]) -> tuple[int, bool]:
+    """Check every line; the number of whole events and whether the last one ends the run."""
+    previous = ZEROS
+    run = b""
+    number = 0
+    sealed = False
+    for line in file:
+        if line[-1] != 10:
+            _check_fragment(line, number + 1, sealed=sealed)
+            return number, False
+        number += 1
+        body = line[:-1]
+        if number == 1:
+            run = _first_run(body)
+        end = line.find(b'","timestamp":"', 9, 300)
+        # 42 = the length of the text just found and of the fixed-width timestamp after it
+        if not line.startswith(b'%b%d,"' % (run, number), end + 42) or not line.startswith(_OPENING) or end < 0:
+            raise _Altered(number, f"event {number} does not have the shape, run id or number it must have")
+        if not line.endswith(b',"prev_hash":"%b"}\n' % previous.encode()):
+            raise _broken(body, number, file)
+        kind = line[9:end]
+        if sealed and kind != _RESUMED:
+            raise _Altered(number, f"event {number} follows the end of the run and is no run_resumed")
+        sealed = kind in _SEALED
+        if sealed:
+            seals.append(_read_seal(body, number))
+        previous = sha256(body).hexdigest()
+    return number, sealed
+
+
+def _first_run(body: bytes) -> bytes:
+    match = _FIRST.match(body)
+    if match is None:
+        raise _Altered(1, "event 1 is no first event of a trace")
+    return match.group(1)
+
+
+def _broken(body: bytes, number: int, file: BinaryIO) -> _Altered:
+    """A line that does not name the hash of the one before it: whichever of the two nobody else vouches for."""
+    vouched = _SEAL.search(body) is not None and _seal_holds(body)
+    follower = file.readline().rstrip(b"\n")
+    if follower:
+        vouched = follower.endswith(b',"prev_hash":"%b"}' % sha256(body).hexdigest().encode())
+    event = number - 1 if vouched and number > 1 else number
+    return _Altered(event, f"event {event} is not as it was written: the chain breaks there")
+
+
+def _check_fragment(fragment: bytes, number: int, *, sealed: bool) -> None:
+    """A last line without its newline is torn, unless it never was the beginning of an event."""
+    opening = _OPENING + (_RESUMED + b'"' if sealed else b"")
+    if not fragment.startswith(opening[: len(fragment)]):
+        raise _Altered(number, f"after event {number - 1} follows something that is no event")
+
+
+def _seal_holds(body: bytes) -> bool:
+    match = _SEAL.search(body)
+    if match is None:
+        return False
+    return sha256(body[: match.start()] + body[match.end() :]).hexdigest().encode() == match.group(1)
+
+
+def _read_seal(body: bytes, number: int) -> _Seal:
+    match = _SEAL.search(body)
+    if match is None or not _seal_holds(body):
+        raise _Altered(number, f"event {number} is not as it was sealed")
+    signature = match.group(2).decode() if match.group(2) else None
+    try:
+        raw = json.loads(body, object_pairs_hook=_unique)
+        data = raw["data"]
+        names = list(data)
+        order = tuple(name for name in _ENVELOPE if name in raw)
+        shape = tuple(raw) == order and data["chain_hash"].encode() == match.group(1)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        shape, names, data = False, [], {}
+    expected = SEAL_FIELDS if signature else ("chain_hash",)
+    seal = tuple(name for name in names if name in SEAL_FIELDS)
+    if not shape or seal != expected or tuple(names[-len(seal) :]) != seal:
+        raise _Altered(number, f"event {number} does not end as a sealed event does")
+    return _Seal(
+        event=number,
+        chain_hash=data["chain_hash"],
+        signature=signature,
+        algorithm=str(data["signature_alg"]) if signature else None,
+        key_id=str(data["signing_key_id"]) if signature else None,
+    )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice")
+    return value
+
+
+def _judge(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes) -> Verdict:
+    """The chain is whole: what do the signatures say?"""
+    last = seals[-1]
+    signed = [seal for seal in seals if seal.signature is not None]
+    if not signed:
+        return Verdict(verdict=Judgement.UNSIGNED, events=events, detail="the chain is whole; nobody signed it")
+    facts: dict[str, Any] = {"events": events, "algorithm": last.algorithm, "key_id": last.key_id}
+    keyless: _Seal | None = None
+    for seal in signed:
+        algorithm, key_id, signature = str(seal.algorithm), str(seal.key_id), str(seal.signature)
+        scheme = require_scheme(algorithm, schemes)
+        key = key_for(algorithm, key_id)
+        if key is None:
+            keyless = keyless or seal
+        elif not verify_signature(scheme, key, seal.chain_hash.encode("ascii"), signature):
+            detail = f"the signature of event {seal.event} was not made with the given key"
+            return _bad(seal, detail, facts)
+    if last.signature is None:
+        detail = f"the trace was signed at event {signed[-1].event} and continued without a signature"
+        return _bad(last, detail, facts)
+    if keyless is not None:
+        detail = f"event {keyless.event} is signed with key {keyless.key_id!r}, for which no key was given"
+        return Verdict(verdict=Judgement.NO_KEY, signature="unchecked", detail=detail, **facts)
+    return Verdict(verdict=Judgement.VALID, signature="valid", detail="chain and signature hold", **facts)
+
+
+def _bad(seal: _Seal, detail: str, facts: dict[str, Any]) -> Verdict:
+    return Verdict(
+        verdict=Judgement.BAD_SIGNATURE,
+        first_bad_event=seal.event,
+        signature="invalid",
+        detail=detail,
+        **facts,
+    )
+
+
+__all__ = ["Judgement", "KeyFor", "Verdict", "verify"]
