@@ -1,59 +1,98 @@
-"""The only package a plugin imports: records, protocols and errors, cheap to import."""
+"""The only package a plugin imports: records, protocols and errors, each loaded when it is first named."""
 
 from __future__ import annotations
 
-from gert_core.api.approvals import (
-    ApprovalProvider,
-    ApprovalRequest,
-    ApprovalResponse,
-    ApprovalSession,
-    ApprovalTicket,
-    TicketStatus,
-)
-from gert_core.api.commands import Command
-from gert_core.api.context import (
-    Answer,
-    BlockResult,
-    Console,
-    Deadline,
-    NoAnswer,
-    Question,
-    Services,
-    StepContext,
-)
-from gert_core.api.contracts import PURE, Contract, Param
-from gert_core.api.diagnostics import Diagnostic, Problem, Severity
-from gert_core.api.errors import (
-    DocumentError,
-    GertError,
-    InputError,
-    PluginError,
-    ProjectError,
-    RunError,
-    TraceError,
-    UsageError,
-)
-from gert_core.api.events import TraceEvent
-from gert_core.api.inputs import InputBinding, InputResolver, ResolveFn
-from gert_core.api.packs import ToolPack
-from gert_core.api.policies import PolicyPack
-from gert_core.api.results import (
-    Completed,
-    Ended,
-    Errored,
-    Failed,
-    Outcome,
-    OutcomeCategory,
-    Principal,
-    Result,
-    RunStatus,
-    Status,
-    StepProblem,
-    Undecided,
-)
-from gert_core.api.signatures import SignatureScheme
-from gert_core.api.steps import Block, Flow, Run, StepType, Tools, ToolUse
-from gert_core.api.transports import Action, Reply, Session, Target, Transport
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from gert_core.api.approvals import (
+        ApprovalProvider,
+        ApprovalRequest,
+        ApprovalResponse,
+        ApprovalSession,
+        ApprovalTicket,
+        TicketStatus,
+    )
+    from gert_core.api.commands import Command
+    from gert_core.api.context import (
+        Answer,
+        BlockResult,
+        Console,
+        Deadline,
+        NoAnswer,
+        Question,
+        Services,
+        StepContext,
+    )
+    from gert_core.api.contracts import PURE, Contract, Param
+    from gert_core.api.diagnostics import Diagnostic, Problem, Severity
+    from gert_core.api.errors import (
+        DocumentError,
+        GertError,
+        InputError,
+        PluginError,
+        ProjectError,
+        RunError,
+        TraceError,
+        UsageError,
+    )
+    from gert_core.api.events import TraceEvent
+    from gert_core.api.inputs import InputBinding, InputResolver, ResolveFn
+    from gert_core.api.packs import ToolPack
+    from gert_core.api.policies import PolicyPack
+    from gert_core.api.results import (
+        Completed,
+        Ended,
+        Errored,
+        Failed,
+        Outcome,
+        OutcomeCategory,
+        Principal,
+        Result,
+        RunStatus,
+        Status,
+        StepProblem,
+        Undecided,
+    )
+    from gert_core.api.signatures import SignatureScheme
+    from gert_core.api.steps import Block, Flow, Run, StepType, Tools, ToolUse
+    from gert_core.api.transports import Action, Reply, Session, Target, Transport
+
+# Making the records costs more than a Python start, and a plugin's entry module needs two or three of them.
+_WHERE: Final = {
+    "approvals": "ApprovalProvider ApprovalRequest ApprovalResponse ApprovalSession ApprovalTicket TicketStatus",
+    "commands": "Command",
+    "context": "Answer BlockResult Console Deadline NoAnswer Question Services StepContext",
+    "contracts": "PURE Contract Param",
+    "diagnostics": "Diagnostic Problem Severity",
+    "errors": "DocumentError GertError InputError PluginError ProjectError RunError TraceError UsageError",
+    "events": "TraceEvent",
+    "inputs": "InputBinding InputResolver ResolveFn",
+    "packs": "ToolPack",
+    "policies": "PolicyPack",
+    "results": (
+        "Completed Ended Errored Failed Outcome OutcomeCategory Principal Result RunStatus Status StepProblem Undecided"
+    ),
+    "signatures": "SignatureScheme",
+    "steps": "Block Flow Run StepType Tools ToolUse",
+    "transports": "Action Reply Session Target Transport",
+}
+_MODULE_OF: Final = {name: module for module, names in _WHERE.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})
+
 
 __all__ = [
     "PURE",

@@ -78,7 +78,16 @@ def _typer(verb: str, args: list[str], options: Options) -> int:
         app = typer.Typer(add_completion=False)
         app.command(name=verb, help=target.__doc__ or VERBS[verb].summary)(target)
     app.rich_markup_mode = None  # plain help: rich would cost more than all of gert
-    result = get_command(app).main(args=args, prog_name=f"gert {verb}", standalone_mode=False, obj=options)
+    # typer 0.29 imports all of pydantic to look at an absent --help, so the option exists only when it is wanted.
+    wanted = [word for word in _before_dashes(args) if word in _HELP] or not args
+    command = get_command(app)
+    result = command.main(
+        args=args,
+        prog_name=f"gert {verb}",
+        standalone_mode=False,
+        obj=options,
+        help_option_names=sorted(_HELP) if wanted else [],
+    )
     return result if isinstance(result, int) else 0
 
 

@@ -70,7 +70,8 @@ def _foreign_finders() -> bool:
 
 @lru_cache(maxsize=4)
 def _scan(places: tuple[str, ...], stamps: tuple[int, ...], foreign: bool) -> tuple[Candidate, ...]:
-    archives = any(stamp and not os.path.isdir(place or ".") for place, stamp in zip(places, stamps, strict=True))
+    there = (place or "." for place, stamp in zip(places, stamps, strict=True) if stamp)
+    archives = not all(os.path.isdir(place) for place in there)  # noqa: PTH112
     found = _from_metadata_library(places) if foreign or archives else _from_directories(places)
     return tuple(sorted(found, key=lambda c: (c.name, c.distribution, c.group)))
 
