@@ -1,1 +1,39 @@
-"""Part of gert_core."""
+"""Templates: one expression language in two spellings over plain data."""
+
+from __future__ import annotations
+
+from gert_core.template.compile import Condition, Template, compile_condition, compile_value
+from gert_core.template.data import (
+    MappingVariables,
+    Symbol,
+    Variables,
+    equal,
+    order,
+    to_text,
+    truth,
+    walk,
+)
+from gert_core.template.errors import TemplateError, UndefinedVariable
+from gert_core.template.infer import infer
+from gert_core.template.references import Reference
+from gert_core.template.regex import matches
+
+__all__ = [
+    "Condition",
+    "MappingVariables",
+    "Reference",
+    "Symbol",
+    "Template",
+    "TemplateError",
+    "UndefinedVariable",
+    "Variables",
+    "compile_condition",
+    "compile_value",
+    "equal",
+    "infer",
+    "matches",
+    "order",
+    "to_text",
+    "truth",
+    "walk",
+]

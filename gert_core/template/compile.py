@@ -1,0 +1,326 @@
+"""Trees into closures, raw values into templates; every distinct text is compiled once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.results import Undecided
+from gert_core.template.data import (
+    MAX_RESULT,
+    Symbol,
+    Variables,
+    measure,
+    to_text,
+    too_large,
+    truth,
+)
+from gert_core.template.errors import TemplateError, UndefinedVariable
+from gert_core.template.evaluate import evaluator
+from gert_core.template.expression import parse_expression
+from gert_core.template.references import Reference, references_of
+from gert_core.template.scan import split
+from gert_core.template.tree import Const, Path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gert_core.template.scan import Expression
+
+_CACHED: Final = 8192
+
+
+class Compiled:
+    """One expression, ready to run: its tree, its text and its closure."""
+
+    __slots__ = ("_run", "offset", "source", "text", "tree")
+
+    def __init__(self, part: Expression) -> None:
+        try:
+            self.tree: Any = _tree(part.text)
+        except TemplateError as error:
+            inside = part.source.index(part.text, 2) if part.text else 2
+            raise TemplateError(
+                error.message, hint=error.hint, offset=part.offset + inside + error.offset, rule=error.rule
+            ) from None
+        self.text = part.text
+        self.source = part.source
+        self.offset = part.offset
+        run = evaluator(self.tree)
+        self._run: Callable[[Variables], Any] = run if isinstance(self.tree, Path) else _measured(run)
+
+    def evaluate(self, variables: Variables) -> Any:
+        """The value; errors name the expression and, for a variable, the nearest defined name."""
+        try:
+            value = self._run(variables)
+        except UndefinedVariable as error:
+            error.complete(variables.names())
+            raise
+        except TemplateError as error:
+            if error.source is None:
+                error.source = self.source
+                error.message += f" in `{_short(self.source)}`"
+            raise
+        if type(value) is str and len(value) > MAX_RESULT:
+            raise too_large()
+        return value
+
+    def references(self) -> tuple[Reference, ...]:
+        """Every variable the expression reads."""
+        return references_of(self.tree, source=self.text, offset=self.offset)
+
+
+class Template:
+    """A raw value of a document, ready to be rendered any number of times by any thread."""
+
+    __slots__ = ()
+    static: bool = False
+
+    def render(self, variables: Variables) -> Any:
+        """The value with every expression evaluated."""
+        raise NotImplementedError
+
+    def render_partial(self, variables: Variables) -> Any:
+        """The value with what is not decided yet left as its source text."""
+        raise NotImplementedError
+
+    def references(self) -> tuple[Reference, ...]:
+        """Every variable the value reads, with its place inside the value."""
+        return ()
+
+
+class Static(Template):
+    """A value without expressions; rendering returns the value itself."""
+
+    __slots__ = ("value",)
+    static = True
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def render(self, variables: Variables) -> Any:  # noqa: ARG002 - nothing to look up
+        """The value."""
+        return self.value
+
+    render_partial = render
+
+
+class Single(Template):
+    """Exactly one expression: the raw typed value."""
+
+    __slots__ = ("expression", "render")
+
+    def __init__(self, expression: Compiled) -> None:
+        self.expression = expression
+        self.render = expression.evaluate  # type: ignore[method-assign] # one call less per render
+
+    def render_partial(self, variables: Variables) -> Any:
+        """The value, or a symbol when only a real run can know it."""
+        try:
+            return self.expression.evaluate(variables)
+        except Undecided:
+            return Symbol(self.expression.source)
+
+    def references(self) -> tuple[Reference, ...]:
+        """Those of the expression."""
+        return self.expression.references()
+
+
+class Text(Template):
+    """Text with expressions in it."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[str | Compiled, ...]) -> None:
+        self.parts = parts
+
+    def render(self, variables: Variables) -> str:
+        """The text."""
+        return _joined([p if type(p) is str else to_text(p.evaluate(variables)) for p in self.parts])  # type: ignore[union-attr]
+
+    def render_partial(self, variables: Variables) -> str:
+        """The text; a symbol when some of it is not decided."""
+        decided = True
+        out = []
+        for part in self.parts:
+            if isinstance(part, str):
+                out.append(part)
+                continue
+            try:
+                out.append(to_text(part.evaluate(variables)))
+            except Undecided:
+                decided = False
+                out.append(part.source)
+        text = _joined(out)
+        return text if decided else Symbol(text)
+
+    def references(self) -> tuple[Reference, ...]:
+        """Those of all expressions."""
+        return tuple(r for part in self.parts if isinstance(part, Compiled) for r in part.references())
+
+
+class Listing(Template):
+    """A list with templates in it."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[Template, ...]) -> None:
+        self.items = items
+
+    def render(self, variables: Variables) -> list[Any]:
+        """A new list."""
+        return [item.render(variables) for item in self.items]
+
+    def render_partial(self, variables: Variables) -> list[Any]:
+        """A new list, partly rendered."""
+        return [item.render_partial(variables) for item in self.items]
+
+    def references(self) -> tuple[Reference, ...]:
+        """Those of all items."""
+        return tuple(r.below(n) for n, item in enumerate(self.items) for r in item.references())
+
+
+class Mapped(Template):
+    """A map with templates in its values; keys are never templates."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: tuple[tuple[str, Template], ...]) -> None:
+        self.pairs = pairs
+
+    def render(self, variables: Variables) -> dict[str, Any]:
+        """A new map."""
+        return {key: value.render(variables) for key, value in self.pairs}
+
+    def render_partial(self, variables: Variables) -> dict[str, Any]:
+        """A new map, partly rendered."""
+        return {key: value.render_partial(variables) for key, value in self.pairs}
+
+    def references(self) -> tuple[Reference, ...]:
+        """Those of all values."""
+        return tuple(r.below(key) for key, value in self.pairs for r in value.references())
+
+
+class Condition:
+    """A `when`, `condition` or `until`: a boolean, ``default``, or one expression."""
+
+    __slots__ = ("always", "expression", "is_default")
+
+    def __init__(
+        self, *, always: bool | None = None, is_default: bool = False, expression: Compiled | None = None
+    ) -> None:
+        self.always = always
+        self.is_default = is_default
+        self.expression = expression
+
+    def test(self, variables: Variables) -> bool:
+        """Whether it holds; ``Undecided`` when only a real run can know."""
+        if self.expression is None:
+            return bool(self.always)
+        return truth(self.expression.evaluate(variables))
+
+    def references(self) -> tuple[Reference, ...]:
+        """Every variable it reads."""
+        return self.expression.references() if self.expression else ()
+
+
+def compile_value(raw: Any) -> Template:
+    """The template of a raw value; ``TemplateError`` when an expression in it cannot be read."""
+    if isinstance(raw, str):
+        return _text(str(raw)) if "{" in raw else Static(raw)
+    if isinstance(raw, dict):
+        pairs = tuple((key, compile_value(value)) for key, value in raw.items())
+        return Static(raw) if all(value.static for _, value in pairs) else Mapped(pairs)
+    if isinstance(raw, list | tuple):
+        items = tuple(compile_value(item) for item in raw)
+        return Static(raw) if all(item.static for item in items) else Listing(items)
+    return Static(raw)
+
+
+def compile_condition(raw: Any) -> Condition:
+    """The condition of a raw value; the rule of its error is ``condition-not-expression`` when it is none."""
+    if isinstance(raw, bool):
+        return Condition(always=raw)
+    if raw == "default":
+        return Condition(always=True, is_default=True)
+    template = _text(raw.strip()) if isinstance(raw, str) else None
+    if not isinstance(template, Single):
+        raise TemplateError(
+            "a condition must be true, false, default or exactly one {{ }} expression",
+            hint=_condition_hint(raw),
+            rule="condition-not-expression",
+        )
+    tree = template.expression.tree
+    return Condition(always=truth(tree.value) if isinstance(tree, Const) else None, expression=template.expression)
+
+
+@lru_cache(maxsize=_CACHED)
+def _text(raw: str) -> Template:
+    parts = tuple(part if isinstance(part, str) else Compiled(part) for part in split(raw))
+    if all(isinstance(part, str) for part in parts):
+        return Static(raw)
+    if len(parts) == 1 and isinstance(parts[0], Compiled):
+        return Single(parts[0])
+    return Text(parts)
+
+
+@lru_cache(maxsize=_CACHED)
+def _tree(text: str) -> Any:
+    return parse_expression(text)
+
+
+def _measured(run: Callable[[Variables], Any]) -> Callable[[Variables], Any]:
+    def checked(variables: Variables) -> Any:
+        value = run(variables)
+        # A list or map written in the expression may hold the same data many times over.
+        if isinstance(value, list | dict):
+            measure(value)
+        return value
+
+    return checked
+
+
+def _joined(parts: list[str]) -> str:
+    if sum(map(len, parts)) > MAX_RESULT:
+        raise too_large()
+    return "".join(parts)
+
+
+def _short(source: str) -> str:
+    return source if len(source) <= 120 else source[:117] + "..."
+
+
+def _condition_hint(raw: Any) -> str:
+    if isinstance(raw, str) and raw.strip() in ("true", "false"):
+        return f"write {raw.strip()} without quotes"
+    if isinstance(raw, str) and "{{" not in raw:
+        return f"write it as {{{{ {_short(raw.strip())} }}}}"
+    return "put the whole condition into one {{ }}"
+
+
+def compiled_parts(template: Template | Condition) -> Iterator[Compiled]:
+    """The expressions of a template or condition, for analysis."""
+    match template:
+        case Condition(expression=Compiled() as one) | Single(expression=one):
+            yield one
+        case Text(parts=parts):
+            yield from (part for part in parts if isinstance(part, Compiled))
+        case Listing(items=items):
+            for item in items:
+                yield from compiled_parts(item)
+        case Mapped(pairs=pairs):
+            for _, value in pairs:
+                yield from compiled_parts(value)
+
+
+__all__ = [
+    "Condition",
+    "Listing",
+    "Mapped",
+    "Single",
+    "Static",
+    "Template",
+    "Text",
+    "compile_condition",
+    "compile_value",
+]

@@ -1,0 +1,228 @@
+"""How template values behave: descent into data, truth, text, equality and order."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from gert_core.api.results import Undecided
+from gert_core.template.errors import TemplateError, UndefinedVariable, dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MAX_RESULT: Final = 1024 * 1024
+_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z")
+_INDEX: Final = re.compile(r"-?[0-9]{1,9}\Z")
+_DEEPEST: Final = 200
+
+
+class Symbol(str):
+    """A value known only in a real run; its text is the template that would give it."""
+
+    __slots__ = ()
+
+
+class Variables(Protocol):
+    """Where a template finds its values."""
+
+    def resolve(self, path: tuple[str, ...]) -> Any:
+        """The value at a path; ``UndefinedVariable``, or ``Undecided`` when only a real run can know it."""
+
+    def names(self) -> Iterable[str]:
+        """The defined names, for suggestions."""
+
+
+class MappingVariables:
+    """Variables over a plain mapping."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = data
+
+    def resolve(self, path: tuple[str, ...]) -> Any:
+        """The value at ``path``."""
+        return walk(self._data, path, full=path)
+
+    def names(self) -> Iterable[str]:
+        """The top-level names."""
+        return self._data
+
+
+def walk(value: Any, segments: tuple[str, ...], *, full: tuple[str, ...]) -> Any:
+    """Descend into data: keys of maps, indexes of lists, and nothing else."""
+    for count, segment in enumerate(segments):
+        if isinstance(value, dict):
+            if segment in value:
+                value = value[segment]
+                continue
+        elif isinstance(value, list | tuple):
+            if _INDEX.match(segment) and -len(value) <= int(segment) < len(value):
+                value = value[int(segment)]
+                continue
+        elif type(value) is Symbol:
+            raise Undecided(dotted(full))
+        raise _missing(value, full, count + len(full) - len(segments))
+    if type(value) is Symbol:
+        raise Undecided(dotted(full))
+    return value
+
+
+def _missing(value: Any, full: tuple[str, ...], at: int) -> UndefinedVariable:
+    before = dotted(full[:at]) if at else ""
+    known: list[str] = []
+    if isinstance(value, dict):
+        known = [f"{before}.{key}" for key in value if isinstance(key, str)]
+    error = UndefinedVariable(full, known=known)
+    if isinstance(value, list | tuple):
+        error.message += f": `{before}` is a list of {len(value)}"
+    elif at and not isinstance(value, dict):
+        error.message += f": `{before}` is {kind_of(value)}, which has no fields"
+    return error
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, for messages."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a text"
+    if isinstance(value, dict):
+        return "a map"
+    return "a list" if isinstance(value, list | tuple) else "no data"
+
+
+def truth(value: Any) -> bool:
+    """Booleans and numbers as themselves; null and empty collections false; text false if blank or "false"."""
+    if isinstance(value, str):
+        return value.strip() not in ("", "false")
+    return bool(value)
+
+
+def to_text(value: Any) -> str:
+    """A value inside text: maps and lists as compact JSON, null as nothing."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, int):
+        if value.bit_length() > 12_000:
+            raise TemplateError("the number is too large to be written")
+        return str(value)
+    return to_json(value)
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON in the order of the data, refused when it would be too large."""
+    measure(value)
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TemplateError(f"the value cannot be written as JSON: {error}") from None
+
+
+def measure(value: Any) -> None:
+    """Refuse a value that is larger than a result may be; shared parts count each time they appear."""
+    size = 0
+    stack = [(value, 0)]
+    while stack:
+        item, depth = stack.pop()
+        size += 1
+        if isinstance(item, str):
+            size += len(item)
+        elif isinstance(item, dict):
+            size += sum(map(len, item))
+            stack.extend((part, depth + 1) for part in item.values())
+        elif isinstance(item, list | tuple):
+            stack.extend((part, depth + 1) for part in item)
+        if size + len(stack) > MAX_RESULT:
+            raise too_large()
+        if depth > _DEEPEST:
+            raise TemplateError(f"the value is nested deeper than {_DEEPEST} levels")
+
+
+def too_large() -> TemplateError:
+    """The error of every result over the limit."""
+    return TemplateError("the result is larger than 1 MiB", hint="templates are for small values; use a tool")
+
+
+def number(value: Any) -> int | float | None:
+    """A number, or a text that is one, as a number; None for everything else, booleans included."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, str) and len(value) <= 400 and _NUMBER.match(value):
+        try:
+            return int(value)
+        except ValueError:
+            return float(value)
+    return None
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Equality as ``eq`` has it: numbers equal numeric texts, booleans the texts "true" and "false"."""
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right
+    if isinstance(left, bool) or isinstance(right, bool):
+        if isinstance(left, bool) and isinstance(right, bool):
+            return left is right
+        flag, other = (left, right) if isinstance(left, bool) else (right, left)
+        return isinstance(other, str) and other == ("true" if flag else "false")
+    if isinstance(left, dict | list | tuple) or isinstance(right, dict | list | tuple):
+        try:
+            return _same(left, right)
+        except RecursionError:
+            raise TemplateError("the values are nested too deeply to be compared") from None
+    if left is None or right is None:
+        return left is right
+    one, two = number(left), number(right)
+    return one is not None and two is not None and one == two
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(equal, left, right))
+    return False
+
+
+def order(left: Any, right: Any) -> int:
+    """-1, 0 or 1: by number when both sides are numeric, by text when both are text, else an error."""
+    one, two = number(left), number(right)
+    if one is not None and two is not None:
+        return (one > two) - (one < two)
+    if isinstance(left, str) and isinstance(right, str):
+        return (left > right) - (left < right)
+    raise TemplateError(f"{kind_of(left)} and {kind_of(right)} have no order", hint="compare two numbers, or two texts")
+
+
+__all__ = [
+    "MAX_RESULT",
+    "MappingVariables",
+    "Symbol",
+    "Variables",
+    "equal",
+    "kind_of",
+    "measure",
+    "number",
+    "order",
+    "to_json",
+    "to_text",
+    "too_large",
+    "truth",
+    "walk",
+]

@@ -1,0 +1,67 @@
+"""What can go wrong with a template, as sentences with a place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class TemplateError(Exception):
+    """A template that cannot be read or evaluated.
+
+    ``offset`` counts characters from the start of the raw text; ``rule`` is the validation rule it breaks.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, offset: int = 0, rule: str = "template-syntax"
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.offset = offset
+        self.rule = rule
+        self.source: str | None = None
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UndefinedVariable(TemplateError):
+    """A path that leads to nothing; ``known`` are the names that stand where it broke off."""
+
+    def __init__(self, path: tuple[str, ...], *, known: Iterable[str] = ()) -> None:
+        super().__init__(f"`{dotted(path)}` is not defined", rule="unresolved-variable")
+        self.path = path
+        self.known = known
+
+    def suggestion(self, names: Iterable[str]) -> str | None:
+        """The defined name nearest to the one asked for, as it would be written (``.status_code``)."""
+        from difflib import get_close_matches
+
+        wanted = dotted(self.path)
+        candidates = [name if name.startswith(".") else f".{name}" for name in names]
+        # A longer path is judged by its first part too: `.chek.status` is near `.check`.
+        for word in (wanted, f".{self.path[0]}"):
+            found = get_close_matches(word, candidates[:2000], n=1, cutoff=0.6)
+            if found and found[0] != wanted:
+                return found[0]
+        return None
+
+    def complete(self, names: Iterable[str]) -> None:
+        """Add the nearest defined name to the message, once."""
+        if self.hint is not None:
+            return
+        near = self.suggestion([*self.known, *names])
+        self.hint = f"did you mean `{near}`?" if near else "define it, or give it a default: `| default ...`"
+        if near:
+            self.message += f"; did you mean `{near}`?"
+
+
+def dotted(path: Iterable[str]) -> str:
+    """A path as it is written in a template."""
+    return "." + ".".join(path)
+
+
+__all__ = ["TemplateError", "UndefinedVariable", "dotted"]

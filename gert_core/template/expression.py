@@ -1,0 +1,39 @@
+"""Which of the two spellings an expression is written in."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from gert_core.template.errors import TemplateError
+from gert_core.template.functions import FUNCTIONS, SPECIAL
+from gert_core.template.parse import parse_kernel
+from gert_core.template.scan import MAX_EXPRESSION
+
+_LEADING_DOT: Final = re.compile(r"(?:^|[\s(|])\.[^\W\d]")
+_FIRST_WORD: Final = re.compile(r"([^\W\d]\w*)\s+[.\"'`(\w]")
+
+
+def parse_expression(text: str) -> Any:
+    """The tree of an expression: kernel form if it parses as such, else Jinja form."""
+    if len(text) > MAX_EXPRESSION:
+        raise TemplateError("the expression is longer than 8 KiB")
+    try:
+        return parse_kernel(text)
+    except TemplateError as error:
+        if not text or _is_kernel(text):
+            raise
+        from gert_core.template.jinja import parse_jinja
+
+        return parse_jinja(text, kernel_error=error)
+
+
+def _is_kernel(text: str) -> bool:
+    """Whether the writer plainly meant the kernel form, so that its error is the one to show."""
+    if _LEADING_DOT.search(re.sub(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', '""', text)):
+        return True
+    word = _FIRST_WORD.match(text)
+    return bool(word and word[1] != "not" and (word[1] in FUNCTIONS or word[1] in SPECIAL) and " is " not in text)
+
+
+__all__ = ["parse_expression"]

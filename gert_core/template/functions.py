@@ -1,0 +1,261 @@
+"""The functions a template may call: a closed table, each bounded in what it makes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.template.data import (
+    MAX_RESULT,
+    equal,
+    kind_of,
+    number,
+    order,
+    to_json,
+    to_text,
+    too_large,
+    truth,
+    walk,
+)
+from gert_core.template.errors import TemplateError
+from gert_core.template.printf import printf
+from gert_core.template.regex import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A callable of the closed table: how many arguments it takes and what type it returns."""
+
+    name: str
+    call: Callable[..., Any]
+    least: int
+    most: int | None
+    returns: str
+
+
+def capped(text: str) -> str:
+    """The text, unless it is larger than a result may be."""
+    if len(text) > MAX_RESULT:
+        raise too_large()
+    return text
+
+
+def text_of(value: Any, name: str) -> str:
+    """An argument that must be a scalar, as text."""
+    if isinstance(value, dict | list | tuple):
+        raise TemplateError(f"`{name}` needs a text, not {kind_of(value)}")
+    return to_text(value)
+
+
+def list_of(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
+    """An argument that must be a list."""
+    if not isinstance(value, list | tuple):
+        raise TemplateError(f"`{name}` needs a list, not {kind_of(value)}")
+    return value
+
+
+def _eq(first: Any, *others: Any) -> bool:
+    return any(equal(first, other) for other in others)
+
+
+def _ne(left: Any, right: Any) -> bool:
+    return not equal(left, right)
+
+
+def _len(value: Any) -> int:
+    if isinstance(value, str | dict | list | tuple):
+        return len(value)
+    if value is None:
+        return 0
+    raise TemplateError(f"`len` needs a text, a list or a map, not {kind_of(value)}")
+
+
+def _contains(needle: Any, subject: Any) -> bool:
+    if isinstance(subject, dict):
+        return isinstance(needle, str) and needle in subject
+    if isinstance(subject, list | tuple):
+        return any(equal(item, needle) for item in subject)
+    return text_of(needle, "contains") in text_of(subject, "contains")
+
+
+def _has_prefix(prefix: Any, subject: Any) -> bool:
+    return text_of(subject, "hasPrefix").startswith(text_of(prefix, "hasPrefix"))
+
+
+def _has_suffix(suffix: Any, subject: Any) -> bool:
+    return text_of(subject, "hasSuffix").endswith(text_of(suffix, "hasSuffix"))
+
+
+def _matches(pattern: Any, subject: Any) -> bool:
+    return matches(text_of(pattern, "matches"), text_of(subject, "matches")) is not None
+
+
+def _upper(subject: Any) -> str:
+    return capped(text_of(subject, "upper").upper())
+
+
+def _lower(subject: Any) -> str:
+    return capped(text_of(subject, "lower").lower())
+
+
+def _trim(subject: Any) -> str:
+    return text_of(subject, "trim").strip()
+
+
+def _split(separator: Any, subject: Any) -> list[str]:
+    text = capped(text_of(subject, "split"))
+    mark = text_of(separator, "split")
+    return text.split(mark) if mark else list(text)
+
+
+def _join(separator: Any, subject: Any) -> str:
+    mark = text_of(separator, "join")
+    parts = []
+    size = 0
+    for item in list_of(subject, "join"):
+        part = to_text(item)
+        size += len(part) + len(mark)
+        if size > MAX_RESULT + len(mark):
+            raise too_large()
+        parts.append(part)
+    return mark.join(parts)
+
+
+def _replace(old: Any, new: Any, subject: Any) -> str:
+    text = text_of(subject, "replace")
+    before, after = text_of(old, "replace"), text_of(new, "replace")
+    if not before:
+        raise TemplateError("`replace` needs a text to look for")
+    if len(after) > len(before) and len(text) + text.count(before) * (len(after) - len(before)) > MAX_RESULT:
+        raise too_large()
+    return text.replace(before, after)
+
+
+def _from_json(subject: Any) -> Any:
+    def refuse(word: str) -> Any:
+        raise TemplateError(f"`fromJson` cannot take {word}")
+
+    try:
+        return json.loads(capped(text_of(subject, "fromJson")), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise TemplateError(f"the text is not JSON: {error}") from None
+
+
+def _int(subject: Any) -> int:
+    if isinstance(subject, bool):
+        return int(subject)
+    value = number(subject.strip() if isinstance(subject, str) else subject)
+    if value is None or not isfinite(value):
+        raise TemplateError(f"`int` needs a number, not {_shown(subject)}")
+    return int(value)
+
+
+def _float(subject: Any) -> float:
+    value = number(subject.strip() if isinstance(subject, str) else subject)
+    try:
+        result = float(value) if value is not None else None
+    except OverflowError:
+        result = None
+    if result is None or not isfinite(result):
+        raise TemplateError(f"`float` needs a number, not {_shown(subject)}")
+    return result
+
+
+def _string(subject: Any) -> str:
+    return capped(to_text(subject))
+
+
+def _to_json(subject: Any) -> str:
+    return capped(to_json(subject))
+
+
+def _shown(value: Any) -> str:
+    return f"the text {value[:40]!r}" if isinstance(value, str) else kind_of(value)
+
+
+def key_of(value: Any) -> str:
+    """A computed key as a path segment."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return to_text(value)
+    raise TemplateError(f"a key must be a text or a whole number, not {kind_of(value)}")
+
+
+def descend(base: Any, *keys: Any) -> Any:
+    """``index`` with computed keys."""
+    path = tuple(key_of(key) for key in keys)
+    return walk(base, path, full=path)
+
+
+_TABLE: Final = (
+    Function("eq", _eq, 2, None, "bool"),
+    Function("ne", _ne, 2, 2, "bool"),
+    Function("lt", lambda a, b: order(a, b) < 0, 2, 2, "bool"),
+    Function("le", lambda a, b: order(a, b) <= 0, 2, 2, "bool"),
+    Function("gt", lambda a, b: order(a, b) > 0, 2, 2, "bool"),
+    Function("ge", lambda a, b: order(a, b) >= 0, 2, 2, "bool"),
+    Function("not", lambda value: not truth(value), 1, 1, "bool"),
+    Function("len", _len, 1, 1, "int"),
+    Function("contains", _contains, 2, 2, "bool"),
+    Function("hasPrefix", _has_prefix, 2, 2, "bool"),
+    Function("hasSuffix", _has_suffix, 2, 2, "bool"),
+    Function("matches", _matches, 2, 2, "bool"),
+    Function("upper", _upper, 1, 1, "string"),
+    Function("lower", _lower, 1, 1, "string"),
+    Function("trim", _trim, 1, 1, "string"),
+    Function("split", _split, 2, 2, "list"),
+    Function("join", _join, 2, 2, "string"),
+    Function("replace", _replace, 3, 3, "string"),
+    Function("printf", printf, 1, None, "string"),
+    Function("toJson", _to_json, 1, 1, "string"),
+    Function("fromJson", _from_json, 1, 1, "any"),
+    Function("int", _int, 1, 1, "int"),
+    Function("float", _float, 1, 1, "float"),
+    Function("string", _string, 1, 1, "string"),
+    Function("bool", truth, 1, 1, "bool"),
+)
+FUNCTIONS: Final = {function.name: function for function in _TABLE}
+SPECIAL: Final[dict[str, tuple[int, int | None]]] = {
+    "and": (1, None),
+    "or": (1, None),
+    "default": (2, 2),
+    "index": (1, None),
+}
+"""Forms whose arguments are not simply evaluated: least and most arguments."""
+_SUBJECT_LAST: Final = frozenset({"contains", "hasPrefix", "hasSuffix", "matches", "split"})
+
+
+def subject_is_last(name: str) -> bool:
+    """Whether the order of two arguments is easily mistaken for this function."""
+    return name in _SUBJECT_LAST
+
+
+def check_arity(name: str, given: int, offset: int = 0) -> None:
+    """Refuse a call with too few or too many arguments."""
+    function = FUNCTIONS.get(name)
+    least, most = (function.least, function.most) if function else SPECIAL[name]
+    if given >= least and (most is None or given <= most):
+        return
+    needed = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
+    plural = "" if needed == "1" else "s"
+    raise TemplateError(f"`{name}` takes {needed} argument{plural}, not {given}", offset=offset)
+
+
+__all__ = [
+    "FUNCTIONS",
+    "SPECIAL",
+    "Function",
+    "capped",
+    "check_arity",
+    "descend",
+    "key_of",
+    "list_of",
+    "subject_is_last",
+    "text_of",
+]

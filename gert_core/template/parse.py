@@ -1,0 +1,218 @@
+"""The kernel form: ``eq .status "x"``, ``.name | default "none"``, by recursive descent."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.template.errors import TemplateError
+from gert_core.template.functions import FUNCTIONS, SPECIAL, check_arity, subject_is_last
+from gert_core.template.tree import AllOf, AnyOf, Call, Const, Default, Lookup, Path, lookup, path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_DEPTH: Final = 50
+_TOKEN: Final = re.compile(
+    r"""\s*(?:
+      (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)
+    | (?P<scope>\.scope\.[\w-]+(?:[./][\w-]+)*)
+    | (?P<path>\.[^\W\d][\w-]*(?:\.[\w][\w-]*)*)
+    | (?P<number>-?(?:0|[1-9]\d{0,399})(?:\.\d{1,400})?(?:[eE][-+]?\d{1,3})?(?![\w.]))
+    | (?P<name>[^\W\d]\w*)
+    | (?P<mark>[|()])
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/", "b": "\b", "f": "\f"}
+_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "nil": None}
+_Token = tuple[str, str, int]
+
+
+def parse_kernel(text: str) -> Any:
+    """The tree of a kernel-form expression; ``TemplateError`` if it is none."""
+    return _Parser(text).whole()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._at = 0
+        self._depth = 0
+        self._end = len(text)
+
+    def whole(self) -> Any:
+        node = self._pipeline()
+        kind, text, offset = self._peek()
+        if kind:
+            raise TemplateError(f"unexpected `{text}`", offset=offset, hint=_after_value(text))
+        return node
+
+    def _peek(self) -> _Token:
+        return self._tokens[self._at] if self._at < len(self._tokens) else ("", "", self._end)
+
+    def _take(self) -> _Token:
+        token = self._peek()
+        self._at += 1
+        return token
+
+    def _pipeline(self) -> Any:
+        node = self._command(None)
+        stages = 0
+        while self._peek()[1] == "|" and self._peek()[0] == "mark":
+            self._take()
+            stages += 1
+            self._deeper(stages)
+            node = self._command((node,))
+        return node
+
+    def _deeper(self, more: int = 0) -> None:
+        if self._depth + more > MAX_DEPTH:
+            raise TemplateError(f"the expression is nested deeper than {MAX_DEPTH} levels", offset=self._peek()[2])
+
+    def _command(self, piped: tuple[Any, ...] | None) -> Any:
+        kind, text, offset = self._peek()
+        if kind == "name" and text not in _WORDS:
+            self._take()
+            if text not in FUNCTIONS and text not in SPECIAL:
+                raise TemplateError(f"`{text}` is no function", offset=offset, hint=_function_hint(text))
+            args: list[Any] = []
+            while (token := self._peek())[0] and token[1] not in ("|", ")"):
+                args.append(self._operand())
+            direct = piped is None
+            return call(text, (*args, *(piped or ())), offset=offset, direct=direct)
+        if piped is not None:
+            raise TemplateError(
+                f"a function must follow `|`, not `{text}`" if text else "a function must follow `|`", offset=offset
+            )
+        return self._operand()
+
+    def _operand(self) -> Any:
+        kind, text, offset = self._take()
+        match kind:
+            case "string":
+                return Const(_unquote(text, offset))
+            case "number":
+                return Const(float(text) if set(text) & set(".eE") else int(text))
+            case "path" | "scope":
+                return _path(text, kind, offset)
+            case "name" if text in _WORDS:
+                return Const(_WORDS[text])
+            case "name":
+                raise TemplateError(
+                    f"unexpected `{text}`", offset=offset, hint=f"write `.{text}`, or put a call in ( )"
+                )
+            case "mark" if text == "(":
+                return self._group(offset)
+        what = f"unexpected `{text}`" if text else "the expression is empty or ends too early"
+        raise TemplateError(what, offset=offset)
+
+    def _group(self, offset: int) -> Any:
+        self._depth += 1
+        self._deeper()
+        node = self._pipeline()
+        if self._take()[1] != ")":
+            raise TemplateError("the parenthesis is not closed", offset=offset)
+        self._depth -= 1
+        kind, text, after = self._peek()
+        if kind == "path" and self._at and after == self._tokens[self._at - 1][2] + 1:
+            # `(index .nodes 0).name`: fields of a computed value
+            self._take()
+            keys = tuple(Const(part) for part in text[1:].split("."))
+            return lookup(node, keys) if not isinstance(node, Lookup) else Lookup(node.base, node.keys + keys)
+        return node
+
+
+def call(name: str, args: tuple[Any, ...], *, offset: int = 0, direct: bool = False) -> Any:
+    """The node of a function call; the subject is the last argument."""
+    check_arity(name, len(args), offset)
+    match name:
+        case "and":
+            return AllOf(args)
+        case "or":
+            return AnyOf(args)
+        case "default":
+            return Default(args[1], args[0])
+        case "index":
+            return lookup(args[0], args[1:])
+    if direct and subject_is_last(name) and isinstance(args[-1], Const) and not isinstance(args[0], Const):
+        raise TemplateError(
+            f"the text that `{name}` looks at comes last",
+            offset=offset,
+            hint=f'write `{name} "..." .value`, or `.value | {name} "..."`',
+        )
+    return Call(FUNCTIONS[name], args)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    end = len(text.rstrip())
+    while at < end:
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise _unreadable(text, at)
+        kind = found.lastgroup or ""
+        yield kind, found[kind], found.start(kind)
+        at = found.end()
+        if kind in ("path", "scope") and text[at : at + 1] in (".", "/"):
+            raise TemplateError(f"the path `{found[kind]}` goes on with no name", offset=at)
+
+
+def _unreadable(text: str, at: int) -> TemplateError:
+    while text[at].isspace():
+        at += 1
+    char = text[at]
+    if char in "\"'`":
+        return TemplateError("the string is not closed", offset=at)
+    if char == "." and (at + 1 == len(text) or text[at + 1].isspace()):
+        return TemplateError("`.` needs a name", offset=at, hint="write the variable: `.name`")
+    if char == "-":
+        return TemplateError("unexpected `-`", offset=at, hint="`{{-` and `-}}` are not supported")
+    return TemplateError(f"unexpected `{char}`", offset=at)
+
+
+def _path(text: str, kind: str, offset: int) -> Path:
+    parts = tuple(text[1:].replace("/", ".").split(".")) if kind == "scope" else tuple(text[1:].split("."))
+    return path_of(parts[0], parts[1:], offset)
+
+
+def _unquote(text: str, offset: int) -> str:
+    body = text[1:-1]
+    if text[0] == "`" or "\\" not in body:
+        return body
+
+    def replace(found: re.Match[str]) -> str:
+        escape = found[1]
+        if len(escape) > 1:
+            return chr(int(escape[1:], 16))
+        if escape not in _ESCAPES:
+            raise TemplateError(
+                f"`\\{escape}` is no escape", offset=offset, hint="double the backslash, or use `...` for a raw text"
+            )
+        return _ESCAPES[escape]
+
+    value = _ESCAPE.sub(replace, body)
+    try:
+        # A pair of \ud83d\ude00 is one character; half a pair is none.
+        return value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise TemplateError("the text has half of a surrogate pair", offset=offset) from None
+
+
+def _function_hint(name: str) -> str:
+    from difflib import get_close_matches
+
+    if name in ("if", "range", "with", "end", "else", "define", "template", "block"):
+        return "templates are expressions only; use `when`, branches or for_each"
+    near = get_close_matches(name, [*FUNCTIONS, *SPECIAL], n=1)
+    if name in ("length", "count", "size"):
+        near = ["len"]
+    return f"did you mean `{near[0]}`?" if near else f"write `.{name}` for a variable"
+
+
+def _after_value(text: str) -> str | None:
+    return "close or open a parenthesis" if text in ("(", ")") else "a function comes first: `eq .a .b`"
+
+
+__all__ = ["MAX_DEPTH", "call", "parse_kernel"]

@@ -1,0 +1,157 @@
+"""The one syntax tree that both spellings of an expression are read into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A variable by its whole path; ``offset`` counts from the start of the expression."""
+
+    segments: tuple[str, ...]
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Descent by computed keys."""
+
+    base: Any
+    keys: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, filter or operator of the closed tables."""
+
+    function: Any
+    args: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """``and``: the first false value, or the last."""
+
+    args: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """``or``: the first true value, or the last."""
+
+    args: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A value, or the fallback when it is undefined or null (with ``empty`` also when it is false)."""
+
+    value: Any
+    fallback: Any
+    empty: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """Whether a value is defined."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of two values."""
+
+    test: Any
+    then: Any
+    other: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list written out."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A map written out."""
+
+    pairs: tuple[tuple[Any, Any], ...]
+
+
+def children(node: Any) -> tuple[Any, ...]:
+    """The direct parts of a node, in the order they are written."""
+    match node:
+        case Call(args=args) | AllOf(args=args) | AnyOf(args=args):
+            return args
+        case Lookup(base=base, keys=keys):
+            return (base, *keys)
+        case Default(value=value, fallback=fallback, empty=empty):
+            return (value, fallback) if empty is None else (value, fallback, empty)
+        case Defined(value=value):
+            return (value,)
+        case Choice(test=test, then=then, other=other):
+            return (test, then, other)
+        case Items(items=items):
+            return items
+        case Pairs(pairs=pairs):
+            return tuple(part for pair in pairs for part in pair)
+    return ()
+
+
+def path_of(name: str, rest: tuple[str, ...], offset: int = 0) -> Path:
+    """A path, with ``/`` separating below ``scope`` as ``.`` does."""
+    if name == "scope":
+        rest = tuple(part for segment in rest for part in segment.split("/") if part)
+    return Path((name, *rest), offset)
+
+
+def constant_key(node: Any) -> str | None:
+    """The path segment a literal key stands for."""
+    if isinstance(node, Const):
+        if isinstance(node.value, str):
+            return node.value
+        if isinstance(node.value, int) and not isinstance(node.value, bool):
+            return str(node.value)
+    return None
+
+
+def lookup(base: Any, keys: tuple[Any, ...]) -> Any:
+    """A descent; literal keys below a path lengthen the path, so that analysis sees the whole of it."""
+    while keys and isinstance(base, Path):
+        key = constant_key(keys[0])
+        if key is None:
+            break
+        base = path_of(base.segments[0], (*base.segments[1:], key), base.offset)
+        keys = keys[1:]
+    return Lookup(base, keys) if keys else base
+
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Call",
+    "Choice",
+    "Const",
+    "Default",
+    "Defined",
+    "Items",
+    "Lookup",
+    "Pairs",
+    "Path",
+    "children",
+    "constant_key",
+    "lookup",
+    "path_of",
+]
