@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from gert_core.api import GertError, InputBinding, InputError, UsageError
 from gert_core.plugin.lazy import resolve
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from gert_core.api import Deadline, InputResolver, Services
     from gert_core.documents.runbook import InputModel
-
-_SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +93,7 @@ class _Resolution:
         try:
             self.values[name] = None if value is None else coerce_any(value, model.type)
         except ValueError as error:
-            self.complain(name, _unfit(name, model, value, error, source=source))
+            self.complain(name, _unfit(name, model, error, source=source))
             return
         self.sources[name] = source
 
@@ -283,12 +281,10 @@ def _missing(name: str, model: InputModel, families: Mapping[str, str]) -> str:
     return text
 
 
-def _unfit(name: str, model: InputModel, value: Any, error: ValueError, *, source: str) -> str:
+def _unfit(name: str, model: InputModel, error: ValueError, *, source: str) -> str:
     if model.secret:
         return f"the input {name!r} from {source} must be {model.type}; its value is secret and not shown"
-    shown = _text(value)
-    shown = shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-    return f"the input {name!r} from {source} must be {model.type}, not {shown!r}: {error}"
+    return f"the input {name!r} from {source} must be {model.type}: {error}"
 
 
 def _text(value: Any) -> str:
