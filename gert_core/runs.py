@@ -9,16 +9,20 @@ import os
 import re
 import secrets as _random
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.errors import RunError, UsageError
+from gert_core.api.results import RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gert_core.documents.project import Project
+    from gert_core.trace.reader import Recovered
+    from gert_core.trace.state import RunState
 
 DEFAULT_DIRECTORY: Final = "runs"
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -42,9 +46,7 @@ def runs_root(project: Project | None, *, cwd: Path | None = None) -> Path:
 def check_run_id(run_id: str) -> str:
     """The id itself if it can be one; it becomes a path, so nothing else gets through."""
     if not _RUN_ID.fullmatch(run_id):
-        raise UsageError(
-            f"{run_id!r} is no run id", kind="run_id", hint="gert runs list shows the runs there are"
-        )
+        raise UsageError(f"{run_id!r} is no run id", kind="run_id", hint="gert runs list shows the runs there are")
     return run_id
 
 
@@ -122,14 +124,10 @@ class RunDirectory:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise RunError(
-                f"{self.path / 'meta.json'} is damaged", kind="run_directory", hint="restore the file"
-            )
+            raise RunError(f"{self.path / 'meta.json'} is damaged", kind="run_directory", hint="restore the file")
         return value
 
-    def write_meta(
-        self, *, runbook: Path, trace: Path | None = None, extra: Mapping[str, Any] | None = None
-    ) -> None:
+    def write_meta(self, *, runbook: Path, trace: Path | None = None, extra: Mapping[str, Any] | None = None) -> None:
         """Record the runbook's path and, if the trace is elsewhere, its path."""
         meta: dict[str, Any] = {
             "run_id": self.run_id,
@@ -147,13 +145,11 @@ class RunDirectory:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise RunError(
-                f"{self.path / name} cannot be read: {error.strerror}", kind="run_directory"
-            ) from None
+            raise RunError(f"{self.path / name} cannot be read: {error.strerror}", kind="run_directory") from None
         with os.fdopen(fd, "rb") as file:
             return file.read()
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, *, durable: bool = True) -> None:
         """Replace a file as a whole: after a crash it is the old one or the new one."""
         temporary = self.path / f".{name}.{os.getpid()}.{_random.token_hex(4)}"
         try:
@@ -162,16 +158,32 @@ class RunDirectory:
                 with os.fdopen(fd, "wb") as file:
                     file.write(data)
                     file.flush()
-                    os.fsync(fd)
+                    if durable:
+                        os.fsync(fd)
                 temporary.replace(self.path / name)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
-            _sync_directory(self.path)
+            if durable:
+                _sync_directory(self.path)
         except OSError as error:
-            raise RunError(
-                f"{self.path / name} cannot be written: {error.strerror}", kind="run_directory"
-            ) from None
+            raise RunError(f"{self.path / name} cannot be written: {error.strerror}", kind="run_directory") from None
+
+    def state(self) -> RunState:
+        """The fold of the trace, through its cache; a cache that cannot be written is done without."""
+        from gert_core.trace.cache import load_state
+
+        def store(data: bytes) -> None:
+            with contextlib.suppress(RunError):
+                self.write("state.json", data, durable=False)
+
+        return load_state(self.trace, cached=self.read("state.json"), store=None if self.locked() else store)
+
+    def recover(self) -> Recovered:
+        """Cut what a crash left behind the last whole event of the trace; it is kept in ``trace.torn``."""
+        from gert_core.trace.reader import recover
+
+        return recover(self.trace, aside=self.path / "trace.torn")
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -219,6 +231,45 @@ class RunDirectory:
         return path
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """One line of ``gert runs list``; ``state`` is ``None`` when ``problem`` says why it cannot be known."""
+
+    directory: RunDirectory
+    state: RunState | None = None
+    live: bool = False
+    """Whether a process is executing it now."""
+    problem: str | None = None
+
+    @property
+    def status(self) -> str:
+        """The run's status; a run nobody executes that never ended is ``interrupted``."""
+        if self.state is None:
+            return "unreadable"
+        return "interrupted" if self.state.status == RunStatus.RUNNING and not self.live else self.state.status
+
+
+def run_info(directory: RunDirectory) -> RunInfo:
+    """What can be said about a run, whatever state its files are in."""
+    live = directory.locked()
+    try:
+        state = directory.state()
+    except RunError as error:
+        return RunInfo(directory=directory, live=live, problem=error.message)
+    return RunInfo(directory=directory, state=state, live=live)
+
+
+def list_runs(root: Path) -> Iterator[RunInfo]:
+    """The runs kept under ``root``, the newest first, each folded when its turn comes."""
+    try:
+        names = sorted((entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)), reverse=True)
+    except OSError:
+        return
+    for name in names:
+        if _RUN_ID.fullmatch(name):
+            yield run_info(RunDirectory(root / name))
+
+
 def _acquire(fd: int) -> bool:
     """Try for a moment: somebody who only asks whether the run is locked holds it for microseconds."""
     for pause in (0.005, 0.02, 0.05, 0):
@@ -239,4 +290,4 @@ def _sync_directory(path: Path) -> None:
         os.close(fd)
 
 
-__all__ = ["RunDirectory", "check_run_id", "new_run_id", "runs_root"]
+__all__ = ["RunDirectory", "RunInfo", "check_run_id", "list_runs", "new_run_id", "run_info", "runs_root"]
