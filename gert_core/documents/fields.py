@@ -1,0 +1,175 @@
+"""Field types the document models share: names, durations, choices, and fields that may be left out but not be null."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError, core_schema
+
+if TYPE_CHECKING:
+    from typing import LiteralString
+
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+
+NAME_PATTERN: Final = "^[A-Za-z_][A-Za-z0-9_-]*$"
+DURATION_PATTERN: Final = (
+    r"^(?=.*[1-9])(?:\d+(?:\.\d+)?|(?=\d)(?:\d+(?:\.\d+)?d)?(?:\d+(?:\.\d+)?h)?(?:\d+(?:\.\d+)?m(?!s))?"
+    r"(?:\d+(?:\.\d+)?s)?(?:\d+(?:\.\d+)?ms)?)$"
+)
+_DURATION = re.compile(DURATION_PATTERN, re.ASCII)
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)?", re.ASCII)
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
+
+
+class Model(BaseModel):
+    """Base of every document model: strict types, no unknown fields, never changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True, protected_namespaces=())
+
+    def wrote(self, name: str) -> bool:
+        """Whether the document itself has the field (as opposed to its default)."""
+        return name in self.model_fields_set
+
+
+def parse_duration(value: str | float) -> float:
+    """Seconds of ``1h30m``, ``500ms`` or a plain number; ``ValueError`` with a sentence otherwise."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isfinite(value) and value > 0:
+            return float(value)
+        raise ValueError(f"a duration must be a positive number of seconds, not {value}")
+    if not isinstance(value, str) or len(value) > 60 or not _DURATION.match(value):
+        raise ValueError(f"{value!r} is no duration; write one like 30s, 5m, 1h30m or 500ms")
+    return sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value))
+
+
+def _duration(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise PydanticCustomError("duration_type", "should be a duration such as 30s")
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise PydanticCustomError("duration-syntax", "{reason}", {"reason": str(error)}) from None
+
+
+class _Given:
+    """Takes ``null`` out of an optional field: it may be left out, but what is written must be a value."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        schema = handler(source)
+        return cast("core_schema.CoreSchema", schema["schema"]) if schema["type"] == "nullable" else schema
+
+
+class _OneOrMany:
+    """A list that may be written as its single item."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(_as_list, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        many = handler(schema)
+        return {"anyOf": [many["items"], many]}
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+class Choice:
+    """A closed vocabulary whose violation has its own rule id: ``Annotated[str, Choice(rule, ...)]``."""
+
+    def __init__(self, rule: LiteralString, *values: str) -> None:
+        self._rule: LiteralString = rule
+        self._values = values
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self._values)}
+
+    def _check(self, value: str) -> str:
+        if value in self._values:
+            return value
+        raise PydanticCustomError(
+            self._rule, "{value} is none of {values}", {"value": repr(value), "values": ", ".join(self._values)}
+        )
+
+
+def _regex(value: str) -> str:
+    try:
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PydanticCustomError(
+            "regex_syntax", "is no regular expression: {reason}", {"reason": str(error)}
+        ) from None
+    return value
+
+
+_T = TypeVar("_T")
+
+Given = Annotated[_T | None, _Given()]
+"""``Given[int]``: an int, or ``None`` when the document leaves the field out."""
+
+OneOrMany = Annotated[list[_T], _OneOrMany()]
+"""``OneOrMany[str]``: always a list for the reader, a single item is allowed in the document."""
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+"""A name templates can address: letters, digits, ``_`` and ``-``, no digit first."""
+
+Text = Annotated[str, Field(min_length=1)]
+"""A string that is not empty."""
+
+Tag = Text
+"""An opaque resource or effect tag."""
+
+Scalar = str | bool | int | float
+"""A single value, written as text where text is needed."""
+
+Regex = Annotated[str, AfterValidator(_regex)]
+"""A regular expression."""
+
+ValueType = Literal["string", "int", "float", "bool", "list", "object", "any"]
+"""The types of values."""
+
+Category = Annotated[str, Choice("outcome-category", "resolved", "escalated", "no_action", "needs_rca")]
+"""A category of outcomes."""
+
+Duration = Annotated[
+    float,
+    PlainValidator(_duration),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "string", "pattern": DURATION_PATTERN, "maxLength": 60},
+            ],
+            "examples": ["30s", "5m", "1h30m", 90],
+        }
+    ),
+]
+"""A positive time span, in seconds once read."""
+
+__all__ = [
+    "DURATION_PATTERN",
+    "NAME_PATTERN",
+    "Category",
+    "Choice",
+    "Duration",
+    "Given",
+    "Model",
+    "Name",
+    "OneOrMany",
+    "Regex",
+    "Scalar",
+    "Tag",
+    "Text",
+    "ValueType",
+    "parse_duration",
+]

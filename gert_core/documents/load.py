@@ -1,0 +1,229 @@
+"""Reads a runbook completely: YAML, shape, values, the tree of steps and the tools it lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from gert_core.api.diagnostics import Diagnostic, Severity
+from gert_core.api.errors import GertError
+from gert_core.documents import yaml
+from gert_core.documents.lookup import find_tool
+from gert_core.documents.merge import tool_contract
+from gert_core.documents.problems import diagnose, findings, translate
+from gert_core.documents.runbook import API_VERSION, RunbookModel
+from gert_core.documents.standalone import check_head, judge
+from gert_core.documents.steps import StepReader
+from gert_core.documents.tool import API_VERSION as TOOL_VERSION
+from gert_core.documents.tool import ToolModel
+from gert_core.documents.tree import BlockNode, Runbook, ToolNode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import StepType, ToolPack
+    from gert_core.documents.contract import ContractModel
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Path as Place
+    from gert_core.plugin.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What reading gave: ``runbook`` when the tree is whole, else ``partial`` holds what could be built.
+
+    A whole tree is not yet a valid one: ``diagnostics`` may still hold errors that leave the tree intact (an unknown
+    field, a duplicate id, a tool that is missing).
+    """
+
+    document: yaml.Document
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    runbook: Runbook | None = None
+    partial: Runbook | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedTool:
+    """A tool document, read; ``tool`` is None when it is wrong."""
+
+    document: yaml.Document
+    diagnostics: list[Diagnostic]
+    tool: ToolModel | None = None
+
+
+def load_runbook(path: Path, *, registry: Registry, project: Project | None = None, name: str | None = None) -> Loaded:
+    """Phases 1 and 2 of a runbook and of the tools it lists; every problem is collected, none is raised."""
+    return read_runbook(yaml.load(path, name=name), registry=registry, project=project)
+
+
+def read_runbook(document: yaml.Document, *, registry: Registry, project: Project | None = None) -> Loaded:
+    """The same for a document that is loaded already; tools are looked up next to ``document.path``."""
+    diagnostics = [*document.problems, *check_head(document, what="runbook", api_version=API_VERSION)]
+    raw = document.value
+    if not isinstance(raw, dict):
+        return Loaded(document=document, diagnostics=diagnostics)
+    model, whole = _model(document, raw, diagnostics)
+    reader = StepReader(document, registry.step_types())
+    steps = raw.get("steps")
+    if isinstance(steps, list):
+        root = reader.read(steps, ("steps",))
+    else:
+        root = BlockNode(block=None, steps=[], path=("steps",))
+    diagnostics += reader.diagnostics
+    tools = _Tools(document, project=project, packs=registry.tool_packs())
+    if model is not None:
+        tools.load(model.tools)
+    diagnostics += tools.diagnostics
+    if model is None:
+        return Loaded(document=document, diagnostics=diagnostics)
+    runbook = Runbook(document=document, model=model, root=root, tools=tools.nodes, by_id=reader.by_id)
+    for step in runbook.walk():
+        if step.fields.contract is not None:
+            diagnostics += old_words(document, step.fields.contract, (*step.path, "contract"))
+    if whole and reader.complete:
+        return Loaded(document=document, diagnostics=diagnostics, runbook=runbook)
+    return Loaded(document=document, diagnostics=diagnostics, partial=runbook)
+
+
+def read_steps(
+    document: yaml.Document, raw: list[Any], path: Place, *, types: Mapping[str, StepType]
+) -> tuple[BlockNode, list[Diagnostic]]:
+    """A list of steps alone, for hosts and tests that have no runbook around it."""
+    reader = StepReader(document, types)
+    return reader.read(raw, path), reader.diagnostics
+
+
+def load_tool(path: Path, *, name: str | None = None) -> LoadedTool:
+    """Phases 1 and 2 of a tool document."""
+    return read_tool(yaml.load(path, name=name))
+
+
+def read_tool(document: yaml.Document) -> LoadedTool:
+    """The same for a document that is loaded already."""
+    tool, diagnostics = judge(document, ToolModel, what="tool", api_version=TOOL_VERSION)
+    if tool is not None:
+        if tool.contract is not None:
+            diagnostics += old_words(document, tool.contract, ("contract",))
+        for name, action in tool.actions.items():
+            if action.contract is not None:
+                diagnostics += old_words(document, action.contract, ("actions", name, "contract"))
+    if any(problem.severity is Severity.ERROR for problem in diagnostics):
+        tool = None
+    return LoadedTool(document=document, diagnostics=diagnostics, tool=tool)
+
+
+def old_words(document: yaml.Document, contract: ContractModel, path: Place) -> list[Diagnostic]:
+    """What to say about ``side_effects`` in a contract."""
+    if contract.side_effects is None:
+        return []
+    place = (*path, "side_effects")
+    if contract.effects is not None:
+        return [
+            diagnose(
+                document,
+                place,
+                rule="side-effects-and-effects",
+                phase=2,
+                message="`side_effects` and `effects` must not stand together",
+                hint="remove `side_effects`",
+                key=True,
+            )
+        ]
+    instead = "`effects: [...]` and `writes: [...]`" if contract.side_effects else "`effects: []`"
+    return [
+        diagnose(
+            document,
+            place,
+            rule="side-effects-deprecated",
+            phase=2,
+            severity=Severity.WARNING,
+            message="`side_effects` is deprecated",
+            hint=f"write {instead} instead",
+            key=True,
+        )
+    ]
+
+
+def _model(
+    document: yaml.Document, raw: dict[str, Any], diagnostics: list[Diagnostic]
+) -> tuple[RunbookModel | None, bool]:
+    """The head of the runbook; fields it does not have are reported and then left out."""
+    judged = any(problem.rule == "api-version" for problem in diagnostics)
+    value = {**raw, "apiVersion": API_VERSION} if judged else raw
+    try:
+        return RunbookModel.model_validate(value), True
+    except ValidationError as error:
+        found = findings(error, value)
+    diagnostics += translate(document, found, model=RunbookModel)
+    if any(item.type != "extra_forbidden" for item in found):
+        return None, False
+    for item in found:
+        value = _without(value, item.path)
+    return RunbookModel.model_validate(value), True
+
+
+def _without(value: Any, path: Place) -> Any:
+    """A copy of ``value`` without the place ``path``; everything beside the way to it is shared."""
+    head, rest = path[0], path[1:]
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    if rest:
+        copy[head] = _without(copy[head], rest)  # type: ignore[index]
+    else:
+        del copy[head]  # type: ignore[arg-type]
+    return copy
+
+
+class _Tools:
+    """Loads each listed tool once and says what is wrong with it, at the listing and in its own file."""
+
+    def __init__(self, document: yaml.Document, *, project: Project | None, packs: Mapping[str, ToolPack]) -> None:
+        self.nodes: dict[str, ToolNode] = {}
+        self.diagnostics: list[Diagnostic] = []
+        self._document = document
+        self._base = document.path.parent if document.path is not None else Path()
+        self._project = project
+        self._packs = packs
+        self._files: dict[Path, LoadedTool] = {}
+
+    def load(self, names: list[str]) -> None:
+        """Load every listed tool; a path also makes the tool's own name usable when that is free."""
+        for index, name in enumerate(names):
+            if name not in self.nodes:
+                self._one(name, ("tools", index))
+        own = [node.tool.meta.name for node in self.nodes.values()]
+        for node in list(self.nodes.values()):
+            if "/" in node.name.replace("\\", "/") and own.count(node.tool.meta.name) == 1:
+                self.nodes.setdefault(node.tool.meta.name, node)
+
+    def _one(self, name: str, place: Place) -> None:
+        found = find_tool(name, base=self._base, project=self._project, packs=self._packs)
+        if found.path is None:
+            why = found.reason or f"looked at {', '.join(found.searched) or 'no place: it is no plain name'}"
+            self._problem(place, "tool-not-found", f"tool `{name}` is not found; {why}")
+            return
+        key = found.path.resolve()
+        loaded = self._files.get(key)
+        if loaded is None:
+            try:
+                loaded = load_tool(found.path)
+            except GertError as error:
+                self._problem(place, "tool-not-found", f"tool `{name}`: {error.message}")
+                return
+            self._files[key] = loaded
+            self.diagnostics += loaded.diagnostics
+        if loaded.tool is None:
+            errors = sum(1 for problem in loaded.diagnostics if problem.severity is Severity.ERROR)
+            noun = "problem" if errors == 1 else "problems"
+            self._problem(place, "tool-invalid", f"tool `{name}` has {errors} {noun}, see {loaded.document.file}")
+            return
+        contracts = {action: tool_contract(loaded.tool, action)[0] for action in loaded.tool.actions}
+        self.nodes[name] = ToolNode(name=name, tool=loaded.tool, document=loaded.document, contracts=contracts)
+
+    def _problem(self, place: Place, rule: str, message: str) -> None:
+        self.diagnostics.append(diagnose(self._document, place, rule=rule, message=message, phase=2))
+
+
+__all__ = ["Loaded", "LoadedTool", "load_runbook", "load_tool", "old_words", "read_runbook", "read_steps", "read_tool"]

@@ -1,0 +1,68 @@
+"""Finding the file of a listed tool: next to the runbook, in the project, by path, in installed packs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gert_core.api import ToolPack
+    from gert_core.documents.project import Project
+
+SUFFIX: Final = ".tool.yaml"
+_SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Where a tool is (``path`` None: nowhere), every place that was looked at, and why if there is more to say."""
+
+    path: Path | None
+    searched: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> Found:
+    """The first file that provides ``name``; plain names never lead out of the directories they are looked up in."""
+    entry = name.replace("\\", "/")
+    searched: list[str] = []
+    for candidate in _files(entry, base=base, project=project):
+        searched.append(str(candidate))
+        if candidate.is_file():
+            return Found(path=candidate, searched=tuple(searched))
+    if not _is_plain(entry):
+        return Found(path=None, searched=tuple(searched))
+    parts = entry.split("/")
+    holders = [
+        (pack.name, pack.directory / f"{parts[-1]}{SUFFIX}")
+        for pack in packs.values()
+        if len(parts) == 1 or (len(parts) == 2 and parts[0] == pack.name)
+    ]
+    hits = [(pack, file) for pack, file in holders if file.is_file()]
+    if len(hits) > 1:
+        names = ", ".join(f"{pack}/{parts[-1]}" for pack, _ in sorted(hits))
+        return Found(path=None, searched=tuple(searched), reason=f"several packs have it: write one of {names}")
+    searched += [f"pack {pack}" for pack, _ in sorted(holders)]
+    return Found(path=hits[0][1] if hits else None, searched=tuple(searched))
+
+
+def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]:
+    if _is_plain(entry):
+        yield base / "tools" / f"{entry}{SUFFIX}"
+        if project is not None:
+            yield project.tools_dir / f"{entry}{SUFFIX}"
+    if "/" in entry:
+        yield base / entry
+
+
+def _is_plain(entry: str) -> bool:
+    return not entry.startswith("/") and all(
+        _SEGMENT.fullmatch(part) and ".." not in part for part in PurePosixPath(entry).parts
+    )
+
+
+__all__ = ["SUFFIX", "Found", "find_tool"]

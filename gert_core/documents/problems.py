@@ -1,0 +1,271 @@
+"""Turns what pydantic finds into diagnostics: exact places, one finding per mistake, sentences for people."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gert_core.api.diagnostics import Diagnostic, Severity
+from gert_core.documents.fields import NAME_PATTERN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pydantic import BaseModel, ValidationError
+
+    from gert_core.documents.tree import Path
+    from gert_core.documents.yaml import Document
+
+_KINDS: Final = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "list_type": "a list",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "model_attributes_type": "a map",
+    "template_type": "a template",
+    "duration_type": "a duration such as 30s",
+}
+"""What should have stood there, for errors about the type of a value."""
+
+_STRUCTURE: Final = frozenset({"missing-field", "unknown-field", "wrong-type"})
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Finding(NamedTuple):
+    """One error at its place in the document; ``on_key`` when the key itself is wrong."""
+
+    path: Path
+    type: str
+    message: str
+    context: dict[str, Any]
+    value: Any
+    on_key: bool
+
+
+class _Located(NamedTuple):
+    """An error whose location may still name alternatives of unions: ``(True, tag)`` instead of ``(False, key)``."""
+
+    steps: tuple[tuple[bool, str | int], ...]
+    finding: Finding
+
+
+def path_text(path: Sequence[str | int]) -> str:
+    """``steps[2].inputs.url``."""
+    parts: list[str] = []
+    for part in path:
+        if isinstance(part, int):
+            parts.append(f"[{part}]")
+        elif _PLAIN_KEY.fullmatch(str(part)):
+            parts.append(f".{part}" if parts else str(part))
+        else:
+            parts.append(f'["{part}"]')
+    return "".join(parts)
+
+
+def diagnose(
+    document: Document,
+    path: Path,
+    *,
+    rule: str,
+    message: str,
+    phase: int = 3,
+    severity: Severity = Severity.ERROR,
+    hint: str | None = None,
+    key: bool = False,
+) -> Diagnostic:
+    """A diagnostic at a place of a document; ``key`` points at the key instead of its value."""
+    line, column = document.locate(path, key=key)
+    return Diagnostic(
+        rule=rule,
+        message=message,
+        severity=severity,
+        phase=phase,
+        path=path_text(path),
+        file=document.file,
+        line=line,
+        column=column,
+        hint=hint,
+    )
+
+
+def findings(error: ValidationError, raw: Any) -> list[Finding]:
+    """The errors of a validation, one per mistake: alternatives of a union are merged or chosen from."""
+    located = [_locate(item, raw) for item in error.errors(include_url=False)]
+    return [item.finding for item in _collapse(located, 0)]
+
+
+def translate(
+    document: Document,
+    found: Iterable[Finding],
+    *,
+    base: Path = (),
+    model: type[BaseModel] | None = None,
+    extra_fields: Iterable[str] = (),
+) -> list[Diagnostic]:
+    """Diagnostics for findings below ``base``; ``extra_fields`` are also known at its top."""
+    return [_diagnostic(document, item, base=base, model=model, extra_fields=tuple(extra_fields)) for item in found]
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """``did you mean `x`?`` when a known name is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else None
+
+
+def _locate(item: Any, raw: Any) -> _Located:
+    """Tell keys of the document from the tags pydantic puts between them."""
+    node = raw
+    steps: list[tuple[bool, str | int]] = []
+    on_key = False
+    loc = item["loc"]
+    for position, part in enumerate(loc):
+        last = position == len(loc) - 1
+        if last and part == "[key]":
+            on_key = True
+        elif isinstance(node, dict) and (part in node or (last and item["type"] == "missing")):
+            steps.append((False, part))
+            node = node.get(part)
+        elif isinstance(node, list) and isinstance(part, int) and 0 <= part < len(node):
+            steps.append((False, part))
+            node = node[part]
+        else:
+            steps.append((True, part))
+    path = tuple(part for tag, part in steps if not tag)
+    return _Located(
+        tuple(steps),
+        Finding(path, item["type"], item["msg"], item.get("ctx") or {}, item.get("input"), on_key),
+    )
+
+
+def _collapse(items: list[_Located], start: int) -> list[_Located]:
+    """Resolve the unions at or after ``start``: one alternative's errors, or one "should be this or that"."""
+    kept: list[_Located] = []
+    unions: dict[tuple[tuple[bool, str | int], ...], list[_Located]] = {}
+    for item in items:
+        tag = next((i for i in range(start, len(item.steps)) if item.steps[i][0]), None)
+        if tag is None:
+            kept.append(item)
+        else:
+            unions.setdefault(item.steps[:tag], []).append(item)
+    for prefix, members in unions.items():
+        kept += _alternatives(prefix, members)
+    return kept
+
+
+def _alternatives(prefix: tuple[tuple[bool, str | int], ...], members: list[_Located]) -> list[_Located]:
+    depth = sum(1 for tag, _ in prefix if not tag)
+    choices: dict[str | int, list[_Located]] = {}
+    for item in members:
+        choices.setdefault(item.steps[len(prefix)][1], []).append(item)
+    resolved = [_collapse(choice, len(prefix) + 1) for choice in choices.values()]
+    fitting = [
+        choice
+        for choice in resolved
+        if not all(len(i.finding.path) == depth and i.finding.type in _KINDS for i in choice)
+    ]
+    if fitting:
+        # The value is of the kind this alternative wants, so its errors are the ones that help.
+        return min(fitting, key=len)
+    first = resolved[0][0]
+    wanted = dict.fromkeys(
+        kind for choice in resolved for i in choice for kind in (i.finding.context.get("kinds") or [i.finding.type])
+    )
+    finding = first.finding._replace(context={"kinds": list(wanted)})
+    return [_Located(first.steps[: len(prefix)], finding)]
+
+
+def _diagnostic(
+    document: Document, item: Finding, *, base: Path, model: type[BaseModel] | None, extra_fields: tuple[str, ...]
+) -> Diagnostic:
+    path = base + item.path
+    name = _name(path)
+    rule, phase, hint = "wrong-type", 1, None
+    key = item.on_key
+    if item.type == "missing":
+        rule, message = "missing-field", f"{name} is missing"
+    elif item.type == "extra_forbidden":
+        rule, key = "unknown-field", True
+        known = [*fields_at(model, item.path), *(extra_fields if len(item.path) == 1 else ())]
+        message = f"{name} is not a field here"
+        hint = suggest(str(item.path[-1]), known) or _listing(known)
+    elif item.type in _KINDS:
+        kinds = [_KINDS[kind] for kind in item.context.get("kinds") or [item.type]]
+        message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
+    elif "-" in item.type:
+        rule, message = item.type, item.message
+        phase = 1 if rule in _STRUCTURE else 2
+    else:
+        phase, message = 2, f"{name} {_value_problem(item)}"
+    return diagnose(document, path, rule=rule, message=message, phase=phase, hint=hint, key=key)
+
+
+def _name(path: Path) -> str:
+    """The last key with the indexes after it: `argv[1]`."""
+    start = next((i for i in range(len(path) - 1, -1, -1) if isinstance(path[i], str)), None)
+    return "the document" if start is None else f"`{path_text(path[start:])}`"
+
+
+def _value_problem(item: Finding) -> str:
+    context = item.context
+    if item.type == "literal_error":
+        return f"should be {context['expected']}, not {_describe(item.value)}"
+    if item.type == "string_pattern_mismatch" and context.get("pattern") == NAME_PATTERN:
+        return "should be a name: letters, digits, `_` and `-`, no digit first"
+    if item.type in ("too_short", "string_too_short"):
+        return "must not be empty"
+    text = item.message.removeprefix("Input ").removeprefix("String ")
+    return text if item.type in ("regex_syntax", "duplicate_field") else f"{text}, not {_describe(item.value)}"
+
+
+def _describe(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        shown = value if len(value) <= 40 else value[:39] + "…"
+        return f"the text {shown!r}"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
+
+
+def _listing(known: list[str]) -> str | None:
+    return "known fields: " + ", ".join(sorted(set(known))) if known else None
+
+
+def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
+    """The field names known at the place of ``path``'s last part."""
+    models = [model] if model is not None else []
+    for part in path[:-1]:
+        below = [m for owner in models for m in _models_of(owner, part)]
+        models = below or models
+    return [alias for owner in models for alias, _ in _aliases(owner)]
+
+
+def _aliases(model: type[BaseModel]) -> list[tuple[str, Any]]:
+    return [(field.alias or name, field.annotation) for name, field in model.model_fields.items()]
+
+
+def _models_of(model: type[BaseModel], part: str | int) -> list[type[BaseModel]]:
+    return [m for alias, annotation in _aliases(model) if alias == part for m in _models_in(annotation)]
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    from typing import get_args
+
+    from pydantic import BaseModel
+
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [m for argument in get_args(annotation) for m in _models_in(argument)]
+
+
+__all__ = ["Finding", "diagnose", "fields_at", "findings", "path_text", "suggest", "translate"]

@@ -1,0 +1,126 @@
+"""The project file ``gert-project.yaml`` and how it is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import Field
+
+from gert_core.documents.fields import Given, Model, Name, Text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gert_core.documents.yaml import Document
+
+FILE_NAME: Final = "gert-project.yaml"
+
+
+class TracesModel(Model):
+    """Where traces go."""
+
+    dir: Given[Text] = Field(default=None, description="Directory for traces, relative to the project.")
+
+
+class ProviderModel(Model):
+    """A source of inputs: a program that answers by name."""
+
+    transport: Given[Text] = Field(default=None, description="How it is reached.")
+    binary: Text = Field(description="The program to start.")
+    config: dict[str, Any] = Field(default_factory=dict, description="Handed to the provider untouched.")
+
+
+class ApprovalsModel(Model):
+    """Who is asked for approvals."""
+
+    provider: Given[Text] = Field(default=None, description="The approval provider used by default.")
+    config: dict[str, Any] = Field(default_factory=dict, description="Handed to the provider untouched.")
+
+
+class PluginsModel(Model):
+    """Which plugins may load."""
+
+    load: Literal["auto", "listed"] = Field(
+        default="auto", description="`auto`: every installed plugin; `listed`: only those under `allow`."
+    )
+    allow: list[Text] = Field(default_factory=list, description="Plugins that may load with `load: listed`.")
+    block: list[Text] = Field(default_factory=list, description="Plugins that are never imported.")
+    require: list[Text] = Field(
+        default_factory=list, description="Plugins that must be active, with version ranges if you like."
+    )
+
+
+class ProjectModel(Model):
+    """A project document."""
+
+    name: Given[Text] = Field(default=None, description="The project's name.")
+    tools_dir: Text = Field(default="tools", description="Directory of shared tools, relative to this file.")
+    runs_dir: Text = Field(default="runs", description="Directory that run directories are created in.")
+    traces: TracesModel = Field(default_factory=TracesModel, description="Where traces go.")
+    policies: list[Text] = Field(default_factory=list, description="Policy files that hold for every run.")
+    providers: dict[Name, ProviderModel] = Field(
+        default_factory=dict, description="Input providers by the name used in `from`."
+    )
+    approvals: ApprovalsModel = Field(default_factory=ApprovalsModel, description="Approval defaults.")
+    plugins: PluginsModel = Field(default_factory=PluginsModel, description="Which plugins may load.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project: its directory and what its file says."""
+
+    root: Path
+    model: ProjectModel
+    document: Document | None = None
+
+    @property
+    def tools_dir(self) -> Path:
+        """The directory of shared tools."""
+        return self.root / self.model.tools_dir
+
+    @property
+    def runs_dir(self) -> Path:
+        """The directory that run directories are created in."""
+        return self.root / self.model.runs_dir
+
+    @property
+    def policy_files(self) -> tuple[Path, ...]:
+        """The policy files that hold for every run."""
+        return tuple(self.root / entry for entry in self.model.policies)
+
+
+def find_project(start: Path) -> Project | None:
+    """The project of a file or directory, searched upward; ``ProjectError`` when its file is broken."""
+    first = start if start.is_dir() else start.parent
+    if ".." in first.parts:
+        first = first.resolve()
+    # The given spelling is kept as far as it reaches, so that messages show paths as the user wrote them.
+    above = () if first.is_absolute() else first.resolve().parents
+    for directory in (first, *first.parents, *above):
+        file = directory / FILE_NAME
+        if file.is_file():
+            return load_project(file)
+    return None
+
+
+def load_project(path: Path, *, name: str | None = None) -> Project:
+    """Read a project file; raises ``ProjectError`` when it is broken."""
+    from gert_core.documents.standalone import load_strictly, read_strictly
+
+    document = read_strictly(path, what="project file", name=name)
+    model = load_strictly(path, ProjectModel, what="project file", document=document)
+    return Project(root=path.parent, model=model, document=document)
+
+
+__all__ = [
+    "FILE_NAME",
+    "ApprovalsModel",
+    "PluginsModel",
+    "Project",
+    "ProjectModel",
+    "ProviderModel",
+    "TracesModel",
+    "find_project",
+    "load_project",
+]

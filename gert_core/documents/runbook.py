@@ -1,0 +1,168 @@
+"""Models of a runbook: its head, its inputs and the fields every step has."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from gert_core.api.models import Expr, Steps, Templated  # noqa: TC001 - pydantic reads it
+from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
+from gert_core.documents.fields import Category, Duration, Given, Model, Name, Text, ValueType
+from gert_core.documents.policy import GovernanceModel  # noqa: TC001 - pydantic reads it
+
+API_VERSION: Final = "kernel/v0"
+
+
+def _over(value: Any) -> Any:
+    if isinstance(value, (list, dict)) or (isinstance(value, str) and "{{" in value):
+        return value
+    raise PydanticCustomError("for-each-shape", "`over` should be a template that gives a list, a list or a map")
+
+
+def _loop_name(value: str) -> str:
+    if not value.isidentifier() or not value.isascii():
+        raise PydanticCustomError(
+            "for-each-shape", "`as` should be a plain name: letters, digits and `_`, no digit first"
+        )
+    return value
+
+
+Over = Annotated[
+    Any,
+    BeforeValidator(_over),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": "\\{\\{"}, {"type": "array"}, {"type": "object"}]}),
+]
+LoopName = Annotated[
+    str,
+    AfterValidator(_loop_name),
+    WithJsonSchema({"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}),
+]
+
+
+class SecretModel(Model):
+    """A secret by the environment variable that holds it."""
+
+    env: Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = Field(
+        description="The environment variable; its value is masked everywhere."
+    )
+    description: Given[str] = Field(default=None, description="What it is, for the person who provides it.")
+    required: bool = Field(default=True, description="Whether steps that need it fail without it.")
+
+
+class InputModel(Model):
+    """An input of the runbook."""
+
+    type: ValueType = Field(default="string", description="The type a given value is coerced to.")
+    required: bool = Field(default=False, description="Whether the run cannot start without it.")
+    default: Any = Field(default=None, description="The value when nobody gives one.")
+    description: Given[str] = Field(default=None, description="Shown where the input is asked for.")
+    from_: Given[Text] = Field(
+        default=None, alias="from", description="Where it comes from, for example `prompt` or `env/HOST`."
+    )
+    secret: bool = Field(default=False, description="Whether the value is masked everywhere.")
+
+
+class MetaModel(Model):
+    """The head of a runbook."""
+
+    name: Text = Field(description="The runbook's name, part of run ids and traces.")
+    description: Given[str] = Field(default=None, description="What it is for.")
+    inputs: dict[Name, InputModel] = Field(default_factory=dict, description="Values the caller gives.")
+    constants: dict[Name, Any] = Field(
+        default_factory=dict, description="Values the author fixes; may hold templates over inputs."
+    )
+    governance: Given[GovernanceModel] = Field(default=None, description="Rules this runbook adds.")
+    secrets: list[SecretModel] = Field(default_factory=list, description="Secrets the runbook needs.")
+    on_outcome: dict[Category, dict[str, Any]] = Field(
+        default_factory=dict, description="What to do after an outcome; nothing acts on it yet."
+    )
+    extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
+
+
+class RunbookModel(Model):
+    """A runbook document."""
+
+    apiVersion: Literal["kernel/v0"] = Field(description="`kernel/v0`.")  # noqa: N815 - the document's spelling
+    meta: MetaModel = Field(description="Name, inputs, constants, governance.")
+    tools: list[Text] = Field(
+        default_factory=list, description="Every tool that steps may use: a name, `pack/name` or a path."
+    )
+    steps: Steps = Field(description="The steps, in order.")
+    extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
+
+
+class NextModel(Model):
+    """A jump with a bound."""
+
+    step: Name = Field(description="The step of the same list to go on at.")
+    max: Given[Templated[Annotated[int, Field(ge=0)]]] = Field(
+        default=None, description="How often the jump is taken; needed for jumps backwards."
+    )
+
+
+class ForEachModel(Model):
+    """Runs the step once per item."""
+
+    as_: LoopName = Field(alias="as", description="The variable that holds the item.")
+    over: Over = Field(description="A template that gives a list or a map, or a literal one.")
+    key: Given[Text] = Field(default=None, description="A template that names each result; results then form a map.")
+    parallel: bool = Field(default=False, description="Whether items run at the same time.")
+    max_parallel: Given[Templated[Annotated[int, Field(ge=1)]]] = Field(
+        default=None, description="How many items run at the same time at most; default 16."
+    )
+
+
+class VisibilityModel(Model):
+    """Which variables an external runner receives; `*` is one segment, `**` any depth."""
+
+    allow: Given[list[Text]] = Field(default=None, description="Only these variables; default all.")
+    deny: list[Text] = Field(default_factory=list, description="Never these, even when allowed.")
+
+
+class PrincipalModel(Model):
+    """Who a step is attributed to."""
+
+    kind: Literal["system", "human", "agent"] = Field(description="What kind of actor it is.")
+    id: Text = Field(description="A stable identifier.")
+    role: Given[str] = Field(default=None, description="Its role, in free words.")
+    model: Given[str] = Field(default=None, description="The model of an agent.")
+
+
+class StepFields(Model):
+    """The fields every step has, whatever its type."""
+
+    id: Given[Name] = Field(default=None, description="The step's name, unique in the file.")
+    type: str = Field(description="The kind of step.")
+    when: Given[Expr] = Field(
+        default=None, description="`{{ expression }}` or a boolean; the step is skipped when it is false."
+    )
+    next: Given[Name | NextModel] = Field(
+        default=None, description="The step of the same list to go on at after success."
+    )
+    continue_on_fail: bool = Field(default=False, description="Whether the run goes on when the step fails.")
+    for_each: Given[ForEachModel] = Field(default=None, description="Run the step once per item.")
+    scope: Given[Text] = Field(
+        default=None, description="A namespace for the outputs, such as `round/0`; may hold templates."
+    )
+    export: list[Name] = Field(default_factory=list, description="Outputs to promote to global variables.")
+    visibility: Given[VisibilityModel] = Field(default=None, description="What the step may see.")
+    principal: Given[PrincipalModel] = Field(default=None, description="Who acts in this step.")
+    timeout: Given[Duration] = Field(default=None, description="How long the step may take.")
+    contract: Given[ContractModel] = Field(default=None, description="What the step declares about itself.")
+    extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
+
+
+__all__ = [
+    "API_VERSION",
+    "ForEachModel",
+    "InputModel",
+    "MetaModel",
+    "NextModel",
+    "PrincipalModel",
+    "RunbookModel",
+    "SecretModel",
+    "StepFields",
+    "VisibilityModel",
+]

@@ -1,0 +1,134 @@
+"""Scenarios (canned answers for a replay) and the expectations of their tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import Field
+
+from gert_core.documents.fields import Category, Given, Model, Text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gert_core.documents.yaml import Document
+
+SCENARIO_FILE: Final = "scenario.yaml"
+TEST_FILE: Final = "test.yaml"
+
+
+class ToolResponse(Model):
+    """What a tool answers once."""
+
+    exit_code: int = Field(default=0, description="The exit code.")
+    stdout: str = Field(default="", description="Standard output; goes through `extract` without `outputs`.")
+    stderr: str = Field(default="", description="Standard error.")
+    outputs: Given[dict[str, Any]] = Field(default=None, description="The outputs themselves.")
+
+
+class StepResponse(Model):
+    """How one execution of a leaf step comes out."""
+
+    outputs: dict[str, Any] = Field(default_factory=dict, description="The outputs.")
+    fields: dict[str, Any] = Field(default_factory=dict, description="Values at `.id.name` beside the outputs.")
+    status: Literal["success", "failed", "error"] = Field(default="success", description="Its status.")
+    kind: Given[Text] = Field(default=None, description="The kind of failure, with failed and error.")
+    message: Given[str] = Field(default=None, description="The message of the failure.")
+
+
+class CannedApproval(Model):
+    """One approver's answer."""
+
+    approved: bool = Field(description="Whether it was approved.")
+    approver_id: Text = Field(default="replay", description="Who answered.")
+    reason: Given[str] = Field(default=None, description="Why.")
+
+
+class ScenarioModel(Model):
+    """A scenario document."""
+
+    description: Given[str] = Field(default=None, description="What the scenario is about.")
+    inputs: dict[str, Any] = Field(default_factory=dict, description="Inputs; `--var` still wins.")
+    tool_responses: dict[Text, list[ToolResponse]] = Field(
+        default_factory=dict, description="Answers by `tool:action` or `tool`, used up in order."
+    )
+    steps: dict[Text, StepResponse] = Field(
+        default_factory=dict, description="Results by step key; they win over `tool_responses`."
+    )
+    evidence: dict[Text, dict[str, Any]] = Field(
+        default_factory=dict, description="What people hand in, by step and name."
+    )
+    approvals: dict[Text, list[CannedApproval]] = Field(
+        default_factory=dict, description="Approvals by step; a step without any is approved."
+    )
+
+
+class ExpectationModel(Model):
+    """A test document: what a replay of the scenario must come to."""
+
+    description: Given[str] = Field(default=None, description="What is tested.")
+    expected_status: Given[Literal["completed", "failed", "error", "approval_pending"]] = Field(
+        default=None, description="The run's status."
+    )
+    expected_outcome: Given[Category] = Field(default=None, description="The outcome's category.")
+    expected_code: Given[str] = Field(default=None, description="The outcome's code.")
+    must_reach: list[Text] = Field(default_factory=list, description="Steps that must execute.")
+    must_not_reach: list[Text] = Field(default_factory=list, description="Steps that must not execute.")
+    expected_outputs: dict[Text, Any] = Field(
+        default_factory=dict, description="Values by template path: exact, or `/regular expression/`."
+    )
+    tags: list[Text] = Field(default_factory=list, description="Words to select the test by.")
+    golden: bool = Field(default=False, description="Whether it is one of the tests that run by default.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A scenario directory, read; ``test`` is None when there is no ``test.yaml``."""
+
+    name: str
+    directory: Path
+    model: ScenarioModel
+    document: Document
+    test: ExpectationModel | None = None
+    test_document: Document | None = None
+
+
+def load_scenario(directory: Path) -> Scenario:
+    """Read a scenario and its test; ``DocumentError`` with diagnostics when either is wrong."""
+    from gert_core.api.errors import DocumentError, UsageError
+    from gert_core.documents.standalone import load_strictly, read_strictly
+
+    file = directory / SCENARIO_FILE
+    if not file.is_file():
+        raise UsageError(
+            f"there is no scenario at {directory}", file=str(file), hint=f"it needs a file {SCENARIO_FILE}"
+        )
+    document = read_strictly(file, what="scenario", error=DocumentError)
+    model = load_strictly(file, ScenarioModel, what="scenario", document=document, error=DocumentError)
+    test_file = directory / TEST_FILE
+    test = test_document = None
+    if test_file.is_file():
+        test_document = read_strictly(test_file, what="test", error=DocumentError)
+        test = load_strictly(test_file, ExpectationModel, what="test", document=test_document, error=DocumentError)
+    return Scenario(
+        name=directory.name,
+        directory=directory,
+        model=model,
+        document=document,
+        test=test,
+        test_document=test_document,
+    )
+
+
+__all__ = [
+    "SCENARIO_FILE",
+    "TEST_FILE",
+    "CannedApproval",
+    "ExpectationModel",
+    "Scenario",
+    "ScenarioModel",
+    "StepResponse",
+    "ToolResponse",
+    "load_scenario",
+]

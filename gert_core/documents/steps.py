@@ -1,0 +1,262 @@
+"""Reads lists of steps into a tree: common fields by one model, the rest by the model of the step's type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from gert_core.api.diagnostics import Diagnostic, Severity
+from gert_core.api.errors import PluginError
+from gert_core.documents.problems import diagnose, findings, suggest, translate
+from gert_core.documents.runbook import StepFields
+from gert_core.documents.tree import BlockNode, StepNode
+from gert_core.plugin.lazy import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gert_core.api import Block, StepType
+    from gert_core.api.models import StepModel
+    from gert_core.documents.problems import Finding
+    from gert_core.documents.tree import Path
+    from gert_core.documents.yaml import Document
+
+_COMMON: Final = frozenset(field.alias or name for name, field in StepFields.model_fields.items())
+_RETRY: Final = "retry"
+
+
+class _Kind:
+    """A step type with its lazy parts imported, once per document."""
+
+    __slots__ = ("blocks", "fields", "model", "type", "validate")
+
+    def __init__(self, step_type: StepType) -> None:
+        self.type = step_type
+        self.model: type[StepModel] = resolve(step_type.model)
+        self.validate: Callable[[Any], StepModel] = self.model.model_validate
+        self.blocks: Callable[[Any], Any] | None = resolve(step_type.blocks)
+        self.fields = frozenset(field.alias or name for name, field in self.model.model_fields.items())
+
+
+class StepReader:
+    """Builds the tree of one document and collects every problem on the way.
+
+    A step whose only fault is an unknown field is still built; other faulty steps are left out and make the tree
+    incomplete.
+    """
+
+    def __init__(self, document: Document, types: Mapping[str, StepType]) -> None:
+        self.document = document
+        self.diagnostics: list[Diagnostic] = []
+        self.by_id: dict[str, StepNode] = {}
+        self.complete = True
+        self._types = types
+        self._kinds: dict[str, _Kind] = {}
+        self._claimers = [(t.name, resolve(t.claims)) for t in types.values() if t.claims is not None]
+        self._unnamed: Counter[str] = Counter()
+
+    def read(
+        self, raw: list[Any], path: Path, *, block: Block | None = None, owner: StepNode | None = None
+    ) -> BlockNode:
+        """One list of steps, with everything below it."""
+        steps: list[StepNode] = []
+        node = BlockNode(block=block, steps=steps, path=path, owner=owner)
+        for index, item in enumerate(raw):
+            step = self._step(item, (*path, index))
+            if step is None:
+                self.complete = False
+                continue
+            step.within = node
+            step.index = len(steps)
+            steps.append(step)
+        return node
+
+    def _step(self, raw: Any, path: Path) -> StepNode | None:
+        if not isinstance(raw, dict):
+            self._problem(path, "wrong-type", "a step is a map of fields, with at least `type`", phase=1)
+            return None
+        common: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key, value in raw.items():
+            (common if key in _COMMON else own)[key] = value
+        kind = self._kind(common.get("type"), path)
+        claimed = False
+        for name, claims in self._claimers:
+            if kind is not None and kind.type.name != name and claims(raw):
+                kind, claimed = self._known(name), True
+                own = self._claim(kind, own, path)
+        fields = self._fields(common, path)
+        body = self._body(kind, own, path) if kind is not None else None
+        if fields is None or body is None or kind is None:
+            return None
+        step = StepNode(
+            id=fields.id or self._number(kind.type.name),
+            named=fields.id is not None,
+            type=kind.type,
+            fields=fields,
+            body=body,
+            raw=raw,  # type: ignore[arg-type]
+            path=path,
+            claimed=claimed,
+        )
+        self._register(step)
+        if kind.type.requires_contract and fields.contract is None:
+            self._problem(
+                path,
+                "extension-contract",
+                f"a step of type `{kind.type.name}` must declare its `contract`",
+                hint="say at least which `effects` it has and what it `writes`",
+            )
+        if kind.blocks is not None:
+            self._blocks(step, kind.blocks)
+        return step
+
+    def _kind(self, name: Any, path: Path) -> _Kind | None:
+        if not isinstance(name, str):
+            return None  # missing or of a wrong type: the common fields' model says so
+        if name in self._types:
+            return self._known(name)
+        near = suggest(name, self._types)
+        install = (
+            f"a type of this name would come from the distribution gert-step-{name}" if name.isidentifier() else ""
+        )
+        self._problem(
+            (*path, "type"),
+            "unknown-step-type",
+            f"there is no step type {name!r}; installed are {', '.join(sorted(self._types)) or 'none'}",
+            phase=1,
+            hint="; ".join(part for part in (near, install) if part) or None,
+        )
+        return None
+
+    def _known(self, name: str) -> _Kind:
+        found = self._kinds.get(name)
+        if found is None:
+            found = self._kinds[name] = _Kind(self._types[name])
+        return found
+
+    def _fields_of(self, name: str) -> frozenset[str]:
+        try:
+            return self._known(name).fields
+        except PluginError:
+            return frozenset()  # only asked for a better message; using the type reports the fault
+
+    def _claim(self, kind: _Kind, own: dict[str, Any], path: Path) -> dict[str, Any]:
+        """The fields of a step that another type takes over; what it says beyond them does nothing."""
+        unused = ", ".join(f"`{key}`" for key in own if key not in kind.fields)
+        said = f"; nothing acts on {unused}" if unused else ""
+        self._problem(
+            (*path, "type"),
+            "not-acted-on",
+            f"this step is a `{kind.type.name}` by its fields, whatever its `type`{said}",
+            severity=Severity.WARNING,
+            hint=f"write `type: {kind.type.name}`",
+        )
+        return {key: value for key, value in own.items() if key in kind.fields}
+
+    def _fields(self, common: dict[str, Any], path: Path) -> StepFields | None:
+        try:
+            return StepFields.model_validate(common)
+        except ValidationError as error:
+            self.diagnostics += translate(self.document, findings(error, common), base=path, model=StepFields)
+            return None
+
+    def _body(self, kind: _Kind, own: dict[str, Any], path: Path) -> StepModel | None:
+        try:
+            return kind.validate(own)
+        except ValidationError as error:
+            found = findings(error, own)
+        unknown = [item for item in found if item.type == "extra_forbidden" and len(item.path) == 1]
+        rest = [item for item in found if item not in unknown]
+        self.diagnostics += [self._unknown_field(kind, item, path) for item in unknown]
+        self.diagnostics += translate(self.document, rest, base=path, model=kind.model, extra_fields=_COMMON)
+        if rest:
+            return None
+        names = {item.path[0] for item in unknown}
+        return kind.validate({key: value for key, value in own.items() if key not in names})
+
+    def _unknown_field(self, kind: _Kind, item: Finding, path: Path) -> Diagnostic:
+        name = str(item.path[0])
+        message = f"`{name}` is not a field of a step of type `{kind.type.name}`"
+        hint = suggest(name, kind.fields | _COMMON)
+        if name == _RETRY:
+            message = "`retry` is reserved for a later version and refused until then"
+            hint = "jump back with `next: {step: ID, max: N}`, or use `continue_on_fail`"
+        else:
+            owners = [other for other in sorted(self._types) if name in self._fields_of(other)]
+            if owners:
+                message += f"; it belongs to {' and '.join(f'`{owner}`' for owner in owners)}"
+            elif hint is None:
+                hint = "known fields: " + ", ".join(sorted(kind.fields | _COMMON))
+        return diagnose(
+            self.document, (*path, name), rule="unknown-field", message=message, phase=1, hint=hint, key=True
+        )
+
+    def _number(self, type_name: str) -> str:
+        self._unnamed[type_name] += 1
+        return f"_{type_name}_{self._unnamed[type_name]}"
+
+    def _register(self, step: StepNode) -> None:
+        other = self.by_id.setdefault(step.id, step)
+        if other is step:
+            return
+        line, _ = self.document.locate((*other.path, "id"))
+        self._problem(
+            (*step.path, "id") if step.named else step.path,
+            "duplicate-step-id",
+            f"the id `{step.id}` is already taken by the step in line {line}",
+            hint="give one of them another id",
+        )
+
+    def _blocks(self, step: StepNode, blocks: Callable[[Any], Any]) -> None:
+        try:
+            found: list[Block] = list(blocks(step.body))
+        except Exception as error:
+            raise PluginError(
+                f"the step type `{step.type.name}` cannot list the blocks of step `{step.id}`: "
+                f"{type(error).__name__}: {error}",
+                hint="report it to the plugin's author",
+            ) from error
+        places = _places(step.raw, {id(block.steps) for block in found})
+        for block in found:
+            waiting = places.get(id(block.steps))
+            below: Path = waiting.pop(0) if waiting else ()
+            step.blocks.append(self.read(list(block.steps), step.path + below, block=block, owner=step))
+
+    def _problem(
+        self,
+        path: Path,
+        rule: str,
+        message: str,
+        *,
+        phase: int = 2,
+        severity: Severity = Severity.ERROR,
+        hint: str | None = None,
+    ) -> None:
+        self.diagnostics.append(
+            diagnose(self.document, path, rule=rule, message=message, phase=phase, severity=severity, hint=hint)
+        )
+
+
+def _places(raw: Any, wanted: set[int]) -> dict[int, list[Path]]:
+    """Where the wanted lists stand inside a step, found by identity; nothing inside them is looked at."""
+    places: dict[int, list[Path]] = {}
+    stack: list[tuple[Path, Any]] = [((), raw)]
+    while stack:
+        path, value = stack.pop()
+        if id(value) in wanted:
+            places.setdefault(id(value), []).append(path)
+            continue
+        stack.extend(((*path, key), item) for key, item in reversed(list(_items(value))))
+    return places
+
+
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return iter(value.items())
+    return iter(enumerate(value)) if isinstance(value, list) else iter(())
+
+
+__all__ = ["StepReader"]

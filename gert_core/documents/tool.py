@@ -1,0 +1,89 @@
+"""Models of a tool definition: how a tool is reached, what its actions run and what they declare."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
+from gert_core.documents.fields import Duration, Given, Model, Name, Regex, Scalar, Text
+from gert_core.documents.runbook import SecretModel  # noqa: TC001 - pydantic reads it
+
+API_VERSION: Final = "tool/v0"
+
+
+class ExtractModel(Model):
+    """Where one output comes from."""
+
+    from_: Literal["stdout", "stderr", "json", "exit_code"] = Field(
+        default="stdout", alias="from", description="The part of the answer that is read."
+    )
+    pattern: Given[Regex] = Field(
+        default=None, description="Regular expression; group 1, or the whole match, is the output."
+    )
+    path: Given[Text] = Field(
+        default=None, description="Path into the JSON answer: names and indexes separated by dots."
+    )
+
+    @property
+    def source(self) -> str:
+        """The part of the answer that is read."""
+        return self.from_
+
+
+class ActionModel(Model):
+    """One thing a tool can do."""
+
+    description: Given[str] = Field(default=None, description="What it does, for people.")
+    argv: list[Scalar] = Field(
+        default_factory=list, description="The command line, one argument per item; no shell is involved."
+    )
+    method: Given[Text] = Field(default=None, description="The method to call, for remote procedure calls.")
+    mcp_tool: Given[Text] = Field(default=None, description="The name of the tool on an MCP server.")
+    stdin: Given[str] = Field(default=None, description="Text given on standard input.")
+    env: dict[Text, Scalar] = Field(default_factory=dict, description="Environment variables to add.")
+    contract: Given[ContractModel] = Field(
+        default=None, description="What this action adds to the tool's contract; it may only tighten."
+    )
+    extract: Given[dict[Name, ExtractModel]] = Field(
+        default=None, description="How the answer becomes the declared outputs."
+    )
+    timeout: Given[Duration] = Field(default=None, description="How long the action may take.")
+
+
+class ToolMeta(Model):
+    """The head of a tool definition."""
+
+    name: Text = Field(description="The tool's name.")
+    description: Given[str] = Field(default=None, description="What it is for.")
+    transport: Given[Text] = Field(
+        default=None, description="How the tool is reached; left out, its `argv` is run as a program."
+    )
+    binary: Given[Text] = Field(default=None, description="The program to start, instead of `argv[0]`.")
+    connect: Given[Text] = Field(default=None, description="The address of a running server.")
+    platform: list[Literal["linux", "darwin", "windows", "freebsd", "openbsd"]] = Field(
+        default_factory=list, description="Operating systems it is for; default any."
+    )
+    timeout: Given[Duration] = Field(default=None, description="How long an action may take; default 60s.")
+    secrets: list[SecretModel] = Field(default_factory=list, description="Secrets the tool needs.")
+
+
+class ToolModel(Model):
+    """A tool document."""
+
+    model_config = ConfigDict(title="Tool")
+
+    apiVersion: Literal["tool/v0"] = Field(description="`tool/v0`.")  # noqa: N815 - the document's spelling
+    meta: ToolMeta = Field(description="Name and transport.")
+    contract: Given[ContractModel] = Field(default=None, description="What every action declares.")
+    secrets: list[SecretModel] = Field(default_factory=list, description="Secrets the tool needs.")
+    actions: Annotated[dict[Name, ActionModel], Field(min_length=1)] = Field(description="What it can do.")
+
+    @property
+    def all_secrets(self) -> tuple[SecretModel, ...]:
+        """The secrets of both places a tool may list them in."""
+        return (*self.secrets, *self.meta.secrets)
+
+
+__all__ = ["API_VERSION", "ActionModel", "ExtractModel", "ToolMeta", "ToolModel"]

@@ -1,0 +1,186 @@
+"""Values: coercion to declared types, durations, and canonical JSON for hashes."""
+
+from __future__ import annotations
+
+import json
+import re
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.documents.fields import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_INT: Final = re.compile(r"[+-]?[0-9]{1,4000}")
+_FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_BOOLS: Final = {"true": True, "false": False}
+
+
+def coerce(value: Any, type: str) -> Any:  # noqa: A002 - the document's word
+    """``value`` as the declared type; ``ValueError`` with a sentence when it is none.
+
+    Text becomes a number, boolean, list or map when it spells one; numbers and booleans become text. Nothing is
+    rounded, and a list or map never becomes text.
+    """
+    convert = _CONVERT.get(type)
+    if convert is None:
+        raise ValueError(f"{type!r} is no type; types are {', '.join(_CONVERT)}")
+    return convert(value)
+
+
+def coerce_text(text: str, type: str) -> Any:  # noqa: A002 - the document's word
+    """Text from a command line as the declared type: lists and maps as JSON or YAML flow, a list also with commas."""
+    if type in ("list", "object"):
+        found = _flow(text)
+        wanted = list if type == "list" else dict
+        if isinstance(found, wanted):
+            return found
+        if type == "list" and not text.lstrip().startswith(("[", "{")):
+            return [item.strip() for item in text.split(",")] if text.strip() else []
+        raise ValueError(f"{_show(text)} is no {_NAMES[type]}; write it as JSON")
+    return coerce(text, type)
+
+
+def duration(text: str | float) -> float:
+    """Seconds of ``1h30m``, ``500ms`` or a plain number; ``ValueError`` with a sentence otherwise."""
+    return parse_duration(text)
+
+
+def format_duration(seconds: float) -> str:
+    """A duration as traces and results show it: ``4.204s``."""
+    return f"{seconds:.3f}s"
+
+
+def canonical(value: Any) -> bytes:
+    """Canonical JSON, the input of every hash and signature; ``ValueError`` for what JSON cannot hold."""
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return text.encode("utf-8")
+    except TypeError as error:
+        raise ValueError(f"not representable as JSON: {error}") from None
+
+
+def _string(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return json.dumps(value)
+    raise _refused(value, "string")
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and _INT.fullmatch(value.strip()):
+        return int(value)
+    raise _refused(value, "int")
+
+
+def _float(value: Any) -> float:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if number or (isinstance(value, str) and _FLOAT.fullmatch(value.strip())):
+        found = _as_float(value)
+        if isfinite(found):
+            return found
+    raise _refused(value, "float")
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip() in _BOOLS:
+        return _BOOLS[value.strip()]
+    raise _refused(value, "bool")
+
+
+def _list(value: Any) -> list[Any]:
+    found = _json(value) if isinstance(value, str) else value
+    if isinstance(found, (list, tuple)):
+        return list(found) if isinstance(found, tuple) else found
+    raise _refused(value, "list")
+
+
+def _object(value: Any) -> dict[str, Any]:
+    found = _json(value) if isinstance(value, str) else value
+    if isinstance(found, dict):
+        return found
+    raise _refused(value, "object")
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _flow(text: str) -> Any:
+    """JSON or YAML flow; plain text is neither, so that a comma list is not read as YAML."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    found = _json(text)
+    if found is not None:
+        return found
+    from gert_core.documents.yaml import loads
+
+    document = loads(text.encode("utf-8", "replace"), name="value")
+    return None if document.problems else _plain(document.value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _refused(value: Any, type: str) -> ValueError:  # noqa: A002 - the document's word
+    hint = "; write true or false" if type == "bool" else ""
+    return ValueError(f"{_show(value)} is no {_NAMES[type]}{hint}")
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if isinstance(value, dict):
+        return "a map"
+    text = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+_NAMES: Final = {
+    "string": "text",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "list",
+    "object": "map",
+}
+_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
+    "string": _string,
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+    "list": _list,
+    "object": _object,
+    "any": lambda value: value,
+}
+
+__all__ = ["canonical", "coerce", "coerce_text", "duration", "format_duration"]
