@@ -1,0 +1,117 @@
+"""Tickets as files: private, whole, single-use, and never behind a link."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+
+import pytest
+
+from gert_core.api import ApprovalRequest, ApprovalResponse, RunError
+from gert_core.api.tickets import TicketStore
+
+REQUEST = ApprovalRequest(
+    ticket_id="t-1",
+    run_id="r",
+    step_id="s",
+    step_key="s",
+    runbook_name="b",
+    step_type="tool",
+    description="",
+    risk_level="low",
+    contract={"writes": ["x"]},
+    inputs={"a": 1},
+    request_hash="aa",
+    command=("echo", "hi"),
+)
+ANSWER = ApprovalResponse(
+    ticket_id="t-1", approved=True, approver_id="alice", method="inbox", timestamp="2026-03-01T12:00:00Z"
+)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return TicketStore(tmp_path / "tickets")
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_request_comes_back_as_it_was_put(store):
+    store.put(REQUEST)
+    assert store.get("t-1") == REQUEST
+    assert store.tickets() == ["t-1"]
+    assert store.get("t-2") is None
+
+
+def test_files_are_private_and_nothing_else_is_left(store, tmp_path):
+    store.put(REQUEST)
+    store.answer(ANSWER)
+    files = [path for path in (tmp_path / "tickets").rglob("*") if path.is_file()]
+    assert {mode(path) for path in files} == {0o600}
+    assert len(files) == 2
+    assert mode(tmp_path / "tickets") == mode(tmp_path / "tickets" / "t-1.answers") == 0o700
+
+
+def test_the_same_ticket_twice_is_the_same_request(store, tmp_path):
+    store.put(REQUEST)
+    before = (tmp_path / "tickets" / "t-1.json").stat().st_mtime_ns
+    store.put(REQUEST)
+    assert (tmp_path / "tickets" / "t-1.json").stat().st_mtime_ns == before
+    with pytest.raises(RunError, match="another request"):
+        store.put(replace(REQUEST, request_hash="bb"))
+
+
+def test_answers_come_back_in_order(store):
+    store.put(REQUEST)
+    for approver in ("alice", "bob", "carol"):
+        store.answer(replace(ANSWER, approver_id=approver))
+    assert [response.approver_id for _, response in store.answers("t-1")] == ["alice", "bob", "carol"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"approved": true}', "null", "[" * 10_000])
+def test_a_broken_answer_file_is_an_answer_nobody_can_accept(store, tmp_path, content):
+    store.put(REQUEST)
+    store.answer(ANSWER)
+    (tmp_path / "tickets" / "t-1.answers" / "0002-x.json").write_text(content)
+    _, broken = store.answers("t-1")[1]
+    assert (broken.approved, broken.approver_id) == (False, "")
+
+
+@pytest.mark.parametrize("bad", ["../t-1", "a/b", "", ".", "..", "t-1.json", "t-1\x00", "/etc/passwd"])
+def test_a_ticket_id_is_never_a_path(store, bad):
+    with pytest.raises(RunError, match="not the name of a ticket"):
+        store.get(bad)
+    with pytest.raises(RunError):
+        store.answer(replace(ANSWER, ticket_id=bad))
+
+
+def test_symbolic_links_are_not_followed(store, tmp_path):
+    store.put(REQUEST)
+    outside = tmp_path / "outside.json"
+    outside.write_text(json.dumps(replace(REQUEST, ticket_id="t-2").to_json()))
+    (tmp_path / "tickets" / "t-2.json").symlink_to(outside)
+    assert store.tickets() == ["t-1"]
+    with pytest.raises(RunError, match="cannot be read"):
+        store.get("t-2")
+    (tmp_path / "tickets" / "t-1.answers").mkdir()
+    answer = tmp_path / "answer.json"
+    answer.write_text(json.dumps(ANSWER.to_json()))
+    (tmp_path / "tickets" / "t-1.answers" / "0001.json").symlink_to(answer)
+    assert store.answers("t-1")[0][1].approver_id == ""
+
+
+def test_a_directory_behind_a_link_is_not_used(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "tickets").symlink_to(tmp_path / "real")
+    with pytest.raises(RunError, match="links"):
+        TicketStore(tmp_path / "tickets").put(REQUEST)
+
+
+def test_a_ticket_file_of_another_ticket_is_refused(store, tmp_path):
+    store.put(REQUEST)
+    (tmp_path / "tickets" / "t-1.json").rename(tmp_path / "tickets" / "t-3.json")
+    with pytest.raises(RunError, match="broken"):
+        store.get("t-3")
