@@ -1,0 +1,36 @@
+"""``gert schema``: print the JSON Schema of a kind of document."""
+
+from __future__ import annotations
+
+import json as json_
+from typing import Annotated
+
+import typer
+
+from gert_core.api.errors import UsageError
+from gert_core.cli.session import project_or_warning, registry_for
+from gert_core.cli.terminal import out
+
+
+def schema(
+    ctx: typer.Context,
+    kind: Annotated[
+        str, typer.Argument(metavar="[KIND]", help="runbook, tool, scenario, test, project, policy or trace.")
+    ] = "runbook",
+    json: Annotated[bool, typer.Option("--json", help="Print it on one line.")] = False,
+) -> int:
+    """Print the JSON Schema (Draft 2020-12) of a kind of document, with every installed step type."""
+    from gert_core.documents.problems import suggest
+    from gert_core.documents.schema import KINDS, json_schema
+
+    if kind not in KINDS:
+        raise UsageError(
+            f"there is no schema for {kind!r}", hint=suggest(kind, KINDS) or f"the kinds are {', '.join(KINDS)}"
+        )
+    registry = registry_for(project_or_warning(), ctx.obj)
+    built = json_schema(kind, registry.step_types())
+    out(json_.dumps(built, ensure_ascii=False, indent=None if json else 2))
+    return 0
+
+
+__all__ = ["schema"]

@@ -1,0 +1,220 @@
+"""JSON Schema of every kind of document, built from the models and from the registered step types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from pydantic.json_schema import models_json_schema
+
+from gert_core.api.models import STEPS
+from gert_core.documents.kinds import MODELS, VERSIONS, Kind
+from gert_core.documents.runbook import StepFields
+from gert_core.plugin.lazy import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic import BaseModel
+
+    from gert_core.api import StepType
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+TRACE: Final = "trace"
+KINDS: Final = (*(str(kind) for kind in Kind), TRACE)
+"""Everything a schema can be asked for."""
+
+_STEP: Final = "step"
+_HASH: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+
+def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
+    """The Draft 2020-12 schema of one kind; ``types`` are the registered step types."""
+    if kind == TRACE:
+        return {"$schema": DIALECT, "title": "gert trace", **_TRACE}
+    model = MODELS[Kind(kind)]
+    parts: list[type[BaseModel]] = [model]
+    bodies: dict[str, type[BaseModel]] = {}
+    if model is MODELS[Kind.RUNBOOK]:
+        bodies = {name: resolve(types[name].model) for name in sorted(types)}
+        parts += [StepFields, *bodies.values()]
+    unique = dict.fromkeys(parts)
+    places, whole = models_json_schema([(part, "validation") for part in unique], ref_template="#/$defs/{model}")
+    definitions = {name: _tidy(schema) for name, schema in whole["$defs"].items()}
+    named = {part: places[part, "validation"]["$ref"].rpartition("/")[2] for part in unique}
+    root = definitions.pop(named[model])
+    root.pop("title", None)
+    if bodies:
+        _add_steps(definitions, types=types, bodies=bodies, named=named)
+    versions = {held: text for text, held in VERSIONS.items()}
+    title = f"gert {kind}" + (f" ({versions[Kind(kind)]})" if Kind(kind) in versions else "")
+    head = {"$schema": DIALECT, "title": title, **root}
+    return {**head, "$defs": dict(sorted(definitions.items()))} if definitions else head
+
+
+def _add_steps(
+    definitions: dict[str, Any],
+    *,
+    types: Mapping[str, StepType],
+    bodies: Mapping[str, type[BaseModel]],
+    named: Mapping[type[BaseModel], str],
+) -> None:
+    """The definition of a step: common fields, then what its ``type`` adds, then nothing else."""
+    common = definitions.pop(named[StepFields])
+    own = {name: definitions.pop(named[model], None) for name, model in bodies.items()}
+    for name, model in bodies.items():
+        # Two types may share one model; its definition was taken out at the first of them.
+        schema = own[name] or next(own[n] for n, m in bodies.items() if m is model and own[n])
+        schema = {**schema, "description": types[name].summary or schema.get("description", "")}
+        # The step as a whole forbids other fields; here that would forbid the common ones.
+        schema.pop("additionalProperties", None)
+        schema.pop("title", None)
+        if types[name].requires_contract:
+            schema["required"] = [*schema.get("required", ()), "contract"]
+        definitions[_own(name)] = schema
+    properties = dict(common["properties"])
+    properties["type"] = {**properties["type"], "enum": sorted(types)}
+    cases = [_case(name) for name in sorted(types)]
+    step: dict[str, Any] = {
+        "description": "A step: the fields every step has, and those of its `type`.",
+        "type": "object",
+        "properties": properties,
+        "required": ["type"],
+    }
+    claimed = [_claimed(name, bodies[name]) for name in sorted(types) if types[name].claims is not None]
+    taken = [case for case in claimed if case is not None]
+    if taken:
+        # A step that another type takes over by its fields: its own fields are not looked at.
+        otherwise: dict[str, Any] = {"allOf": cases}
+        for condition, name in taken:
+            otherwise = {
+                "if": condition,
+                "then": {"$ref": f"#/$defs/{_own(name)}", "additionalProperties": True},
+                "else": otherwise,
+            }
+        step |= otherwise
+    else:
+        step["allOf"] = cases
+    step["unevaluatedProperties"] = False
+    definitions[_STEP] = step
+
+
+def _own(name: str) -> str:
+    return f"{_STEP}-{name}"
+
+
+def _case(name: str) -> dict[str, Any]:
+    return {
+        "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
+        "then": {"$ref": f"#/$defs/{_own(name)}"},
+    }
+
+
+def _claimed(name: str, model: type[BaseModel]) -> tuple[dict[str, Any], str] | None:
+    """When a step of another type is taken over: it nests a list of steps inside a field of the claiming type."""
+    nests = [
+        {"required": [field], "properties": {field: {"type": "object", "required": [below]}}}
+        for field, annotation in _fields(model)
+        for inner in _models_in(annotation)
+        for below, _ in _fields(inner)
+        if _holds_steps(inner, below)
+    ]
+    if not nests:
+        return None
+    other = {"properties": {"type": {"not": {"const": name}}}, "required": ["type"]}
+    return {"allOf": [other, nests[0] if len(nests) == 1 else {"anyOf": nests}]}, name
+
+
+def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Any]]:
+    for name, field in model.model_fields.items():
+        yield field.alias or name, field.annotation
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if hasattr(annotation, "model_fields"):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _holds_steps(model: type[BaseModel], alias: str) -> bool:
+    for name, field in model.model_fields.items():
+        if (field.alias or name) == alias:
+            return STEPS in field.metadata or _marked(field.annotation)
+    return False
+
+
+def _marked(annotation: Any) -> bool:
+    return STEPS in getattr(annotation, "__metadata__", ()) or any(_marked(a) for a in get_args(annotation))
+
+
+def _tidy(schema: Any, *, names: bool = False) -> Any:
+    """Leave out what pydantic adds and no reader needs; ``names`` when the keys are the document's own."""
+    if isinstance(schema, list):
+        return [_tidy(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if names:
+        return {key: _tidy(value) for key, value in schema.items()}
+    tidy: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "title" or (key == "default" and value in (None, {}, [])):
+            continue
+        if key in ("const", "enum", "default", "examples", "required"):
+            tidy[key] = value
+        else:
+            tidy[key] = _tidy(value, names=key in ("properties", "patternProperties", "$defs"))
+    if "patternProperties" in tidy:
+        tidy.setdefault("additionalProperties", False)
+    return tidy
+
+
+_TRACE: Final[dict[str, Any]] = {
+    "description": "One line of a trace. Lines form a chain: `prev_hash` is the hash of the line before.",
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "minLength": 1, "description": "The kind of event, such as `step_complete`."},
+        "timestamp": {"type": "string", "description": "When it happened, UTC, RFC 3339."},
+        "run_id": {"type": "string", "minLength": 1, "description": "The run it belongs to."},
+        "seq": {"type": "integer", "minimum": 0, "description": "Its number in the run, without gaps."},
+        "step_key": {
+            "type": "string",
+            "description": "The execution of a step it belongs to, such as `triage/1/restart#2`.",
+        },
+        "principal": {
+            "type": "object",
+            "description": "Who acted.",
+            "properties": {
+                "kind": {"enum": ["system", "human", "agent"]},
+                "id": {"type": "string"},
+                "role": {"type": "string"},
+                "model": {"type": "string"},
+            },
+            "required": ["kind", "id"],
+            "additionalProperties": False,
+        },
+        "data": {"type": "object", "description": "What the event says; secrets are masked."},
+        "prev_hash": {**_HASH, "description": "SHA-256 of the previous line; zeros in the first."},
+    },
+    "required": ["type", "timestamp", "run_id", "seq", "data", "prev_hash"],
+    "additionalProperties": False,
+    "allOf": [
+        {
+            "if": {"properties": {"type": {"enum": ["run_complete", "run_suspended"]}}},
+            "then": {
+                "properties": {
+                    "data": {
+                        "properties": {
+                            "chain_hash": {**_HASH, "description": "Hash that seals the whole chain."},
+                            "signature": {"type": "string", "pattern": "^[0-9a-f]+$"},
+                            "signature_alg": {"type": "string"},
+                            "signing_key_id": {"type": "string"},
+                        },
+                        "required": ["chain_hash"],
+                    }
+                }
+            },
+        }
+    ],
+}
+
+__all__ = ["DIALECT", "KINDS", "TRACE", "json_schema"]
