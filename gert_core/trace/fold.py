@@ -85,8 +85,7 @@ class Fold:
         record, data = self._record(event), event.data
         contract = data.get("resolved_contract", data.get("contract"))
         record.contract = dict(contract) if isinstance(contract, dict) else {}
-        record.writing = bool(data.get("writing", record.contract.get("writes")))
-        record.idempotent = bool(record.contract.get("idempotent"))
+        _recovery(record, {**record.contract, **data})
 
     def _governance(self, event: TraceEvent) -> None:
         record = self._record(event)
@@ -113,11 +112,8 @@ class Fold:
         record.attempts = 1
         record.inputs = data.get("inputs") or {}
         record.idempotency_key = data.get("idempotency_key")
-        record.container = bool(data.get("container", record.container))
-        summary = data.get("contract_summary")
-        if isinstance(summary, dict):
-            record.writing = bool(summary.get("writing", record.writing))
-            record.idempotent = bool(summary.get("idempotent", record.idempotent))
+        if isinstance(summary := data.get("contract_summary"), dict):
+            _recovery(record, summary)
 
     def _step_attempt(self, event: TraceEvent) -> None:
         record = self._record(event)
@@ -156,6 +152,13 @@ class Fold:
         record.type = record.type or str(data.get("type", data.get("step_type", "")))
         record.branch = record.branch or data.get("branch")
         return record
+
+
+def _recovery(record: StepRecord, contract: Mapping[str, Any]) -> None:
+    """Whether an interrupted execution may be repeated; a contract that says nothing counts as writing."""
+    silent = not contract.get("effects") and not contract.get("writes")
+    record.writing = bool(contract.get("writing", silent or contract.get("writes")))
+    record.idempotent = bool(contract.get("idempotent"))
 
 
 def fold(events: Iterable[TraceEvent]) -> RunState:

@@ -49,8 +49,8 @@ class StepRecord:
 
     @property
     def interrupted(self) -> bool:
-        """A leaf that started and did not finish."""
-        return self.started is not None and self.finished is None and not self.container
+        """A leaf that started and did not finish; only leaves are given an idempotency key."""
+        return self.idempotency_key is not None and self.finished is None and not self.container
 
     @property
     def failed(self) -> bool:
