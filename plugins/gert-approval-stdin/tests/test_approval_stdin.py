@@ -1,0 +1,187 @@
+"""The approval dialogue at the terminal."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import gert_approval_stdin
+import pytest
+from gert_approval_stdin.display import printable
+from gert_approval_stdin.session import open_session
+
+from gert_core.api import ApprovalRequest, Services
+from gert_core.engine.cancel import Deadline, Stop
+
+REQUEST = ApprovalRequest(
+    ticket_id="t-1",
+    run_id="r",
+    step_id="restart",
+    step_key="restart",
+    runbook_name="fix",
+    step_type="tool",
+    description="Restart the service.",
+    risk_level="critical",
+    contract={"effects": ["kubernetes"], "writes": ["production"], "reads": [], "idempotent": True},
+    inputs={"service": "api", "token": "<REDACTED:TOKEN>", "n": 3},
+    request_hash="aa",
+    command=("kubectl", "rollout restart", "api"),
+)
+
+
+class Typed:
+    """A console with lines typed in advance."""
+
+    interactive = True
+
+    def __init__(self, *lines, pause=0.0):
+        self.lines = list(lines)
+        self.said = []
+        self.prompts = []
+        self.pause = pause
+        self.inside = 0
+        self.overlaps = 0
+        self._lock = threading.RLock()
+
+    def say(self, text):
+        self.said.append(text)
+
+    def ask(self, prompt, *, deadline, hidden=False):
+        assert not hidden
+        self.prompts.append(prompt)
+        time.sleep(self.pause)
+        return self.lines.pop(0) if self.lines else None
+
+    @contextmanager
+    def exclusive(self):
+        with self._lock:
+            self.inside += 1
+            self.overlaps += self.inside > 1
+            yield
+            self.inside -= 1
+
+
+def session(console, actor="olga"):
+    return open_session(Services(console=console, actor=actor))
+
+
+def ask(*lines, request=REQUEST, actor="olga", stop=None):
+    console = Typed(*lines)
+    desk = session(console, actor)
+    return desk.wait(desk.submit(request), Deadline(stop or Stop())), console
+
+
+@pytest.mark.parametrize(
+    ("line", "approved", "approver", "reason"),
+    [
+        ("y", True, "olga", None),
+        ("n", False, "olga", None),
+        ("Y", True, "olga", None),
+        ("y alice", True, "alice", None),
+        ("  y   alice@example.org  ", True, "alice@example.org", None),
+        ("y: looks fine", True, "olga", "looks fine"),
+        ("y alice: looks: fine", True, "alice", "looks: fine"),
+        ("n bob:no window", False, "bob", "no window"),
+        ("n bob :", False, "bob", None),
+    ],
+)
+def test_a_line_is_yes_or_no_with_approver_and_reason(line, approved, approver, reason):
+    answer, _ = ask(line)
+    assert (answer.approved, answer.approver_id, answer.reason) == (approved, approver, reason)
+    assert (answer.ticket_id, answer.method) == ("t-1", "stdin")
+
+
+@pytest.mark.parametrize("line", ["", "yes", "no", "maybe", "y alice bob", "approve", "x y", "yy"])
+def test_any_other_line_is_asked_again(line):
+    answer, console = ask(line, "y alice")
+    assert answer.approver_id == "alice"
+    assert len(console.prompts) == 2
+    assert "Please answer" in console.said[-1]
+
+
+def test_the_end_of_input_is_a_rejection():
+    answer, _ = ask()
+    assert (answer.approved, answer.reason) == (False, "end of input")
+    answer, _ = ask("perhaps")
+    assert answer.approved is False
+
+
+def test_cancel_is_no_answer():
+    stop = Stop()
+    stop.throw("test")
+    answer, console = ask("y", stop=stop)
+    assert answer is None
+    assert console.prompts == []
+
+
+def test_the_approver_sees_everything_the_decision_depends_on():
+    _, console = ask("y")
+    text = "\n".join(console.said)
+    for words in (
+        "step restart of fix",
+        "critical",
+        "kubernetes",
+        "production",
+        "service = api",
+        "token = <REDACTED:TOKEN>",
+        "n = 3",
+        "kubectl 'rollout restart' api",
+        "idempotent, not deterministic",
+        "Restart the service.",
+    ):
+        assert words in text
+
+
+def test_several_approvers_exclusion_and_signatures_are_announced():
+    strict = replace(REQUEST, min_approvers=2, exclude_actor=True, require_signed=True)
+    _, console = ask("y", request=strict)
+    text = "\n".join(console.said)
+    assert "2 different people" in text
+    assert "olga started the run and may not approve it" in text
+    assert "not signed" in text
+
+
+def test_the_second_question_does_not_repeat_the_whole_request():
+    console = Typed("y alice", "y bob")
+    desk = session(console)
+    ticket = desk.submit(replace(REQUEST, min_approvers=2))
+    first = desk.wait(ticket, Deadline(Stop()))
+    said = len(console.said)
+    second = desk.wait(ticket, Deadline(Stop()))
+    assert (first.approver_id, second.approver_id) == ("alice", "bob")
+    assert console.said[said:] == ["restart needs 2 different approvers."]
+
+
+def test_values_cannot_disguise_themselves():
+    sly = replace(REQUEST, inputs={"x": "a\x1b[2K\rb\u202e", "y\n": "c"}, step_id="s\x07")
+    _, console = ask("y", request=sly)
+    shown = "".join(console.said + console.prompts)
+    assert all(c.isprintable() for c in shown)
+    assert "a\\x1b[2K\\rb\\u202e" in shown
+    assert printable("plain ü") == "plain ü"
+
+
+def test_parallel_branches_are_asked_one_at_a_time():
+    console = Typed(*["y"] * 8, pause=0.01)
+    desk = session(console)
+    tickets = [desk.submit(replace(REQUEST, ticket_id=f"t-{n}")) for n in range(8)]
+    answers = {}
+
+    def branch(ticket):
+        answers[ticket.ticket_id] = desk.wait(ticket, Deadline(Stop()))
+
+    threads = [threading.Thread(target=branch, args=(ticket,)) for ticket in tickets]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert console.overlaps == 0
+    assert all(answer.ticket_id == name for name, answer in answers.items())
+    assert len(answers) == 8
+
+
+def test_the_plugin_registers_a_blocking_provider():
+    (provider,) = gert_approval_stdin.gert_approval_providers()
+    assert (provider.name, provider.blocking) == ("stdin", True)
