@@ -1,0 +1,196 @@
+"""``gert runs``: which runs there are, where each stands and what it waits for."""
+
+from __future__ import annotations
+
+import json as json_
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gert_core.api.errors import RunError
+from gert_core.cli.app import new_group
+from gert_core.cli.session import project_here
+from gert_core.cli.terminal import err, out, paint
+from gert_core.cli.timeline import brief, failure_lines, plain, summary
+from gert_core.runs import RunDirectory, list_runs, run_info, runs_root
+
+if TYPE_CHECKING:
+    from gert_core.runs import RunInfo
+
+group = new_group("List and show runs.")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@group.command("list")
+def list_(
+    json: AsJson = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the newest N.")] = None,
+) -> int:
+    """List the runs of this project, the newest first."""
+    root = runs_root(project_here(), cwd=Path.cwd())
+    found: list[RunInfo] = []
+    for info in list_runs(root):
+        found.append(info)
+        if limit is not None and len(found) >= limit:
+            break
+    if json:
+        out(json_.dumps({"runs": [_entry(info) for info in found]}, ensure_ascii=False))
+        return 0
+    if not found:
+        err(f"there are no runs in {root}")
+        return 0
+    rows = [("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON"), *(_row(info) for info in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    for number, row in enumerate(rows):
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        if number:
+            cells[2] = paint(cells[2], _colour(row[2]))
+        out("  ".join(cells).rstrip() if number else paint("  ".join(cells).rstrip(), "bold"))
+    return 0
+
+
+@group.command("show")
+def show(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.", show_default=False)],
+    json: AsJson = False,
+) -> int:
+    """Show one run: its steps, results, open approvals and where it would go on."""
+    info = run_info(RunDirectory.open(runs_root(project_here(), cwd=Path.cwd()), run_id))
+    if json:
+        out(json_.dumps(_document(info), ensure_ascii=False))
+        return 0 if info.state else 1
+    _describe(info)
+    return 0 if info.state else 1
+
+
+def _entry(info: RunInfo) -> dict[str, Any]:
+    state = info.state
+    head = summary(state) if state else {"run_id": info.directory.run_id}
+    return {
+        **head,
+        "run_id": info.directory.run_id,
+        "status": info.status,
+        "age_seconds": _age(state.started) if state else None,
+        "blocked_on": (state.blocked_on() or None) if state else None,
+        "trace": _trace(info),
+        "problem": info.problem,
+    }
+
+
+def _document(info: RunInfo) -> dict[str, Any]:
+    state = info.state
+    if state is None:
+        return _entry(info)
+    return {
+        **_entry(info),
+        "actor": state.facts.get("actor"),
+        "mode": state.facts.get("mode"),
+        "inputs": state.facts.get("inputs"),
+        "steps": [record.to_json() for record in state.steps.values()],
+        "progress": state.progress,
+        "pending": state.pending,
+        "unknown_outcomes": [record.key for record in state.unknown_outcomes],
+        "resume_point": state.resume_point,
+        "resumed": state.resumed,
+    }
+
+
+def _describe(info: RunInfo) -> None:
+    state = info.state
+    out(paint(info.directory.run_id, "bold"))
+    if state is None:
+        out(f"  {paint(plain(info.problem), 'red')}")
+        return
+    outcome = f": {_outcome(info)}" if state.outcome else ""
+    out(f"  runbook:  {plain(state.runbook)}")
+    out(f"  status:   {paint(info.status, _colour(info.status))}{outcome}")
+    if state.facts.get("actor"):
+        out(f"  actor:    {plain(state.facts['actor'])}")
+    out(f"  started:  {plain(state.started)} ({_ago(state.started)} ago)")
+    if state.duration:
+        out(f"  duration: {plain(state.duration)}")
+    if state.facts.get("inputs"):
+        out(f"  inputs:   {brief(state.facts['inputs'])}")
+    out(f"  trace:    {_trace(info)}")
+    if state.steps:
+        out("  steps:")
+    for record in state.steps.values():
+        status = paint(plain(record.status), _colour(record.status))
+        out(
+            f"    {plain(record.key)} ({plain(record.type)}): {status}"
+            + (f" {record.duration}" if record.duration else "")
+        )
+        if record.failed and not record.container:
+            for line in failure_lines(record.failure, record.detail):
+                out(f"      {line}")
+    for ticket in state.pending:
+        expires = f", expires {plain(ticket['expires_at'])}" if ticket.get("expires_at") else ""
+        out(f"  waits for approval {plain(ticket['ticket_id'])} of step {plain(ticket['step_key'])}{expires}")
+    _advise(info)
+
+
+def _advise(info: RunInfo) -> None:
+    point = info.state.resume_point if info.state else None
+    if point is None or info.live:
+        return
+    command = f"gert resume --run {info.directory.run_id}"
+    more = {
+        "reconcile": "".join(f" --reconcile {key}=done|redo|failed" for key in point["steps"]),
+        "retry": " --retry-failed",
+    }
+    err(f"  next: {command}{more.get(point['needs'], '')}")
+
+
+def _row(info: RunInfo) -> tuple[str, ...]:
+    state = info.state
+    if state is None:
+        return (info.directory.run_id, "", info.status, "", "", plain(info.problem))
+    return (
+        info.directory.run_id,
+        plain(state.runbook),
+        info.status,
+        _outcome(info),
+        _ago(state.started),
+        plain(state.blocked_on()),
+    )
+
+
+def _outcome(info: RunInfo) -> str:
+    outcome = (info.state.outcome if info.state else None) or {}
+    code = outcome.get("code")
+    return plain(outcome.get("category") or "") + (f" ({plain(code)})" if code else "")
+
+
+def _trace(info: RunInfo) -> str | None:
+    try:
+        return str(info.directory.trace)
+    except RunError:  # the damaged meta.json is what `problem` says already
+        return None
+
+
+def _colour(status: str) -> str:
+    colours = {"completed": "green", "success": "green", "running": "cyan", "skipped": "dim", "open": "dim"}
+    return colours.get(status, "yellow" if status in ("approval_pending", "interrupted") else "red")
+
+
+def _age(started: str | None) -> float | None:
+    try:
+        return round((datetime.now(UTC) - datetime.fromisoformat(started or "")).total_seconds(), 3)
+    except (TypeError, ValueError):
+        return None
+
+
+def _ago(started: str | None) -> str:
+    seconds = _age(started)
+    if seconds is None:
+        return "unknown"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{int(max(seconds, 0))}s"
+
+
+__all__ = ["group", "list_", "show"]

@@ -1,0 +1,204 @@
+"""A trace as people read it: relative times, nested by step, the failing step with its details."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.results import Status
+from gert_core.cli.terminal import paint
+from gert_core.trace.events import EventType
+from gert_core.trace.fold import Fold
+from gert_core.trace.state import parent_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from gert_core.api.events import TraceEvent
+    from gert_core.trace.state import RunState
+
+_WIDTH: Final = 100
+_LAST_LINES: Final = 10
+_MARKS: Final = {
+    Status.SUCCESS: ("✓", "green"),
+    Status.FAILED: ("✗", "red"),
+    Status.ERROR: ("✗", "red"),
+    Status.SKIPPED: ("-", "dim"),
+}
+_NOISE: Final = ("step_id", "branch", "type", "extensions")
+
+
+def timeline(events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None) -> Iterator[str]:
+    """The lines of a timeline; ``step`` is an id or a key, ``kind`` an event's type."""
+    folding = Fold()
+    start: datetime | None = None
+    for event in events:
+        folding.feed(event)
+        moment = _moment(event.timestamp)
+        start = start or moment
+        if not wanted(event, step=step, kind=kind):
+            continue
+        elapsed = (moment - start).total_seconds() if moment and start else 0.0
+        depth = _depth(event.step_key)
+        first, *more = _describe(event, folding.state)
+        indent = "  " * depth
+        yield f"{paint(f'{elapsed:>+10.3f}s', 'dim')}  {indent}{first}"
+        for line in more:
+            yield f"{'':>11}  {indent}  {line}"
+
+
+def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None) -> dict[str, Any]:
+    """The run's summary and the events that were asked for, in one document."""
+    folding = Fold()
+    kept: list[dict[str, Any]] = []
+    for event in events:
+        folding.feed(event)
+        if wanted(event, step=step, kind=kind):
+            raw = {name: getattr(event, name) for name in event.__slots__}
+            kept.append({name: value for name, value in raw.items() if value is not None})
+    return {**summary(folding.state), "events": kept}
+
+
+def summary(state: RunState) -> dict[str, Any]:
+    """What every JSON document about a run begins with."""
+    return {
+        "run_id": state.run_id,
+        "runbook": state.runbook,
+        "status": str(state.status),
+        "outcome": state.outcome,
+        "failure": state.failure,
+        "started": state.started,
+        "finished": state.finished,
+        "duration": state.duration,
+    }
+
+
+def wanted(event: TraceEvent, *, step: str | None, kind: str | None) -> bool:
+    """Whether an event is of this type and belongs to this step or to one below it."""
+    if kind is not None and event.type != kind:
+        return False
+    if step is None:
+        return True
+    key = event.step_key or ""
+    if key == step or key.startswith((f"{step}/", f"{step}[", f"{step}#")):
+        return True
+    return any(part.partition("[")[0].partition("#")[0] == step for part in key.split("/"))
+
+
+def _describe(event: TraceEvent, state: RunState) -> list[str]:
+    special: dict[str, Callable[[TraceEvent, RunState], list[str]]] = {
+        EventType.RUN_START: _run_start,
+        EventType.RUN_COMPLETE: _run_complete,
+        EventType.STEP_START: _step_start,
+        EventType.STEP_COMPLETE: _step_complete,
+        EventType.GOVERNANCE_DECISION: _governance,
+        EventType.CONTRACT_EVALUATED: _contract,
+    }
+    if (describe := special.get(event.type)) is not None:
+        return describe(event, state)
+    facts = brief({name: value for name, value in event.data.items() if name not in _NOISE})
+    return [f"{paint(plain(event.type), 'cyan')}{f'  {facts}' if facts else ''}"]
+
+
+def _run_start(event: TraceEvent, state: RunState) -> list[str]:
+    data = event.data
+    who = "".join(f" {word} {plain(data[name])}" for word, name in (("by", "actor"), ("on", "host")) if data.get(name))
+    lines = [f"{paint('run_start', 'bold')}  {plain(state.runbook)} ({plain(event.run_id)}){who}"]
+    if data.get("inputs"):
+        lines.append(f"inputs: {brief(data['inputs'])}")
+    return lines
+
+
+def _run_complete(event: TraceEvent, state: RunState) -> list[str]:
+    outcome = ""
+    if state.outcome:
+        code = state.outcome.get("code")
+        outcome = f": {plain(state.outcome.get('category'))}{f' ({plain(code)})' if code else ''}"
+    colour = "green" if state.status == "completed" else "red"
+    duration = f" in {plain(state.duration)}" if state.duration else ""
+    lines = [f"{paint('run_complete', 'bold')}  {paint(plain(state.status), colour)}{outcome}{duration}"]
+    return lines + failure_lines(state.failure, {})
+
+
+def _step_start(event: TraceEvent, state: RunState) -> list[str]:
+    kind = event.data.get("type")
+    lines = [f"▸ {paint(plain(event.step_key), 'bold')}{f' ({plain(kind)})' if kind else ''}"]
+    if event.data.get("inputs"):
+        lines.append(f"inputs: {brief(event.data['inputs'])}")
+    return lines
+
+
+def _step_complete(event: TraceEvent, state: RunState) -> list[str]:
+    data = event.data
+    status = str(data.get("status"))
+    mark, colour = _MARKS.get(status, ("?", "yellow"))  # type: ignore[call-overload]
+    reason = f" ({plain(data['reason'])})" if data.get("reason") else ""
+    duration = f" in {plain(data['duration'])}" if data.get("duration") else ""
+    lines = [f"{paint(f'{mark} {plain(event.step_key)}', colour)}  {plain(status)}{reason}{duration}"]
+    if data.get("outputs"):
+        lines.append(f"outputs: {brief(data['outputs'])}")
+    return lines + failure_lines(data.get("failure"), data.get("detail") or {})
+
+
+def _governance(event: TraceEvent, state: RunState) -> list[str]:
+    data = event.data
+    reason = f": {plain(data['reason'])}" if data.get("reason") else ""
+    risk = plain(data.get("risk_level") or "unknown")
+    return [f"{paint('governance', 'cyan')}  {plain(data.get('decision'))} (risk {risk}){reason}"]
+
+
+def _contract(event: TraceEvent, state: RunState) -> list[str]:
+    contract = event.data.get("resolved_contract", event.data.get("contract")) or {}
+    names = ("effects", "writes", "reads", "deterministic", "idempotent")
+    return [f"{paint('contract', 'cyan')}  {brief({n: contract[n] for n in names if contract.get(n)}) or 'pure'}"]
+
+
+def failure_lines(failure: Any, detail: Mapping[str, Any]) -> list[str]:
+    """Why a step (or the run) failed, and the end of what it printed."""
+    if not isinstance(failure, dict):
+        return []
+    lines = [paint(f"{plain(failure.get('kind'))}: {plain(failure.get('message'))}", "red")]
+    for name, value in detail.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        rows = text.rstrip("\n").split("\n")
+        if len(rows) == 1:
+            lines.append(f"{plain(name)}: {plain(rows[0])}")
+            continue
+        left_out = f" (last {_LAST_LINES} of {len(rows)} lines)" if len(rows) > _LAST_LINES else ""
+        lines += [f"{plain(name)}:{left_out}", *(f"  {plain(row)}" for row in rows[-_LAST_LINES:])]
+    return lines
+
+
+def brief(values: Mapping[str, Any]) -> str:
+    """``name=value`` pairs on one line, cut to fit."""
+    parts = []
+    for name, value in values.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        parts.append(f"{plain(name)}={plain(text)}")
+    line = " ".join(parts)
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+
+
+def plain(value: Any) -> str:
+    """Text that cannot steer the terminal: what a tool printed is data, its escape sequences too."""
+    text = str(value)
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _depth(key: str | None) -> int:
+    depth = 0
+    while key:
+        key = parent_key(key)
+        depth += 1
+    return depth
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+
+
+__all__ = ["as_json", "brief", "failure_lines", "plain", "summary", "timeline", "wanted"]

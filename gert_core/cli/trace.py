@@ -1,0 +1,123 @@
+"""``gert trace``: is a trace as it was written, and what does it tell."""
+
+from __future__ import annotations
+
+import json as json_
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gert_core.api.errors import UsageError
+from gert_core.cli.app import new_group
+from gert_core.cli.session import project_or_warning, registry_for
+from gert_core.cli.terminal import err, out, paint
+from gert_core.trace.verify import Judgement, verify
+
+if TYPE_CHECKING:
+    from gert_core.api.signatures import SignatureScheme
+    from gert_core.trace.verify import Verdict
+
+group = new_group("Verify and show traces.")
+
+File = Annotated[Path, typer.Argument(help="The trace, a file of one JSON object per line.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@group.command("verify")
+def verify_(
+    ctx: typer.Context,
+    file: File,
+    key_id: Annotated[
+        str | None, typer.Option("--key-id", metavar="K", help="Demand a signature made with this key.")
+    ] = None,
+    json: AsJson = False,
+) -> int:
+    """Check the hash chain and the signatures of a trace."""
+    from gert_core.trace.signing import verifying_key
+
+    @cache
+    def schemes(algorithm: str) -> SignatureScheme | None:
+        # Plugins are looked for only when a signature wants them: most traces are unsigned.
+        return registry_for(project_or_warning(), ctx.obj).signature_scheme(algorithm)
+
+    verdict = verify(
+        file,
+        key_for=lambda alg, key: verifying_key(alg, key, environ=os.environ, schemes=schemes),
+        schemes=schemes,
+    )
+    unmet = _unmet(verdict, key_id)
+    if json:
+        document = verdict.to_json()
+        if unmet:
+            document |= {"valid": False, "detail": unmet}
+        out(json_.dumps(document, ensure_ascii=False))
+    else:
+        _say(verdict, unmet)
+    return 0 if verdict.valid and not unmet else 1
+
+
+def _unmet(verdict: Verdict, key_id: str | None) -> str | None:
+    """Why an intact trace is still not what ``--key-id`` asked for."""
+    if key_id is None or not verdict.valid or verdict.key_id == key_id:
+        return None
+    found = f"it is signed by key {verdict.key_id!r}" if verdict.key_id else "nobody signed it"
+    return f"a signature by key {key_id!r} was demanded, but {found}"
+
+
+def _say(verdict: Verdict, unmet: str | None) -> None:
+    good, bad, note = paint("✓", "green"), paint("✗", "red"), paint("!", "yellow")
+    events = f"{verdict.events} event{'' if verdict.events == 1 else 's'}"
+    match verdict.verdict:
+        case Judgement.ALTERED:
+            out(f"{bad} Altered at event {verdict.first_bad_event}: {verdict.detail}")
+            return
+        case Judgement.TRUNCATED:
+            out(f"{bad} Truncated: {verdict.detail}")
+            return
+    out(f"{good} Chain integrity: {events}, no breaks")
+    match verdict.verdict:
+        case Judgement.VALID:
+            out(f'{good} Signature valid: signed by key "{verdict.key_id}" ({verdict.algorithm})')
+        case Judgement.UNSIGNED:
+            out(f"{note} Unsigned: {verdict.detail}")
+        case Judgement.BAD_SIGNATURE:
+            out(f"{bad} Bad signature: {verdict.detail}")
+        case Judgement.NO_KEY:
+            out(f"{bad} Signed, but no key given: {verdict.detail}")
+            from gert_core.trace.signing import VERIFY_KEY, key_suffix
+
+            err(f"  hint: set {VERIFY_KEY}_{key_suffix(verdict.key_id or '')} or {VERIFY_KEY}")
+    if unmet:
+        out(f"{bad} {unmet[0].upper()}{unmet[1:]}")
+
+
+@group.command("show")
+def show(
+    file: File,
+    step: Annotated[
+        str | None, typer.Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
+    ] = None,
+    type: Annotated[  # noqa: A002 - the option's name
+        str | None, typer.Option("--type", metavar="EVENT", help="Only events of this type.")
+    ] = None,
+    json: AsJson = False,
+) -> int:
+    """Show a trace as a timeline, nested by step."""
+    from gert_core.cli.timeline import as_json, timeline
+    from gert_core.trace.reader import read
+
+    if not file.is_file():
+        raise UsageError(f"there is no trace {file}", hint="give the path of a trace.jsonl")
+    document: Any = as_json(read(file), step=step, kind=type) if json else None
+    if json:
+        out(json_.dumps(document, ensure_ascii=False))
+    else:
+        for line in timeline(read(file), step=step, kind=type):
+            out(line)
+    return 0
+
+
+__all__ = ["group", "show", "verify_"]
