@@ -35,11 +35,11 @@ def report(error: GertError, *, as_json: bool) -> int:
 
 def settle(exc: BaseException, *, as_json: bool) -> int:
     """The exit code of whatever ended a command; everything unexpected is one sentence, never a traceback."""
-    if isinstance(exc, SystemExit):
-        return exc.code if isinstance(exc.code, int) else int(exc.code is not None)
-    if isinstance(exc, BrokenPipeError):
+    if isinstance(exc, BrokenPipeError) or isinstance(exc.__context__, BrokenPipeError):  # typer makes it an exit
         silence_stdout()
         return BROKEN_PIPE
+    if isinstance(exc, SystemExit):
+        return exc.code if isinstance(exc.code, int) else int(exc.code is not None)
     if os.environ.get("GERT_DEBUG") == "1":
         import traceback
 

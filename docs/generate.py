@@ -1,0 +1,57 @@
+"""Writes the reference pages that come from the code: ``python docs/generate.py [--check]``."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+from gert_core import hookspecs
+
+HERE = Path(__file__).parent
+INTRODUCTION = """# Hooks
+
+<!-- Written by docs/generate.py from gert_core/hookspecs.py: change it there. -->
+
+"""
+
+
+def hooks() -> str:
+    """The page of all hooks, in the order in which the module has them."""
+    parts = [INTRODUCTION + inspect.cleandoc(hookspecs.__doc__ or "").partition("\n\n")[2]]
+    for name, hook in vars(hookspecs).items():
+        if name.startswith("gert_"):
+            parts.append(f"## `{signature(hook)}`\n\n{inspect.cleandoc(hook.__doc__ or '')}")
+    text = "\n\n".join(parts) + "\n"
+    return re.sub(r"(?<!`)``(?!`)", "`", text)
+
+
+def signature(function: object) -> str:
+    """A hook with its arguments and types, as written."""
+    found = inspect.signature(function)  # type: ignore[arg-type]
+    arguments = ", ".join(f"{p.name}: {p.annotation}" for p in found.parameters.values())
+    return f"{function.__name__}({arguments}) -> {found.return_annotation}"  # type: ignore[attr-defined]
+
+
+PAGES = {"reference/hooks.md": hooks}
+
+
+def main(arguments: list[str]) -> int:
+    """Write every page, or with ``--check`` only compare; the exit code tells whether one was stale."""
+    stale = []
+    for path, page in PAGES.items():
+        file = HERE / path
+        text = page()
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            stale.append(path)
+            if "--check" not in arguments:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+    for path in stale:
+        print(f"docs/{path} {'is stale' if '--check' in arguments else 'written'}")
+    return int("--check" in arguments and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

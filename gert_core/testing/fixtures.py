@@ -1,0 +1,46 @@
+"""The fixtures of the kit: nothing they give sees the plugins installed in the environment unless asked."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gert_core.plugin.registry import Registry
+from gert_core.testing.fake_dist import FakeDist
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def gert_registry() -> Callable[..., Registry]:
+    """Builds isolated registries: ``gert_registry(my_plugin_module)`` knows that plugin and no other.
+
+    Keyword arguments go to ``Registry.build``; ``scan=None`` asks for the installed plugins too.
+    """
+
+    def build(*plugins: object, **options: Any) -> Registry:
+        options.setdefault("scan", ())
+        return Registry.build(extra_plugins=plugins, **options)
+
+    return build
+
+
+@pytest.fixture
+def fake_dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDist]:
+    """An empty directory on ``sys.path`` to install fake distributions into; modules are forgotten afterwards."""
+    directory = tmp_path / "site"
+    directory.mkdir()
+    monkeypatch.syspath_prepend(str(directory))
+    before = set(sys.modules)
+    yield FakeDist(directory=directory)
+    for name in set(sys.modules) - before:
+        origin = getattr(sys.modules[name], "__file__", None) or ""
+        if origin.startswith(str(directory)):
+            del sys.modules[name]
+
+
+__all__ = ["fake_dist", "gert_registry"]

@@ -1,0 +1,183 @@
+"""``gert plugins`` explains what is installed, also when all of it is broken."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from gert_core.cli import main
+
+STEP = """
+from gert_core import hookimpl
+from gert_core.api import StepType
+
+@hookimpl
+def gert_step_types():
+    return [StepType(name={name!r}, model="nowhere:Model", run="nowhere:run")]
+"""
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GERT_BLOCK_PLUGINS", raising=False)
+
+
+@pytest.fixture
+def gert(capsys):
+    def run(*args):
+        code = main(list(args))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def zoo(fake_dist):
+    """One plugin in each state (the blocked one is blocked by the command)."""
+    fake_dist.add("gert-step-zoo-good", STEP.format(name="zoo-good"), version="1.0")
+    fake_dist.add("gert-step-zoo-syntax", "def broken(:\n", version="0.2")
+    fake_dist.add("gert-step-zoo-later", "raise AssertionError\n", group="gert.v9", version="9.0")
+    fake_dist.add("gert-step-zoo-one", STEP.format(name="zoo-twin"), version="1.1")
+    fake_dist.add("gert-step-zoo-two", STEP.format(name="zoo-twin"), version="1.2")
+    fake_dist.add("gert-step-zoo-off", "raise AssertionError\n", version="3.0")
+    return fake_dist
+
+
+def zoo_lines(text):
+    return {line.split()[0].removeprefix("step-zoo-"): line for line in text.splitlines() if "step-zoo-" in line}
+
+
+def test_list_shows_every_state_with_its_cause(gert, zoo):
+    code, out, err = gert("-p", "no:step-zoo-off", "plugins", "list")
+    lines = zoo_lines(out)
+    assert code == 0
+    assert {name: line.split()[3] for name, line in lines.items()} == {
+        "good": "active",
+        "syntax": "broken",
+        "later": "incompatible",
+        "one": "conflicting",
+        "two": "conflicting",
+        "off": "blocked",
+    }
+    assert "SyntaxError" in lines["syntax"]
+    assert "gert_step_zoo_syntax.py:1" in lines["syntax"]
+    assert "made for gert.v9, this gert loads gert.v0" in lines["later"]
+    assert "gert-step-zoo-one 1.1 and gert-step-zoo-two 1.2 both provide step type 'zoo-twin'" in lines["one"]
+    assert "warning" not in err
+    assert not {"gert_step_zoo_off", "gert_step_zoo_later"} & set(sys.modules)
+
+
+def test_the_option_is_understood_after_the_verb_too(gert, zoo):
+    _, out, _ = gert("plugins", "list", "-p", "no:step-zoo-good", "-pno:gert-step-zoo-off")
+    assert zoo_lines(out)["good"].split()[3] == zoo_lines(out)["off"].split()[3] == "blocked"
+
+
+def test_list_as_json_is_one_document(gert, zoo):
+    code, out, _ = gert("plugins", "list", "--json")
+    plugins = {p["name"]: p for p in json.loads(out)["plugins"]}
+    assert code == 0
+    assert plugins["step-zoo-good"] == {
+        "name": "step-zoo-good",
+        "distribution": "gert-step-zoo-good",
+        "version": "1.0",
+        "entry_point": "gert.v0: step-zoo-good = gert_step_zoo_good",
+        "state": "active",
+        "cause": "",
+        "provides": {"step": ["zoo-good"]},
+    }
+    assert plugins["step-zoo-syntax"]["state"] == "broken"
+
+
+def test_list_works_with_every_plugin_broken_and_imports_nothing_heavy(tmp_path, fake_dist):
+    for name in ("a", "b"):
+        fake_dist.add(f"gert-step-{name}", "raise RuntimeError('no')\n")
+    place = str(fake_dist.directory)
+    code = (
+        "import sys; from gert_core.plugin import registry; from gert_core.plugin.discovery import scan;"
+        f"registry.scan_installed = lambda: scan([{place!r}]); sys.path.insert(0, {place!r});"
+        "from gert_core.cli import main; code = main(['plugins', 'list']);"
+        "heavy = {'pydantic', 'yaml', 'jinja2', 'jsonschema', 'asyncio', 'rich', 'importlib_metadata'};"
+        "print(code, sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    *lines, last = done.stdout.splitlines()
+    assert last == "0 []"
+    assert [line.split()[3] for line in lines] == ["broken", "broken"]
+
+
+def test_list_without_any_plugin_says_how_to_get_some(gert, monkeypatch):
+    monkeypatch.setattr("gert_core.plugin.registry.scan_installed", lambda: ())
+    code, out, err = gert("plugins", "list")
+    assert (code, out) == (0, "")
+    assert "-m pip install gert" in err
+
+
+@pytest.mark.parametrize("name", ["step-zoo-syntax", "Gert_Step_Zoo.Syntax"])
+def test_show_by_either_name_with_the_ways_out(gert, zoo, name):
+    code, out, _ = gert("plugins", "show", name)
+    assert code == 0
+    assert "step-zoo-syntax (gert-step-zoo-syntax 0.2)" in out
+    assert "entry point: gert.v0: step-zoo-syntax = gert_step_zoo_syntax" in out
+    assert "pip install --upgrade gert-step-zoo-syntax" in out
+    assert "-p no:gert-step-zoo-syntax" in out
+
+
+def test_show_an_unknown_name_suggests_one(gert, zoo):
+    code, _, err = gert("plugins", "show", "step-zoo-godo")
+    assert code == 2
+    assert "did you mean 'step-zoo-good'?" in err
+
+
+def test_why_says_who_provides_it(gert, zoo):
+    code, out, _ = gert("plugins", "why", "step:zoo-good")
+    assert code == 0
+    assert "step type 'zoo-good' is provided by plugin step-zoo-good (gert-step-zoo-good 1.0)" in out
+
+
+def test_why_explains_a_conflict(gert, zoo):
+    code, out, _ = gert("plugins", "why", "step:zoo-twin")
+    assert code == 1
+    assert "gert-step-zoo-one 1.1 and gert-step-zoo-two 1.2" in out
+
+
+def test_why_explains_a_broken_provider(gert, zoo):
+    code, out, _ = gert("plugins", "why", "step:zoo-syntax")
+    assert code == 1
+    assert "plugin step-zoo-syntax (gert-step-zoo-syntax 0.2) is broken: SyntaxError" in out
+
+
+def test_why_computes_who_would_provide_it(gert):
+    code, out, _ = gert("plugins", "why", "transport:carrier_pigeon")
+    assert code == 1
+    assert "-m pip install gert-transport-carrier-pigeon" in out
+    code, out, _ = gert("plugins", "why", "step:nothing", "--json")
+    assert code == 1
+    assert json.loads(out) == {"what": "step:nothing", "provided_by": [], "would_provide": "gert-step-nothing"}
+
+
+@pytest.mark.parametrize("what", ["zoo", "step:", "stepp:zoo"])
+def test_why_needs_a_kind_and_a_name(gert, what):
+    code, _, err = gert("plugins", "why", what)
+    assert code == 2
+    assert "KIND:NAME" in err
+
+
+def test_a_broken_project_file_does_not_stop_the_explanation(gert, tmp_path):
+    pytest.importorskip("gert_core.documents.project")
+    (tmp_path / "gert-project.yaml").write_text("plugins: [not, a, map]\n")
+    code, _, err = gert("plugins", "list", "--json")
+    assert code == 0
+    assert "going on without the project" in err
+
+
+def test_the_project_file_blocks(gert, tmp_path, zoo):
+    pytest.importorskip("gert_core.documents.project")
+    (tmp_path / "gert-project.yaml").write_text("name: demo\nplugins:\n  block: [step-zoo-good]\n")
+    _, out, err = gert("plugins", "list")
+    assert "going on without" not in err
+    assert zoo_lines(out)["good"].split()[3] == "blocked"

@@ -1,0 +1,205 @@
+"""Each hook does what its docstring says; the examples in the docstrings run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from gert_core import hookimpl, hookspecs
+from gert_core.api import (
+    ApprovalProvider,
+    Command,
+    Diagnostic,
+    InputResolver,
+    PluginError,
+    PolicyPack,
+    SignatureScheme,
+    StepType,
+    ToolPack,
+    TraceEvent,
+    Transport,
+)
+
+HOOKS = [name for name in vars(hookspecs) if name.startswith("gert_")]
+
+
+def plugin(name, **functions):
+    """A plugin module made of functions named after hooks."""
+    module = ModuleType(name)
+    for hook, function in functions.items():
+        function.__name__ = hook
+        setattr(module, hook, hookimpl(function))
+    return module
+
+
+def example(hook):
+    """The plugin in the fenced block of a hook's docstring."""
+    (code,) = re.findall(r"```python\n(.*?)```", inspect.cleandoc(getattr(hookspecs, hook).__doc__), re.DOTALL)
+    module = ModuleType(f"example_{hook}")
+    exec(compile(code, f"<example of {hook}>", "exec"), module.__dict__)
+    return module
+
+
+def explode(*_):
+    raise RuntimeError("boom")
+
+
+def broken(registry):
+    return [i.name for i in registry.plugins if i.state == "broken"]
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_the_example_of_every_hook_is_a_working_plugin(gert_registry, hook):
+    registry = gert_registry(example(hook))
+    assert [(i.state, i.cause) for i in registry.plugins] == [("active", "")]
+    assert [n for n in vars(registry._manager.hook) if getattr(registry._manager.hook, n).get_hookimpls()] == [hook]
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_docstring_says_when_what_none_means_what_failure_means_and_since(hook):
+    text = inspect.getdoc(getattr(hookspecs, hook))
+    assert re.search(r"\bCalled (once|when|by)\b", text)
+    assert "``None``:" in text or "return value is ignored" in text
+    assert "If it raises" in text
+    assert re.search(r"- Since \d+\.\d+\.", text)
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_no_hook_is_firstresult_or_historic(hook):
+    options = getattr(hookspecs, hook).gert_spec
+    assert not options["firstresult"]
+    assert not options["historic"]
+
+
+def test_gert_step_types(gert_registry):
+    registry = gert_registry(example("gert_step_types"))
+    assert isinstance(registry.step_type("wait"), StepType)
+    assert broken(gert_registry(plugin("p", gert_step_types=explode))) == ["p"]
+
+
+def test_gert_transports(gert_registry):
+    registry = gert_registry(example("gert_transports"))
+    assert isinstance(registry.transport("ssh"), Transport)
+    assert registry.transport("carrier-pigeon") is None
+    assert broken(gert_registry(plugin("p", gert_transports=explode))) == ["p"]
+
+
+def test_gert_approval_providers(gert_registry):
+    registry = gert_registry(example("gert_approval_providers"))
+    assert isinstance(registry.approval_provider("chat"), ApprovalProvider)
+    with pytest.raises(PluginError) as caught:
+        registry.approval_provider("pager")
+    assert "gert-approval-pager" in caught.value.hint
+    assert broken(gert_registry(plugin("p", gert_approval_providers=explode))) == ["p"]
+
+
+def test_gert_input_resolvers(gert_registry):
+    registry = gert_registry(example("gert_input_resolvers"))
+    assert isinstance(registry.input_resolvers()["vault"], InputResolver)
+    assert broken(gert_registry(plugin("p", gert_input_resolvers=explode))) == ["p"]
+
+
+def test_gert_signature_schemes(gert_registry):
+    registry = gert_registry(example("gert_signature_schemes"))
+    assert isinstance(registry.signature_scheme("acme-hsm"), SignatureScheme)
+    assert registry.signature_scheme("none") is None
+    assert broken(gert_registry(plugin("p", gert_signature_schemes=explode))) == ["p"]
+
+
+def test_gert_policies(gert_registry):
+    registry = gert_registry(example("gert_policies"), plugin("quiet", gert_policies=lambda: None))
+    ((pack, info),) = registry.policies(None)
+    assert isinstance(pack, PolicyPack)
+    assert info.name == "example_gert_policies"
+    seen = []
+
+    def remember(project):
+        seen.append(project)
+
+    gert_registry(plugin("p", gert_policies=remember)).policies("the project")
+    assert seen == ["the project"]
+
+
+@pytest.mark.parametrize("bad", [explode, lambda: [{"rules": []}], lambda: 7])
+def test_gert_policies_fail_closed(gert_registry, bad):
+    registry = gert_registry(example("gert_policies"), plugin("guard", gert_policies=bad))
+    with pytest.raises(PluginError, match=r"plugin guard .* cannot give its policies") as caught:
+        registry.policies(None)
+    assert caught.value.exit_code == 3
+
+
+def test_gert_tool_packs(gert_registry):
+    registry = gert_registry(example("gert_tool_packs"))
+    assert isinstance(registry.tool_packs()["acme"], ToolPack)
+    assert broken(gert_registry(plugin("p", gert_tool_packs=explode))) == ["p"]
+
+
+def test_gert_diagnostics(gert_registry):
+    def finding(rule, line):
+        return Diagnostic(rule=rule, message="m", file="a.yaml", line=line)
+
+    steps = [SimpleNamespace(id="tmp1", path=("steps", 0)), SimpleNamespace(id="check", path=("steps", 1))]
+    runbook = SimpleNamespace(walk=lambda: iter(steps), document=SimpleNamespace(locate=lambda path: (4, 5)))
+    registry = gert_registry(
+        example("gert_diagnostics"),
+        plugin("late", gert_diagnostics=lambda runbook, project: [finding("z", 9), finding("a", 9)]),
+        plugin("faulty", gert_diagnostics=explode),
+        plugin("early", gert_diagnostics=lambda: [finding("x", 1)]),
+        plugin("silent", gert_diagnostics=lambda project: None),
+    )
+    found = registry.diagnostics(runbook, None)
+    assert [(d.rule, d.line) for d in found] == [
+        ("plugin-failed", None),
+        ("acme-step-name", 4),
+        ("x", 1),
+        ("a", 9),
+        ("z", 9),
+    ]
+    (failed,) = [d for d in found if d.rule == "plugin-failed"]
+    assert "plugin faulty" in failed.message
+    assert "RuntimeError: boom" in failed.message
+
+
+def test_gert_trace_event(gert_registry):
+    module = example("gert_trace_event")
+    ((name, observe),) = gert_registry(module).trace_observers()
+    assert name == "example_gert_trace_event"
+    observe(TraceEvent(type="run_start", timestamp="t", run_id="r", seq=0, prev_hash="0"))
+    assert module.seen == {"run_start": 1}
+    assert gert_registry(plugin("p", gert_step_types=lambda: None)).trace_observers() == []
+
+
+def test_gert_commands(gert_registry):
+    registry = gert_registry(example("gert_commands"))
+    assert isinstance(registry.commands()["acme-report"], Command)
+
+
+def test_gert_commands_that_fail_are_left_out_with_a_warning(gert_registry):
+    registry = gert_registry(example("gert_commands"), plugin("p", gert_commands=explode))
+    assert set(registry.commands()) == {"acme-report"}
+    assert [i.state for i in registry.plugins] == ["active", "active"]
+    (warning,) = registry.warnings()
+    assert "plugin p " in warning
+    assert "commands are left out: RuntimeError: boom" in warning
+
+
+def test_an_argument_with_a_default_is_still_given(gert_registry):
+    seen = []
+
+    def gert_policies(project=None):
+        seen.append(project)
+
+    gert_registry(plugin("p", gert_policies=gert_policies)).policies("given")
+    assert seen == ["given"]
+
+
+def test_one_generator_that_fails_late_hides_nobody(gert_registry):
+    def late():
+        yield StepType(name="lost", model="a:b", run="a:b")
+        raise RuntimeError("boom")
+
+    registry = gert_registry(plugin("late", gert_step_types=late), example("gert_step_types"))
+    assert set(registry.step_types()) == {"wait"}

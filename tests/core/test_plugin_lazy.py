@@ -1,0 +1,37 @@
+"""Heavy parts are named as text and imported on first use."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gert_core.api import PluginError
+from gert_core.plugin.lazy import resolve
+
+
+def test_an_object_is_itself():
+    assert resolve(json.dumps) is json.dumps
+
+
+def test_a_text_is_imported_and_kept():
+    assert resolve("json:dumps") is json.dumps
+    assert resolve("json.decoder:JSONDecoder.decode") is json.JSONDecoder.decode
+
+
+@pytest.mark.parametrize(
+    "target", ["json", "json:", ":dumps", "json:nothing_like_that", "no_such_package.module:attribute", ""]
+)
+def test_what_cannot_be_loaded_is_named(target):
+    with pytest.raises(PluginError) as caught:
+        resolve(target)
+    assert repr(target) in caught.value.message
+    assert caught.value.exit_code == 3
+
+
+def test_a_failing_import_is_tried_again(fake_dist):
+    fake_dist.add("gert-lazy-once", "def broken(:\n")
+    with pytest.raises(PluginError, match="SyntaxError"):
+        resolve("gert_lazy_once:value")
+    fake_dist.add("gert-lazy-once", "value = 3  # mended\n")
+    assert resolve("gert_lazy_once:value") == 3

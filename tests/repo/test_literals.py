@@ -1,0 +1,56 @@
+"""The core names no plugin: no step type anywhere, no transport or provider in a comparison."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from repository import ROOT, core_modules, module_name
+
+from gert_core.plugin.registry import Registry
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return Registry.build()
+
+
+def strings(node):
+    return {(n.value, n.lineno) for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def compared(tree):
+    """String constants that something is compared with: ``==``, ``in``, ``match``, and keys it is looked up by."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            for side in (node.left, *node.comparators):
+                yield from strings(side)
+        elif isinstance(node, ast.MatchValue):
+            yield from strings(node.value)
+
+
+def test_the_standard_names_are_known(registry):
+    assert {"tool", "manual", "assert", "branch", "parallel", "end", "extension", "repeat"} <= set(
+        registry.step_types()
+    )
+    assert {"stdio", "jsonrpc"} <= set(registry.transports())
+    assert {"stdin", "inbox"} <= set(registry.approval_providers())
+
+
+@pytest.mark.parametrize("file", core_modules(), ids=module_name)
+def test_the_core_holds_no_step_types_name(registry, file):
+    names = set(registry.step_types())
+    found = {
+        f"{file.relative_to(ROOT)}:{line}: {text!r}"
+        for text, line in strings(ast.parse(file.read_text()))
+        if text in names
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("file", core_modules(), ids=module_name)
+def test_the_core_compares_nothing_with_a_transports_or_providers_name(registry, file):
+    names = {*registry.transports(), *registry.approval_providers(), *registry.signature_schemes()}
+    tree = ast.parse(file.read_text())
+    found = {f"{file.relative_to(ROOT)}:{line}: {text!r}" for text, line in compared(tree) if text in names}
+    assert not found

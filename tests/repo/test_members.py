@@ -1,0 +1,101 @@
+"""Every workspace member has the same shape, so that each can live alone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from repository import ROOT, member_directories, project_of
+
+LIBRARIES = {"gert-jsonrpc"}
+BUNDLE = "gert"
+KINDS = "step|transport|approval|input|signature|policy|tools|command"
+
+CORE_PROJECT = project_of(ROOT)["project"]
+VERSION = CORE_PROJECT["version"]
+MAJOR, MINOR, _ = VERSION.split(".")
+BOUNDS = f">={MAJOR}.{MINOR},<{MAJOR}.{int(MINOR) + 1}"
+KEYS = ["name", "version", "description", "readme", "requires-python", "license", "dependencies"]
+
+members = pytest.mark.parametrize("directory", member_directories(), ids=lambda d: d.name)
+
+
+@members
+def test_a_member_is_called_after_its_directory_by_the_naming_rule(directory):
+    name = project_of(directory)["project"]["name"]
+    assert name == directory.name
+    assert name in LIBRARIES | {BUNDLE} or re.fullmatch(rf"gert-({KINDS})-[a-z0-9-]+", name)
+
+
+@members
+def test_a_members_project_table_has_the_agreed_keys_in_order(directory):
+    data = project_of(directory)
+    assert list(data) == ["build-system", "project", "tool"]
+    assert data["build-system"] == project_of(ROOT)["build-system"]
+    keys = [key for key in data["project"] if key not in {"entry-points", "optional-dependencies"}]
+    assert keys == KEYS
+    project = data["project"]
+    assert project["requires-python"] == CORE_PROJECT["requires-python"]
+    assert project["license"] == CORE_PROJECT["license"]
+    assert project["version"] == VERSION
+    assert project["description"].endswith(".")
+
+
+@members
+def test_a_members_dependencies_on_gert_are_bounded_and_come_from_the_workspace(directory):
+    data = project_of(directory)
+    ours = [d for d in data["project"]["dependencies"] if d.startswith("gert")]
+    if directory.name == BUNDLE:
+        assert data["project"]["dependencies"] == [f"gert-core[standard]=={VERSION}"]
+    else:
+        assert all(re.fullmatch(rf"gert-[a-z-]+{re.escape(BOUNDS)}", d) for d in ours), ours
+        assert directory.name in LIBRARIES or f"gert-core{BOUNDS}" in ours
+    sources = data["tool"].get("uv", {}).get("sources", {})
+    assert sources == {re.match(r"[a-z-]+", d)[0]: {"workspace": True} for d in ours}
+
+
+@members
+def test_every_dependency_of_a_member_has_a_lower_bound(directory):
+    assert all(re.search(r">=|==", d) for d in project_of(directory)["project"]["dependencies"])
+
+
+@members
+def test_a_plugin_has_one_entry_point_named_after_it(directory):
+    points = project_of(directory)["project"].get("entry-points", {})
+    if directory.name in LIBRARIES | {BUNDLE}:
+        assert points == {}
+        return
+    package = directory.name.replace("-", "_")
+    assert points == {"gert.v0": {directory.name.removeprefix("gert-"): package}}
+
+
+@members
+def test_a_member_has_a_readme_types_and_tests(directory):
+    assert (directory / "README.md").read_text(encoding="utf-8").startswith(f"# {directory.name}\n")
+    if directory.name == BUNDLE:
+        return
+    assert (directory / "src" / directory.name.replace("-", "_") / "py.typed").exists()
+    assert list((directory / "tests").glob("test_*.py")), "a member without tests proves nothing"
+
+
+def test_the_core_states_lower_bounds_and_the_version_it_has():
+    from gert_core import __version__
+
+    assert __version__ == VERSION
+    assert all(">=" in d for d in CORE_PROJECT["dependencies"])
+
+
+def test_the_standard_extra_holds_every_standard_plugin():
+    standard = CORE_PROJECT["optional-dependencies"]["standard"]
+    plugins = [d.name for d in member_directories() if d.parent.name == "plugins"]
+    expected = [f"{name}{BOUNDS}" for name in plugins if name not in LIBRARIES | {BUNDLE}]
+    assert standard == sorted(expected)
+    assert set(project_of(ROOT)["tool"]["uv"]["sources"]) >= {re.match(r"[a-z0-9-]+", d)[0] for d in standard}
+
+
+def test_requirements_dev_lists_exactly_the_members():
+    lines = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+    editable = [line.removeprefix("-e ") for line in lines if line.startswith("-e ")]
+    members_ = [f"./{d.relative_to(ROOT)}" for d in member_directories()]
+    assert editable[0] == ".[testing]"
+    assert sorted(editable[1:]) == sorted(members_)

@@ -1,0 +1,56 @@
+"""What tests about the repository share: where it is and what belongs to it."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "gert_core"
+
+
+def member_directories() -> list[Path]:
+    """Every workspace member: plugins, libraries and tool packs."""
+    return sorted(f.parent for place in ("plugins", "tool_packs") for f in (ROOT / place).glob("*/pyproject.toml"))
+
+
+def project_of(directory: Path) -> dict[str, Any]:
+    """A member's pyproject as data."""
+    return tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def core_modules() -> list[Path]:
+    """Every module of the core."""
+    return sorted(CORE.rglob("*.py"))
+
+
+def module_name(file: Path) -> str:
+    """``gert_core/cli/app.py`` is ``gert_core.cli.app``."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def runtime_imports(tree: ast.Module) -> list[str]:
+    """The modules a file imports when it runs, also inside functions; ``TYPE_CHECKING`` blocks do not count."""
+    found: list[str] = []
+
+    class Visitor(ast.NodeVisitor):
+        def visit_If(self, node: ast.If) -> None:
+            if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+                for other in node.orelse:
+                    self.visit(other)
+            else:
+                self.generic_visit(node)
+
+        def visit_Import(self, node: ast.Import) -> None:
+            found.extend(alias.name for alias in node.names)
+
+        def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+            if node.module:
+                found.append(node.module)
+                found.extend(f"{node.module}.{alias.name}" for alias in node.names)
+
+    Visitor().visit(tree)
+    return found
