@@ -281,7 +281,7 @@ def _identity(response: ApprovalResponse) -> tuple[Any, ...]:
 def _response(data: Mapping[str, Any]) -> ApprovalResponse:
     """The answer inside the data of an ``approval_response`` event."""
     names = ApprovalResponse.__slots__
-    facts = {"ticket_id": "", "approved": False, "approver_id": "", "method": "", "timestamp": ""}
+    facts: dict[str, Any] = {"ticket_id": "", "approved": False, "approver_id": "", "method": "", "timestamp": ""}
     return ApprovalResponse(**facts | {name: data[name] for name in names if name in data})
 
 

@@ -1,0 +1,205 @@
+"""Finds tickets over all runs and answers them: what ``gert approve`` and ``gert approvals`` do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import ApprovalRequest, ApprovalResponse, GertError, RunError, UsageError
+from gert_core.api.tickets import TicketStore
+from gert_core.approvals.requests import format_time, parse_time, person, same_person, valid_ticket_id
+from gert_core.approvals.signing import Unverified, sign_response, signing_key
+from gert_core.runs import RunDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from gert_core.approvals.signing import Schemes
+
+SIGNING_ALG: Final = "GERT_APPROVAL_SIGNING_ALG"
+SIGNING_KEY_ID: Final = "GERT_APPROVAL_SIGNING_KEY_ID"
+DEFAULT_ALG: Final = "hmac-sha256"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One ticket of one run with what has been answered so far."""
+
+    request: ApprovalRequest
+    run: RunDirectory
+    answers: tuple[ApprovalResponse, ...]
+    resolved: str | None
+    """How the run resolved it (``approved``, ``rejected``, ``expired``); None while it is open."""
+
+    @property
+    def approvers(self) -> tuple[str, ...]:
+        """Everybody who has said yes, once each."""
+        yes = {person(answer.approver_id): answer.approver_id for answer in self.answers if answer.approved}
+        return tuple(yes.values())
+
+    def status(self, now: datetime) -> str:
+        """``pending``, ``answered`` (the run has to be resumed), ``expired``, or how it was resolved."""
+        if self.resolved is not None:
+            return self.resolved
+        if self.answered:
+            return "answered"
+        expires = self.request.expires_at
+        return "expired" if expires and now > parse_time(expires) else "pending"
+
+    @property
+    def answered(self) -> bool:
+        """Whether the answers given settle it, as far as can be seen before the run checks them."""
+        rejected = any(not answer.approved for answer in self.answers)
+        return rejected or len(self.approvers) >= self.request.min_approvers
+
+    def to_json(self, now: datetime) -> dict[str, Any]:
+        """One entry of ``gert approvals list --json``."""
+        return {
+            "ticket_id": self.request.ticket_id,
+            "status": self.status(now),
+            "approvers": list(self.approvers),
+            "request": self.request.to_json(),
+        }
+
+
+def entries(root: Path) -> Iterator[Entry]:
+    """Every readable ticket of every run below ``root``, newest run first."""
+    try:
+        folders = sorted((path for path in root.iterdir() if (path / "tickets").is_dir()), reverse=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for folder in folders:
+        if folder.is_symlink():
+            continue
+        run = RunDirectory(folder)
+        for ticket in TicketStore(folder / "tickets").tickets():
+            try:
+                found = _entry(run, ticket)
+            except GertError:
+                continue
+            if found is not None:
+                yield found
+
+
+def find(root: Path, ticket_id: str) -> Entry:
+    """The ticket wherever it is below ``root``; ``UsageError`` when no run has it."""
+    if valid_ticket_id(ticket_id) and root.is_dir():
+        for folder in sorted(root.iterdir(), reverse=True):
+            if (folder / "tickets").is_dir() and not folder.is_symlink():
+                found = _entry(RunDirectory(folder), ticket_id)
+                if found is not None:
+                    return found
+    raise UsageError(
+        f"there is no ticket {ticket_id!r} in {root}",
+        kind="ticket_unknown",
+        hint="`gert approvals list` shows the open tickets",
+    )
+
+
+def respond(
+    entry: Entry,
+    *,
+    approved: bool,
+    approver: str,
+    reason: str | None,
+    environ: Mapping[str, str],
+    schemes: Schemes,
+    now: datetime | None = None,
+) -> ApprovalResponse:
+    """Answer a ticket, signed when a signing key is set; refused when it can no longer be answered."""
+    moment = now or datetime.now(UTC)
+    _refuse(entry, approved=approved, approver=approver, now=moment)
+    response = ApprovalResponse(
+        ticket_id=entry.request.ticket_id,
+        approved=approved,
+        approver_id=approver,
+        method="inbox",
+        timestamp=format_time(moment),
+        reason=reason or None,
+    )
+    response = _signed(response, entry.request, environ=environ, schemes=schemes)
+    TicketStore(entry.run.path / "tickets").answer(response)
+    return response
+
+
+def _entry(run: RunDirectory, ticket_id: str) -> Entry | None:
+    store = TicketStore(run.path / "tickets")
+    request = store.get(ticket_id)
+    if request is None:
+        return None
+    answers = tuple(answer for _, answer in store.answers(ticket_id))
+    return Entry(request=request, run=run, answers=answers, resolved=_resolved(run, ticket_id))
+
+
+def _resolved(run: RunDirectory, ticket_id: str) -> str | None:
+    """What the run's trace says about the ticket."""
+    from gert_core.trace.reader import read
+
+    if not run.trace.exists():
+        return None
+    for event in read(run.trace):
+        if event.type == "approval_resolved" and event.data.get("ticket_id") == ticket_id:
+            return str(event.data.get("status") or "resolved")
+    return None
+
+
+def _refuse(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
+    request = entry.request
+    name = f"ticket {request.ticket_id}"
+    status = entry.status(now)
+    if not person(approver):
+        raise UsageError("an approver needs a name", hint="give it with --as ID")
+    if status == "expired":
+        raise RunError(f"{name} expired at {request.expires_at}", kind="ticket_expired", hint="start a new run")
+    if status == "answered":
+        raise RunError(
+            f"{name} has all the answers it needs",
+            kind="ticket_resolved",
+            hint=f"go on with: gert resume --run {request.run_id}",
+        )
+    if status != "pending":
+        raise RunError(f"{name} is resolved already ({status})", kind="ticket_resolved")
+    if any(same_person(approver, answer.approver_id) for answer in entry.answers):
+        raise RunError(f"{approver!r} has answered {name} already", kind="ticket_duplicate", hint="ask another person")
+    if approved and request.exclude_actor and same_person(approver, request.requested_by):
+        raise RunError(
+            f"{approver!r} started the run and may not approve {name}",
+            kind="ticket_own_actor",
+            hint="ask another person",
+        )
+
+
+def _signed(
+    response: ApprovalResponse, request: ApprovalRequest, *, environ: Mapping[str, str], schemes: Schemes
+) -> ApprovalResponse:
+    key_id = environ.get(SIGNING_KEY_ID) or None
+    algorithm = environ.get(SIGNING_ALG) or DEFAULT_ALG
+    try:
+        key = signing_key(environ, key_id)
+        if key is None:
+            if request.require_signed and response.approved:
+                raise UsageError(
+                    f"ticket {request.ticket_id} takes signed approvals only and there is no key to sign with",
+                    kind="signature_key_missing",
+                    hint="set GERT_APPROVAL_SIGNING_KEY (base64)",
+                )
+            return response
+        scheme = schemes(algorithm)
+        if scheme is None:
+            raise UsageError(
+                f"no installed plugin can sign with {algorithm!r}",
+                kind="signature_algorithm",
+                hint=f"correct {SIGNING_ALG}, or install a plugin that knows it",
+            )
+        return sign_response(response, request_hash=request.request_hash, scheme=scheme, key=key, key_id=key_id)
+    except (Unverified, ValueError) as error:
+        raise UsageError(
+            f"the approval cannot be signed: {error}",
+            kind="signature_key_unusable",
+            hint="correct GERT_APPROVAL_SIGNING_KEY",
+        ) from error
+
+
+__all__ = ["Entry", "entries", "find", "respond"]

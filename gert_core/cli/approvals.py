@@ -1,0 +1,89 @@
+"""``gert approvals``: which requests wait for an answer."""
+
+from __future__ import annotations
+
+import json as json_
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from gert_core.approvals.inbox import Entry, entries, find
+from gert_core.cli.app import new_group
+from gert_core.cli.session import project_here
+from gert_core.cli.terminal import err, out, paint
+from gert_core.runs import runs_root
+
+group = new_group("List and show pending requests.")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+All = Annotated[bool, typer.Option("--all", help="Also tickets that are answered, resolved or expired.")]
+
+
+@group.command("list")
+def list_(everything: All = False, json: AsJson = False) -> int:
+    """List the tickets that wait for an answer."""
+    now = datetime.now(UTC)
+    found = [e for e in entries(runs_root(project_here())) if everything or e.status(now) == "pending"]
+    if json:
+        out(json_.dumps({"approvals": [entry.to_json(now) for entry in found]}, ensure_ascii=False))
+        return 0
+    if not found:
+        err("no tickets wait for an answer")
+    for entry in found:
+        request = entry.request
+        who = f"{len(entry.approvers)} of {request.min_approvers}"
+        state = entry.status(now)
+        out(
+            f"{paint(request.ticket_id, 'bold')}  {state}  {request.risk_level}  "
+            f"{_safe(request.runbook_name)}: {_safe(request.step_key)}  {who}  until {request.expires_at}"
+        )
+    return 0
+
+
+@group.command("show")
+def show(
+    ticket: Annotated[str, typer.Argument(help="The ticket.")],
+    json: AsJson = False,
+) -> int:
+    """Show everything a ticket asks for."""
+    now = datetime.now(UTC)
+    entry = find(runs_root(project_here()), ticket)
+    if json:
+        out(json_.dumps(entry.to_json(now), ensure_ascii=False))
+    else:
+        _show(entry, now)
+    return 0
+
+
+def _show(entry: Entry, now: datetime) -> None:
+    request = entry.request
+    facts: dict[str, object] = {
+        "status": entry.status(now),
+        "runbook": request.runbook_name,
+        "run": request.run_id,
+        "step": f"{request.step_key} ({request.step_type})",
+        "about": request.description,
+        "risk": request.risk_level,
+        **{name: request.contract.get(name) for name in ("effects", "writes", "reads")},
+        "idempotent": request.contract.get("idempotent"),
+        "inputs": dict(request.inputs),
+        "command": list(request.command),
+        "approvals": f"{len(entry.approvers)} of {request.min_approvers}",
+        "requested": f"{request.requested_by} at {request.created}",
+        "expires": request.expires_at,
+        "hash": request.request_hash,
+    }
+    out(paint(request.ticket_id, "bold"))
+    for name, value in facts.items():
+        if value not in (None, "", [], {}):
+            text = value if isinstance(value, str) else json_.dumps(value, ensure_ascii=False)
+            out(f"  {name + ':':<12} {_safe(text)}")
+
+
+def _safe(text: str) -> str:
+    """Text that cannot disguise itself on a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+__all__ = ["group", "list_", "show"]

@@ -1,0 +1,87 @@
+"""``gert approve`` and ``gert reject``: answer a ticket of the inbox."""
+
+from __future__ import annotations
+
+import getpass
+import json as json_
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gert_core.api.errors import UsageError
+from gert_core.approvals.inbox import find, respond
+from gert_core.cli.session import project_here, registry_for
+from gert_core.cli.terminal import out
+from gert_core.runs import runs_root
+
+if TYPE_CHECKING:
+    from gert_core.api import ApprovalResponse
+    from gert_core.approvals.inbox import Entry
+
+Ticket = Annotated[str, typer.Argument(help="The ticket, as `gert approvals list` shows it.")]
+As = Annotated[str | None, typer.Option("--as", metavar="ID", help="Who answers; default: the current user.")]
+Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept in the trace.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def approve(ctx: typer.Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
+    """Approve a pending request; signed when GERT_APPROVAL_SIGNING_KEY is set."""
+    return _answer(ctx, ticket, approved=True, as_=as_, reason=reason, json=json)
+
+
+def reject(ctx: typer.Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
+    """Reject a pending request."""
+    return _answer(ctx, ticket, approved=False, as_=as_, reason=reason, json=json)
+
+
+def _answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
+    project = project_here()
+    entry = find(runs_root(project), ticket)
+    registry = registry_for(project, ctx.obj)
+    response = respond(
+        entry,
+        approved=approved,
+        approver=_user() if as_ is None else as_,
+        reason=reason,
+        environ=os.environ,
+        schemes=registry.signature_scheme,
+    )
+    entry = find(runs_root(project), ticket)
+    if json:
+        out(json_.dumps(_json(entry, response), ensure_ascii=False))
+    else:
+        _say(entry, response)
+    return 0
+
+
+def _say(entry: Entry, response: ApprovalResponse) -> None:
+    request = entry.request
+    signed = f", signed with {response.signature_alg}" if response.signature else ""
+    verb = "Approved" if response.approved else "Rejected"
+    out(f"{verb} {request.step_id} of {request.runbook_name} as {response.approver_id}{signed}.")
+    missing = request.min_approvers - len(entry.approvers)
+    if response.approved and missing > 0:
+        out(f"{missing} more approval{'s' if missing > 1 else ''} needed.")
+    else:
+        out(f"Resume with: gert resume --run {request.run_id}")
+
+
+def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:
+    return {
+        "ticket_id": entry.request.ticket_id,
+        "run_id": entry.request.run_id,
+        "step_id": entry.request.step_id,
+        "response": response.to_json(),
+        "missing": 0 if entry.answered else entry.request.min_approvers - len(entry.approvers),
+    }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        raise UsageError("the current user has no name", hint="say who answers with --as ID") from None
+
+
+__all__ = ["approve", "reject"]

@@ -1,0 +1,117 @@
+"""``gert policy``: what the policies say about a runbook, without running it."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gert_core.api.diagnostics import Severity
+from gert_core.api.errors import DocumentError
+from gert_core.cli.app import new_group
+from gert_core.cli.session import project_here, registry_for
+from gert_core.cli.terminal import out, paint
+from gert_core.governance import Policies, load_policies
+from gert_core.governance.explain import Explained, explain
+from gert_core.values import format_duration
+
+if TYPE_CHECKING:
+    from gert_core.api import Contract
+    from gert_core.documents.load import Loaded
+
+group = new_group("Show and explain policy decisions.")
+
+_COLOURS = {"allow": "green", "require-approval": "yellow", "deny": "red"}
+
+
+@group.callback()
+def _policy() -> None:
+    """Show and explain policy decisions."""
+
+
+@group.command("explain")
+def explain_(
+    ctx: typer.Context,
+    runbook: Annotated[Path, typer.Argument(help="The runbook.")],
+    policy: Annotated[
+        list[Path] | None, typer.Option("--policy", metavar="FILE", help="A further policy. Repeatable.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """For each step: contract, risk, every source's matching rule and the decision."""
+    from gert_core.documents.load import load_runbook
+
+    project = project_here(runbook.parent)
+    registry = registry_for(project, ctx.obj)
+    loaded = load_runbook(runbook, registry=registry, project=project)
+    if loaded.runbook is None:
+        raise _unreadable(loaded)
+    policies = load_policies(registry=registry, project=project, files=policy or [], runbook=loaded.runbook)
+    steps = list(explain(loaded.runbook, policies))
+    if json:
+        out(json_.dumps(_json(str(runbook), policies, steps), ensure_ascii=False))
+    else:
+        _print(policies, steps)
+    return 0
+
+
+def _unreadable(loaded: Loaded) -> DocumentError:
+    errors = [problem for problem in loaded.diagnostics if problem.severity is Severity.ERROR]
+    return DocumentError(
+        f"{loaded.document.file} cannot be explained before it can be read",
+        hint="`gert validate` shows everything that is wrong",
+        diagnostics=errors,
+    )
+
+
+def _json(file: str, policies: Policies, steps: list[Explained]) -> dict[str, object]:
+    return {
+        "runbook": file,
+        "policy_digest": policies.digest,
+        "approval_timeout": policies.approval_timeout,
+        "require_signed_approvals": policies.require_signed,
+        "sources": [{"name": s.name, "kind": s.kind, "rules": len(s.rules)} for s in policies.sources],
+        "steps": [step.to_json() for step in steps],
+    }
+
+
+def _print(policies: Policies, steps: list[Explained]) -> None:
+    names = ", ".join(source.name for source in policies.sources) or "none"
+    signed = ", signed" if policies.require_signed else ""
+    out(f"policies: {names}")
+    out(f"approvals: within {format_duration(policies.approval_timeout)}{signed}")
+    for step in steps:
+        out()
+        out(f"{paint(step.step_id, 'bold')} ({step.type}, line {step.line})")
+        if step.decision is None or step.contract is None:
+            out(f"  {paint('unknown', 'red')}: {step.problem}")
+            continue
+        decision = step.decision
+        out(f"  contract: {_contract(step.contract)}")
+        out(f"  risk: {decision.risk}" + (f", outcome {step.outcome}" if step.outcome else ""))
+        for opinion in decision.matches:
+            rule = f"rule {opinion.rule}: {opinion.action}" if opinion.rule else "no opinion"
+            out(f"  {opinion.source}: {rule}")
+        if step.violations:
+            out(f"  contract violations: deny (rule {step.violations[1]} of {step.violations[0]})")
+        if decision.serialize:
+            out("  parallel branches that hold it run one after another")
+        word = paint(decision.action, _COLOURS[decision.action])
+        out(f"  decision: {word}. {decision.reason}")
+
+
+def _contract(contract: Contract) -> str:
+    parts = [
+        f"{name} {', '.join(tags) or 'none'}"
+        for name, tags in (("effects", contract.effects), ("writes", contract.writes), ("reads", contract.reads))
+    ]
+    if contract.assumed_writing:
+        parts.append("counts as writing because it declares too little")
+    parts.append("idempotent" if contract.idempotent else "not idempotent")
+    parts.append("deterministic" if contract.deterministic else "not deterministic")
+    return "; ".join(parts)
+
+
+__all__ = ["explain_", "group"]

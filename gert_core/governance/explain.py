@@ -1,0 +1,88 @@
+"""Explains policy decisions about every step of a runbook without running anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Contract, Flow, OutcomeCategory
+from gert_core.governance.rules import Act
+from gert_core.plugin.lazy import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gert_core.documents.tree import Runbook, StepNode
+    from gert_core.governance.policies import Decision, Policies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """One step: its contract and the decision about it; ``problem`` when the contract cannot be resolved."""
+
+    step_id: str
+    type: str
+    line: int
+    contract: Contract | None = None
+    outcome: str | None = None
+    decision: Decision | None = None
+    violations: tuple[str, int] | None = None
+    problem: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of ``steps`` in ``gert policy explain --json``."""
+        out: dict[str, Any] = {"step_id": self.step_id, "type": self.type, "line": self.line}
+        if self.decision is None or self.contract is None:
+            return out | {"problem": self.problem}
+        out["contract"] = self.contract.to_json()
+        if self.outcome is not None:
+            out["outcome"] = self.outcome
+        return (
+            out
+            | self.decision.to_json()
+            | {
+                "serialize": self.decision.serialize,
+                "contract_violations": "deny" if self.violations else "allow",
+                "opinions": [opinion.to_json() for opinion in self.decision.matches],
+            }
+        )
+
+
+def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
+    """Every governed step in document order; containers act through their blocks and are not governed."""
+    from gert_core.contracts import step_contract
+
+    for node in runbook.walk():
+        if node.type.flow not in (Flow.LEAF, Flow.TERMINAL):
+            continue
+        line, _ = runbook.document.locate(node.path)
+        try:
+            contract = step_contract(node, runbook)
+        except LookupError as error:
+            yield Explained(step_id=node.id, type=node.type.name, line=line, problem=str(error))
+            continue
+        outcome, decision = _decide(node, contract, policies)
+        yield Explained(
+            step_id=node.id,
+            type=node.type.name,
+            line=line,
+            contract=contract,
+            outcome=outcome,
+            decision=decision,
+            violations=policies.violation_rule(contract),
+        )
+
+
+def _decide(node: StepNode, contract: Contract, policies: Policies) -> tuple[str | None, Decision]:
+    """The decision; for a step that ends the run with an outcome not known yet, the strictest one possible."""
+    if node.type.flow is not Flow.TERMINAL:
+        return None, policies.decide(contract)
+    outcome_of = resolve(node.type.outcome)
+    category = None if outcome_of is None else str(outcome_of(node.body).category)
+    every = [str(item) for item in OutcomeCategory]
+    possible = [category] if category in every else every
+    decided = [(outcome, policies.decide(contract, outcome=outcome)) for outcome in possible]
+    return max(decided, key=lambda pair: Act(pair[1].action).rank)
+
+
+__all__ = ["Explained", "explain"]
