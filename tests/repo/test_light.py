@@ -16,10 +16,7 @@ HEAVY = {"typer", "pydantic", "jinja2", "jsonschema", "asyncio", "yaml", "rich",
 def modules_after(code: str) -> set[str]:
     """The modules a fresh interpreter has after running ``code`` that a bare one has not."""
     script = (
-        f"import sys; before = set(sys.modules)
-{code}
-got = sorted(set(sys.modules) - before)
-"
+        f"import sys; before = set(sys.modules)\n{code}\ngot = sorted(set(sys.modules) - before)\n"
         "import json; print(json.dumps(got))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
