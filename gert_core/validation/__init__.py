@@ -1,1 +1,19 @@
-"""Part of gert_core."""
+"""Judging documents: three phases, every problem collected, each at its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gert_core.validation.pipeline import Validated, validate_document, validate_file, validate_runbook
+
+__all__ = ["Validated", "validate_document", "validate_file", "validate_runbook"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the pipeline when one of its names is asked for; rules and kinds alone stay cheap."""
+    if name in __all__:
+        from gert_core.validation import pipeline
+
+        return getattr(pipeline, name)
+    raise AttributeError(name)

@@ -1,1 +1,50 @@
-"""Part of gert_core."""
+"""Phase 3: what a runbook means. One module per concern, all working on the same tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook
+    from gert_core.plugin.registry import Registry
+    from gert_core.validation.domain.report import Report
+
+
+def check_runbook(
+    runbook: Runbook,
+    *,
+    registry: Registry,
+    project: Project | None,
+    environ: Mapping[str, str],
+    report: Report,
+    broken: bool = False,
+) -> None:
+    """Run every rule of phase 3; ``broken`` says that steps are missing from the tree."""
+    from gert_core.validation.domain.concurrent import check_concurrent
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.facts import FactBook
+    from gert_core.validation.domain.head import check_head
+    from gert_core.validation.domain.names import check_names
+    from gert_core.validation.domain.own import check_own
+    from gert_core.validation.domain.paths import check_paths
+    from gert_core.validation.domain.toolfiles import ToolFile
+    from gert_core.validation.domain.tools import check_tool_use
+    from gert_core.validation.domain.variables import Variables
+
+    ctx = Context(runbook, registry=registry, project=project, environ=environ, report=report, broken=broken)
+    facts = FactBook(runbook)
+    check_head(ctx)
+    check_names(ctx, facts)
+    check_paths(ctx)
+    check_own(ctx)
+    check_tool_use(ctx, facts)
+    Variables(ctx, facts).run()
+    check_concurrent(ctx, facts)
+    for node in {id(tool.tool): tool for tool in runbook.tools.values()}.values():
+        ToolFile(report, node.document, node.tool).check(registry=registry, environ=environ)
+
+
+__all__ = ["check_runbook"]

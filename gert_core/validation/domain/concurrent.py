@@ -1,0 +1,91 @@
+"""Blocks that run at the same time: no name set twice, and a warning where resources make them wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.api import Flow
+from gert_core.contracts import block_contract
+from gert_core.validation.domain.flow import loops
+from gert_core.validation.domain.report import phrase
+
+if TYPE_CHECKING:
+    from gert_core.documents.tree import BlockNode, Path, StepNode
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.facts import FactBook
+
+    Names = dict[str, tuple[StepNode, Path]]
+
+
+def check_concurrent(ctx: Context, facts: FactBook) -> None:
+    """Report clashes of names and conflicts of resources in every step whose blocks run concurrently."""
+    if any(step.type.flow is Flow.ALL_OF for step in ctx.runbook.walk()):
+        _names(ctx, ctx.runbook.root, facts)
+
+
+def _names(ctx: Context, block: BlockNode, facts: FactBook) -> Names:
+    """The global names a block leaves behind, each with the step and place that sets it."""
+    found: Names = {}
+    for step in block.steps:
+        inner = [_names(ctx, child, facts) for child in step.blocks]
+        if step.type.flow is Flow.ALL_OF and len(inner) > 1:
+            _clashes(ctx, step, inner)
+            _conflicts(ctx, step)
+        for names, child in zip(inner, step.blocks, strict=True):
+            lasting = loops(child) or step.fields.for_each is not None
+            for name, place in names.items():
+                if not lasting or name in place[0].fields.export:
+                    found[name] = place
+        fields = step.fields
+        if fields.scope is None and fields.for_each is None:
+            at: Path = (*step.path, "id") if step.named else step.path
+            for name in facts.of(step).outputs:
+                found[name] = (step, at)
+        for index, name in enumerate(fields.export):
+            found[name] = (step, (*step.path, "export", index))
+    return found
+
+
+def _clashes(ctx: Context, step: StepNode, inner: list[Names]) -> None:
+    first: dict[str, tuple[StepNode, str]] = {}
+    for names, block in zip(inner, step.blocks, strict=True):
+        for name, (setter, path) in names.items():
+            if name in first:
+                other, label = first[name]
+                ctx.add(
+                    "parallel-output-clash",
+                    f"`{name}` is set by `{setter.id}` here and by `{other.id}` in `{label}` at the same time",
+                    path=path,
+                    hint="give one of the steps a `scope`, or use distinct output names",
+                )
+        for name, (setter, _) in names.items():
+            first.setdefault(name, (setter, block.name))
+
+
+def _conflicts(ctx: Context, step: StepNode) -> None:
+    """Warn once per block that must wait for an earlier one; linear in the number of tags."""
+    written: dict[str, str] = {}
+    touched: dict[str, str] = {}
+    for block in step.blocks:
+        try:
+            contract = block_contract(block, ctx.runbook)
+        except LookupError:
+            continue  # a tool is missing, which is reported by itself
+        tags = {tag: touched[tag] for tag in contract.writes if tag in touched}
+        tags |= {tag: written[tag] for tag in contract.reads if tag in written and tag not in tags}
+        if tags:
+            before = list(dict.fromkeys(tags.values()))
+            ctx.add(
+                "parallel-conflict",
+                f"`{block.name}` and {phrase(before)} both touch {phrase(sorted(tags))} and one writes it, "
+                "so they run one after another",
+                path=block.path[:-1],
+                hint="nothing to do if that is fine; else split the resource tags, or let only one of them write",
+            )
+        for tag in contract.writes:
+            written.setdefault(tag, block.name)
+        for tag in (*contract.writes, *contract.reads):
+            touched.setdefault(tag, block.name)
+
+
+__all__ = ["check_concurrent"]

@@ -1,0 +1,78 @@
+"""What all rules of phase 3 share: the runbook, what is installed around it, and the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.validation.domain.expressions import Plans
+from gert_core.validation.domain.flow import FlowMap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Severity
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Path, Runbook
+    from gert_core.plugin.registry import Registry
+    from gert_core.validation.domain.report import Report
+
+RESERVED: Final = frozenset({"step", "scope", "run"})
+
+
+class Context:
+    """One runbook under examination. ``broken``: steps are missing from the tree, so absence proves nothing."""
+
+    __slots__ = ("binders", "broken", "environ", "flow", "plans", "project", "registry", "report", "runbook", "texts")
+
+    def __init__(
+        self,
+        runbook: Runbook,
+        *,
+        registry: Registry,
+        project: Project | None,
+        environ: Mapping[str, str],
+        report: Report,
+        broken: bool = False,
+    ) -> None:
+        self.runbook = runbook
+        self.registry = registry
+        self.project = project
+        self.environ = environ
+        self.report = report
+        self.broken = broken
+        self.flow = FlowMap(runbook)
+        self.plans = Plans()
+        self.texts: dict[Any, Any] = {}
+        self.binders = frozenset(name for name, kind in registry.step_types().items() if kind.binds)
+        """Step types whose blocks bind variables under the type's name."""
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """Names that mean something of their own in templates."""
+        return RESERVED | self.binders
+
+    def add(
+        self,
+        rule: str,
+        message: str,
+        *,
+        path: Path,
+        key: bool = False,
+        hint: str | None = None,
+        severity: Severity | None = None,
+        offset: int | None = None,
+    ) -> None:
+        """Note a finding in the runbook's own file."""
+        self.report.add(
+            rule,
+            message,
+            document=self.runbook.document,
+            path=path,
+            key=key,
+            hint=hint,
+            severity=severity,
+            offset=offset,
+        )
+
+
+__all__ = ["RESERVED", "Context"]

@@ -1,0 +1,150 @@
+"""The variables along the flow: what may be defined at a point, and by which steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.validation.domain.shapes import ANY, Shape, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from gert_core.documents.tree import StepNode
+
+Key = Any
+"""A name, or for scopes the tuple ``("scope", segment, ...)``."""
+
+SCOPE: Final = "scope"
+EACH: Final = "*"
+"""In a scope's key: the results of a for_each, by key or index."""
+BELOW: Final = "**"
+"""In a scope's key: anything may stand below, because the path holds a template."""
+NAMESPACE: Final = Shape("object")
+"""The shape of a scope itself, as opposed to an output in it."""
+_MANY: Final = 64
+
+
+class Entry:
+    """What is known about one variable at a point of the flow.
+
+    ``origin`` is the step that set it, nested tuples of steps where several may have, or None for what is there
+    from the start. ``sure``: set on every path. ``stays``: survives the end of a loop (exports, scopes).
+    """
+
+    __slots__ = ("origin", "shape", "stays", "sure")
+
+    def __init__(self, shape: Shape, origin: Any = None, *, sure: bool = True, stays: bool = False) -> None:
+        self.shape = shape
+        self.origin = origin
+        self.sure = sure
+        self.stays = stays
+
+    def steps(self) -> Iterator[StepNode]:
+        """The steps that may have set it, newest first; at most a few dozen."""
+        stack = [self.origin]
+        count = 0
+        while stack and count < _MANY:
+            top = stack.pop()
+            if isinstance(top, tuple):
+                stack.extend(reversed(top))
+            elif top is not None:
+                count += 1
+                yield top
+
+
+class Environment:
+    """Variables with an undo log, so that a block's changes can be taken back and merged without copying."""
+
+    __slots__ = ("_log", "names", "open")
+
+    def __init__(self) -> None:
+        self.names: dict[Key, Entry] = {}
+        self.open = False
+        """Whether a step before this point has outputs nobody can know, so that absence proves nothing."""
+        self._log: list[tuple[Key, Entry | None]] = []
+
+    def set(self, key: Key, entry: Entry) -> None:
+        """Set an entry as it is."""
+        self._log.append((key, self.names.get(key)))
+        self.names[key] = entry
+
+    def define(self, key: Key, shape: Shape, step: StepNode, *, sure: bool, stays: bool = False) -> None:
+        """A step sets a variable; if it may not have run, what was there before remains possible."""
+        old = self.names.get(key)
+        if sure or old is None:
+            entry = Entry(shape, step, sure=sure, stays=stays)
+        else:
+            entry = Entry(
+                shape if shape is old.shape else joined((shape, old.shape)),
+                (step, old.origin),
+                sure=old.sure,
+                stays=stays or old.stays,
+            )
+        self._log.append((key, old))
+        self.names[key] = entry
+
+    def mark(self) -> int:
+        """A point to come back to."""
+        return len(self._log)
+
+    def rewind(self, mark: int) -> dict[Key, Entry]:
+        """Take back everything since ``mark``; what it was."""
+        changed: dict[Key, Entry] = {}
+        log, names = self._log, self.names
+        while len(log) > mark:
+            key, old = log.pop()
+            if key not in changed and key in names:
+                changed[key] = names[key]
+            if old is None:
+                names.pop(key, None)
+            else:
+                names[key] = old
+        return changed
+
+    def merge(self, blocks: Sequence[Mapping[Key, Entry]], *, every: bool) -> None:
+        """Add what blocks set: all of them ran (``every``), or exactly one did."""
+        if len(blocks) == 1:
+            for key, entry in blocks[0].items():
+                self.set(key, entry)
+            return
+        keys: dict[Key, list[Entry]] = {}
+        for block in blocks:
+            for key, entry in block.items():
+                keys.setdefault(key, []).append(entry)
+        for key, entries in keys.items():
+            old = self.names.get(key)
+            certain = [entry.sure for entry in entries]
+            sure = any(certain) if every else len(certain) == len(blocks) and all(certain)
+            if old is not None and not sure:
+                entries.append(old)
+            self.set(
+                key,
+                Entry(
+                    joined([entry.shape for entry in entries]),
+                    tuple(entry.origin for entry in entries),
+                    sure=sure or (old is not None and old.sure),
+                    stays=any(entry.stays for entry in entries),
+                ),
+            )
+
+    def plain_names(self) -> Iterable[str]:
+        """Every variable that can be written as ``.name`` here."""
+        return (key for key in self.names if isinstance(key, str))
+
+    def scope(self, segments: Sequence[str]) -> tuple[Entry, int] | None:
+        """The entry of a scope path with the number of segments it covers."""
+        names = self.names
+        whole = len(segments)
+        for length in range(whole, -1, -1):
+            key = (SCOPE, *segments[:length])
+            entry = names.get(key)
+            if entry is not None and (length == whole or entry.shape is not NAMESPACE):
+                return entry, length
+            if length < whole and (entry := names.get((*key, EACH))) is not None:
+                return entry, length + 1
+            if (entry := names.get((*key, BELOW))) is not None:
+                return Entry(ANY, entry.origin), whole
+        return None
+
+
+__all__ = ["BELOW", "EACH", "NAMESPACE", "SCOPE", "Entry", "Environment", "Key"]

@@ -1,0 +1,119 @@
+"""Which strings of a step are templates, which are conditions: read from the step model's annotations."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pydantic import BaseModel
+
+from gert_core.api.models import EXPR, RAW, STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.documents.tree import Path
+
+SKIP: Final = "skip"
+TEMPLATE: Final = "template"
+CONDITION: Final = "condition"
+_MARKERS: Final = {EXPR: CONDITION, RAW: SKIP, STEPS: SKIP}
+_DEPTH: Final = 60
+
+
+class Text(NamedTuple):
+    """One string (or boolean condition) of a document that is evaluated, with its path."""
+
+    value: Any
+    condition: bool
+    path: Path
+
+
+class Plan:
+    """How to read the values of one model: a plan per field, or one for the members of a list or map."""
+
+    __slots__ = ("fields", "members")
+
+    def __init__(self, *, fields: Mapping[str, Plan | str] | None = None, members: Plan | str | None = None) -> None:
+        self.fields = fields
+        self.members = members
+
+
+class Plans:
+    """The plans of all models met, each worked out once."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[type[BaseModel], Plan] = {}
+
+    def of(self, model: type[BaseModel]) -> Plan:
+        """The plan of a model, from its fields' annotations."""
+        known = self._known.get(model)
+        if known is None:
+            fields: dict[str, Plan | str] = {}
+            known = self._known[model] = Plan(fields=fields)
+            for name, field in model.model_fields.items():
+                plan = self._marked(field.metadata) or self._annotation(field.annotation)
+                fields[name] = plan
+                if field.alias:
+                    fields[field.alias] = plan
+        return known
+
+    def _marked(self, metadata: typing.Iterable[Any]) -> str | None:
+        for mark in metadata:
+            if isinstance(mark, str) and mark in _MARKERS:
+                return _MARKERS[mark]
+        return None
+
+    def _annotation(self, annotation: Any) -> Plan | str:
+        origin = typing.get_origin(annotation)
+        if origin is typing.Annotated:
+            inner, *metadata = typing.get_args(annotation)
+            return self._marked(metadata) or self._annotation(inner)
+        if origin in (typing.Union, types.UnionType):
+            plans = [self._annotation(arg) for arg in typing.get_args(annotation) if arg is not type(None)]
+            return next((plan for plan in plans if plan != TEMPLATE), TEMPLATE)
+        if origin in (list, tuple, dict):
+            args = [arg for arg in typing.get_args(annotation) if arg is not Ellipsis]
+            members = self._annotation(args[-1]) if args else TEMPLATE
+            return TEMPLATE if members == TEMPLATE else Plan(members=members)
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            return self.of(annotation)
+        return TEMPLATE
+
+
+def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[Text]) -> None:
+    """Add every string below ``raw`` that may be evaluated; ``path`` is where ``raw`` is."""
+    if plan == TEMPLATE:
+        templates(raw, path=path, found=found)
+    elif plan == CONDITION:
+        found.append(Text(raw, True, path))
+    elif isinstance(plan, Plan):
+        if isinstance(raw, dict):
+            fields, members = plan.fields, plan.members
+            for key, value in raw.items():
+                below = members if fields is None else fields.get(key, SKIP)
+                if below is not None and below != SKIP:
+                    texts(value, below, path=(*path, key), found=found)
+        elif isinstance(raw, list):
+            below = plan.members if plan.members is not None else plan
+            for index, value in enumerate(raw):
+                texts(value, below, path=(*path, index), found=found)
+
+
+def templates(raw: Any, *, path: Path, found: list[Text]) -> None:
+    """Add every string below ``raw`` that holds a template."""
+    if type(raw) is str:
+        if "{" in raw:
+            found.append(Text(raw, False, path))
+    elif isinstance(raw, dict):
+        for key, value in raw.items():
+            templates(value, path=(*path, key), found=found)
+    elif isinstance(raw, list):
+        for index, value in enumerate(raw):
+            templates(value, path=(*path, index), found=found)
+
+
+__all__ = ["CONDITION", "SKIP", "TEMPLATE", "Plan", "Plans", "Text", "templates", "texts"]

@@ -1,0 +1,97 @@
+"""What each step uses and produces: its tool, its contract, its outputs and what ``.id`` shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.contracts import step_contract, step_outputs
+from gert_core.plugin.lazy import resolve
+from gert_core.validation.domain.shapes import ANY, Shape, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Contract, ToolUse
+    from gert_core.documents.tree import Runbook, StepNode, ToolNode
+
+_COMMON: Final = {"status": plain("string"), "retry_count": plain("int")}
+
+
+class Facts:
+    """One step's tool and contract. ``known`` False: its tool or contract is missing, so nothing can be said."""
+
+    __slots__ = ("action", "contract", "known", "outputs", "result", "shape", "tool", "use")
+
+    def __init__(self) -> None:
+        self.use: ToolUse | None = None
+        self.tool: ToolNode | None = None
+        self.action: str | None = None
+        self.contract: Contract | None = None
+        self.known = False
+        self.outputs: Mapping[str, Shape] = {}
+        self.shape: Shape = ANY
+        """What ``.id`` shows."""
+        self.result: Shape = ANY
+        """What one item of a loop leaves."""
+
+
+class FactBook:
+    """The facts of every step, worked out once; steps that call the same action share theirs."""
+
+    __slots__ = ("_runbook", "_shared", "_steps")
+
+    def __init__(self, runbook: Runbook) -> None:
+        self._runbook = runbook
+        self._steps: dict[int, Facts] = {}
+        self._shared: dict[Any, Facts] = {}
+
+    def of(self, step: StepNode) -> Facts:
+        """The facts of one step."""
+        facts = self._steps.get(id(step))
+        if facts is None:
+            facts = self._steps[id(step)] = self._find(step)
+        return facts
+
+    def _find(self, step: StepNode) -> Facts:
+        kind = step.type
+        use: ToolUse | None = resolve(kind.tool_use)(step.body) if kind.tool_use is not None else None
+        if use is None:
+            return self._own(step, None)
+        if step.fields.contract is not None or kind.outputs is not None:
+            return self._own(step, use)
+        key = (kind.name, use.tool, use.action)
+        facts = self._shared.get(key)
+        if facts is None:
+            facts = self._shared[key] = self._own(step, use)
+        return facts
+
+    def _own(self, step: StepNode, use: ToolUse | None) -> Facts:
+        facts = Facts()
+        facts.use = use
+        if use is not None:
+            facts.tool = self._runbook.tools.get(use.tool)
+            if facts.tool is None:
+                return facts
+            facts.action = use.action or _only(facts.tool)
+            if facts.action not in facts.tool.contracts:
+                facts.action = None
+                return facts
+        try:
+            facts.contract = step_contract(step, self._runbook)
+        except LookupError:
+            return facts
+        facts.known = True
+        facts.outputs = {name: plain(param.type) for name, param in step_outputs(step, self._runbook).items()}
+        fields = {name: plain(kind) for name, kind in step.type.fields.items()}
+        if not step.blocks:
+            facts.result = Shape("object", fields=facts.outputs)
+        facts.shape = Shape("object", fields={**_COMMON, **fields, **facts.outputs})
+        return facts
+
+
+def _only(tool: ToolNode) -> str | None:
+    actions = tool.tool.actions
+    return next(iter(actions)) if len(actions) == 1 else None
+
+
+__all__ = ["FactBook", "Facts"]

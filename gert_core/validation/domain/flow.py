@@ -1,0 +1,208 @@
+"""Where a run can go: the flow graph of every list of steps, from flows, blocks, guards and jumps alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import Flow
+
+if TYPE_CHECKING:
+    from gert_core.documents.tree import BlockNode, Runbook, StepNode
+
+_SLOW_BUDGET: Final = 40
+
+
+class ListFlow:
+    """The graph of one list: ``follow[i]`` are the steps that may come after step i; the list's length means its end.
+
+    ``arms`` holds the exits of single blocks where a block has an own way to go on.
+    """
+
+    __slots__ = ("_ahead", "_breaks", "_budget", "_known", "arms", "block", "falls", "follow", "jumps", "reached")
+
+    def __init__(self, block: BlockNode) -> None:
+        self.block = block
+        self.follow: list[tuple[int, ...]] = []
+        self.arms: dict[tuple[int, int], tuple[int, ...]] = {}
+        self.jumps = False
+        self.falls = True
+        self.reached: set[int] = set()
+        self._breaks: list[int] = []
+        self._ahead: set[int] = set()
+        self._known: dict[tuple[int, int, int], bool] = {}
+        self._budget = _SLOW_BUDGET * (len(block.steps) + 50)
+
+    def close(self) -> None:
+        """Work out which steps are reached and whether the end of the list is."""
+        end = len(self.block.steps)
+        if not self.jumps:
+            # Without jumps every step leads to its successor or nowhere, so the first "nowhere" decides.
+            stop = next((i for i, targets in enumerate(self.follow) if not targets), end)
+            self.falls = stop == end
+            self.reached = set(range(min(stop + 1, end)))
+            return
+        self.reached = self._from((0,) if end else (), avoid=-1)
+        self.falls = not end or end in self.reached
+        self.reached.discard(end)
+
+    def precedes(self, first: int, arm: int, then: int) -> bool:
+        """Whether step ``first`` (its block ``arm``) may have run before step ``then`` runs for the first time."""
+        if not self.jumps or then not in self.reached:
+            return first < then or not self.jumps
+        exits = self.arms.get((first, arm))
+        if exits is None:
+            exits = self.follow[first]
+            if first < then and self._straight(first, then):
+                return True
+        asked = (first, arm if (first, arm) in self.arms else -1, then)
+        known = self._known.get(asked)
+        if known is None:
+            known = first == 0 or first in self._from((0,), avoid=then)
+            known = known and then in self._from(exits, avoid=-1)
+            # A list that asks this too often is answered generously instead of slowly.
+            self._budget -= 2 * len(self.follow)
+            if self._budget > 0:
+                self._known[asked] = known
+            else:
+                known = True
+        return known
+
+    def _straight(self, first: int, then: int) -> bool:
+        """Whether plain falling through leads from the start over ``first`` to ``then``."""
+        if not self._breaks:
+            self._breaks.append(0)
+            self._ahead.add(0)
+            for index, targets in enumerate(self.follow):
+                self._breaks.append(self._breaks[-1] + (index + 1 not in targets))
+                if index in self._ahead:
+                    self._ahead.update(target for target in targets if target > index)
+        return self._breaks[then] == self._breaks[first] and first in self._ahead
+
+    def _from(self, start: tuple[int, ...], *, avoid: int) -> set[int]:
+        seen = {target for target in start if target != avoid}
+        stack = list(seen)
+        end = len(self.follow)
+        while stack:
+            index = stack.pop()
+            if index == end:
+                continue
+            for target in self.follow[index]:
+                if target not in seen and target != avoid:
+                    seen.add(target)
+                    stack.append(target)
+        return seen
+
+
+class FlowMap:
+    """The flow of every list of a runbook."""
+
+    __slots__ = ("_lists",)
+
+    def __init__(self, runbook: Runbook) -> None:
+        self._lists: dict[int, ListFlow] = {}
+        self._analyse(runbook.root)
+
+    def of(self, block: BlockNode) -> ListFlow:
+        """The flow of one list."""
+        return self._lists[id(block)]
+
+    @property
+    def jumps(self) -> bool:
+        """Whether any list has jumps; without any, document order decides."""
+        return any(flow.jumps for flow in self._lists.values())
+
+    def _analyse(self, block: BlockNode) -> ListFlow:
+        flow = self._lists[id(block)] = ListFlow(block)
+        steps = block.steps
+        places: dict[str, int] | None = None
+        for index, step in enumerate(steps):
+            for inner in step.blocks:
+                self._analyse(inner)
+            jump = step.fields.next
+            if jump is None and not any(b.block is not None and b.block.jump for b in step.blocks):
+                flow.follow.append(self._plain(step, index))
+                continue
+            if places is None:
+                places = {other.id: n for n, other in enumerate(steps)}
+            flow.jumps = True
+            flow.follow.append(self._jumping(flow, step, index, places=places))
+        flow.close()
+        return flow
+
+    def _plain(self, step: StepNode, index: int) -> tuple[int, ...]:
+        return (index + 1,) if self.continues(step) or guarded(step) else ()
+
+    def _jumping(self, flow: ListFlow, step: StepNode, index: int, *, places: dict[str, int]) -> tuple[int, ...]:
+        """The exits of a step that has a jump, or a block with one; jumps to nowhere count as none."""
+        usual: tuple[int, ...] = (index + 1,)
+        goal, most = jump_of(step)
+        if goal is not None and (target := places.get(goal)) is not None:
+            bounded = most is not None or target <= index
+            usual = (target, index + 1) if bounded else (target,)
+        exits: set[int] = set()
+        if self.continues(step):
+            own = [n for n, b in enumerate(step.blocks) if b.block is not None and b.block.jump]
+            others = [b for n, b in enumerate(step.blocks) if n not in own]
+            if not own or step.fields.continue_on_fail or any(self.of(b).falls for b in others):
+                exits.update(usual)
+            for n in own:
+                place = places.get(str(step.blocks[n].block.jump))  # type: ignore[union-attr]
+                leads = usual if place is None or place <= index else (place,)
+                if self.of(step.blocks[n]).falls:
+                    exits.update(leads)
+                    flow.arms[index, n] = leads
+            if own:
+                for n in set(range(len(step.blocks))) - set(own):
+                    flow.arms[index, n] = usual
+        if guarded(step):
+            exits.add(index + 1)
+        return tuple(sorted(exits))
+
+    def continues(self, step: StepNode) -> bool:
+        """Whether the run can go on after the step was executed."""
+        kind = step.type.flow
+        if kind is Flow.LEAF:
+            return True
+        if step.fields.for_each is not None and not surely_iterates(step):
+            return True
+        if kind is Flow.TERMINAL:
+            return False
+        if step.fields.continue_on_fail or not step.blocks:
+            return True
+        falls = [self.of(block).falls for block in step.blocks]
+        if kind is Flow.ONE_OF:
+            return any(falls)
+        if kind is Flow.ALL_OF:
+            return all(falls)
+        return all(
+            fall or block.block is None or block.block.runs[0] < 1
+            for fall, block in zip(falls, step.blocks, strict=True)
+        )
+
+
+def jump_of(step: StepNode) -> tuple[str | None, Any]:
+    """The step's own ``next``: its target and its bound, each None when not given."""
+    jump = step.fields.next
+    if jump is None or isinstance(jump, str):
+        return jump, None
+    return jump.step, jump.max
+
+
+def guarded(step: StepNode) -> bool:
+    """Whether the step may be skipped by its guard."""
+    return step.fields.when is not None and step.fields.when is not True
+
+
+def surely_iterates(step: StepNode) -> bool:
+    """Whether the step's for_each goes over a list that is written down and not empty."""
+    loop = step.fields.for_each
+    return loop is not None and isinstance(loop.over, list) and bool(loop.over)
+
+
+def loops(block: BlockNode) -> bool:
+    """Whether a block may run several times, so that what its steps set is thrown away."""
+    inner = block.block
+    return inner is not None and (inner.runs[1] != 1 or bool(inner.binds))
+
+
+__all__ = ["FlowMap", "ListFlow", "guarded", "jump_of", "loops", "surely_iterates"]

@@ -1,0 +1,70 @@
+"""Governance rules that can never do what they say: a default that is not last, or not alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.documents.policy import RuleModel
+    from gert_core.documents.tree import Path
+    from gert_core.documents.yaml import Document
+    from gert_core.validation.domain.report import Report
+
+_MATCHERS: Final = ("risk", "effects", "writes", "reads", "deterministic", "idempotent", "contract", "outcome")
+_APPROVAL: Final = ("min_approvers", "exclude_actor")
+
+
+def check_rules(report: Report, document: Document, rules: Sequence[RuleModel], *, base: Path) -> None:
+    """Report misplaced defaults and rules whose parts contradict each other."""
+    for index, rule in enumerate(rules):
+        path = (*base, index)
+        if rule.default is not None:
+            _default(report, document, rule, last=index == len(rules) - 1, path=path)
+        action = rule.action or rule.default
+        approval = next((name for name in _APPROVAL if getattr(rule, name)), None)
+        if approval is not None and action in ("allow", "deny"):
+            report.add(
+                "governance-action",
+                f"`{approval}` does nothing in a rule whose action is `{action}`",
+                document=document,
+                path=(*path, approval),
+                key=True,
+                hint="use `action: require-approval`, or remove the field",
+            )
+
+
+def _default(report: Report, document: Document, rule: RuleModel, *, last: bool, path: Path) -> None:
+    place = (*path, "default")
+    matchers = [name for name in _MATCHERS if getattr(rule, name) is not None]
+    if matchers:
+        report.add(
+            "governance-default",
+            f"the default rule matches every step, so `{matchers[0]}` does not belong in it",
+            document=document,
+            path=place,
+            key=True,
+            hint="write `action` instead of `default`, or remove what it matches",
+        )
+    elif rule.action is not None and rule.action != rule.default:
+        report.add(
+            "governance-default",
+            f"the rule says `{rule.default}` as its default and `{rule.action}` as its action",
+            document=document,
+            path=place,
+            key=True,
+            hint="keep one of them",
+        )
+    if not last:
+        report.add(
+            "governance-default",
+            "the default rule matches every step, so the rules after it are never reached",
+            document=document,
+            path=place,
+            key=True,
+            hint="move it to the end",
+        )
+
+
+__all__ = ["check_rules"]

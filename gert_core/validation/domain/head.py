@@ -1,0 +1,91 @@
+"""Rules about a runbook's head: where inputs come from, their defaults, secrets, governance, outcomes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.plugin.lazy import resolve
+from gert_core.validation.domain.governance import check_rules
+from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.secrets import check_secrets
+from gert_core.values import coerce
+
+if TYPE_CHECKING:
+    from gert_core.documents.runbook import InputModel
+    from gert_core.validation.domain.context import Context
+
+
+def check_head(ctx: Context) -> None:
+    """Report everything about ``meta``."""
+    meta, document = ctx.runbook.model.meta, ctx.runbook.document
+    words: set[str] | None = None
+    for name, declared in meta.inputs.items():
+        if declared.from_ is not None:
+            words = _first_words(ctx) if words is None else words
+            _source(ctx, name, declared.from_, words)
+        _default(ctx, name, declared)
+    if meta.governance is not None:
+        check_rules(ctx.report, document, meta.governance.rules, base=("meta", "governance", "rules"))
+    check_secrets(ctx.report, document, meta.secrets, base=("meta", "secrets"), who="the runbook", environ=ctx.environ)
+    if meta.on_outcome:
+        ctx.add(
+            "not-acted-on",
+            "nothing acts on `on_outcome` yet",
+            path=("meta", "on_outcome"),
+            key=True,
+            hint="the outcome is in the trace; act on it from there",
+        )
+
+
+def _first_words(ctx: Context) -> set[str]:
+    """The words ``from`` may begin with: resolvers, and the members they have in this project."""
+    words: set[str] = set()
+    for prefix, resolver in ctx.registry.input_resolvers().items():
+        words.add(prefix)
+        if resolver.names is not None:
+            words.update(resolve(resolver.names)(ctx.project))
+    return words
+
+
+def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
+    """``prefix/rest``, ``member.rest`` or a bare prefix; a prefix with members needs one of them."""
+    slash, dot = source.find("/"), source.find(".")
+    ends = [at for at in (slash, dot) if at >= 0]
+    word = source[: min(ends)] if ends else source
+    path = ("meta", "inputs", name, "from")
+    if word not in words:
+        ctx.add(
+            "provider-unknown",
+            f"input `{name}` comes from `{source}`, and nothing provides `{word}`",
+            path=path,
+            hint=did_you_mean(word, words) or f"known sources: {listing(sorted(words)) or 'none'}",
+        )
+        return
+    resolver = ctx.registry.input_resolvers().get(word)
+    if resolver is None or resolver.names is None:
+        return
+    members = list(resolve(resolver.names)(ctx.project))
+    member = source[len(word) + 1 :].split(".", 1)[0]
+    if member not in members:
+        ctx.add(
+            "provider-unknown",
+            f"input `{name}` comes from `{source}`, and the project configures no provider `{member}`",
+            path=path,
+            hint=did_you_mean(member, members) or f"add `{member or 'NAME'}` under `providers` in the project file",
+        )
+
+
+def _default(ctx: Context, name: str, declared: InputModel) -> None:
+    if declared.default is None:
+        return
+    try:
+        coerce(declared.default, declared.type)
+    except ValueError as error:
+        ctx.add(
+            "input-type",
+            f"the default of input `{name}` does not fit its type {declared.type}: {error}",
+            path=("meta", "inputs", name, "default"),
+        )
+
+
+__all__ = ["check_head"]

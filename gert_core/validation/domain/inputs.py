@@ -1,0 +1,176 @@
+"""A step's inputs against its contract: every one known, none missing, types that can fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.models import InputsModel
+from gert_core.template import infer
+from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.shapes import Shape
+from gert_core.values import coerce
+
+if TYPE_CHECKING:
+    from gert_core.api import Contract, Param
+    from gert_core.documents.tree import Path, StepNode
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.facts import Facts
+    from gert_core.validation.domain.references import References
+
+_FITS: Final = {
+    "string": frozenset({"string", "int", "float", "bool"}),
+    "int": frozenset({"int", "float", "string"}),
+    "float": frozenset({"int", "float", "string"}),
+    "bool": frozenset({"bool", "string"}),
+    "list": frozenset({"list", "string"}),
+    "object": frozenset({"object", "string"}),
+}
+"""Which types a value may have so that it can still become the declared one when the step runs."""
+
+
+def check_inputs(ctx: Context, refs: References, step: StepNode, facts: Facts) -> None:
+    """Report unknown, missing and unfitting inputs of a step that takes inputs."""
+    body = step.body
+    if not isinstance(body, InputsModel):
+        return
+    contract = facts.contract
+    spread: set[str] | None = set()
+    if body.inputs_from is not None:
+        spread = _spread(ctx, refs, step, contract)
+    if contract is None:
+        return
+    given, declared = body.inputs, contract.inputs
+    for name, value in given.items():
+        param = declared.get(name)
+        if param is None:
+            if not contract.open_inputs:
+                _unknown(ctx, step, name, contract)
+        elif value is not None:
+            _type(ctx, refs, value, param, name=name, path=(*step.path, "inputs", name))
+    if spread is None:
+        return
+    for name, param in declared.items():
+        if param.required and not param.has_default and given.get(name) is None and name not in spread:
+            _missing(ctx, step, name)
+
+
+def _unknown(ctx: Context, step: StepNode, name: str, contract: Contract) -> None:
+    known = listing(contract.inputs) if contract.inputs else "none"
+    ctx.add(
+        "input-unknown",
+        f"the contract of `{step.id}` declares no input `{name}`",
+        path=(*step.path, "inputs", name),
+        key=True,
+        hint=did_you_mean(name, contract.inputs) or f"its inputs: {known}",
+    )
+
+
+def _missing(ctx: Context, step: StepNode, name: str) -> None:
+    empty = name in step.body.inputs  # type: ignore[attr-defined] # only asked for models with inputs
+    given = "inputs" in step.raw
+    ctx.add(
+        "input-missing",
+        f"step `{step.id}` needs the input `{name}`" + (", which is empty" if empty else ""),
+        path=(*step.path, "inputs", name) if empty else (*step.path, "inputs") if given else step.path,
+        key=given,
+        hint=f"add it under `inputs`: `{name}: ...`",
+    )
+
+
+def _type(ctx: Context, refs: References, value: Any, param: Param, *, name: str, path: Path) -> None:
+    """Report a value that cannot become the declared type, whatever the run brings."""
+    wanted = param.type
+    if wanted == "any":
+        return
+    if isinstance(value, str) and "{{" in value:
+        if wanted == "string" and not (value.startswith("{{") and value.count("{{") == 1):
+            return
+        compiled = refs.compiled(value)
+        if compiled.error is not None:
+            return
+        kind = infer(compiled.template, refs.kind)
+        if kind != "any" and kind not in _FITS.get(wanted, {kind}):
+            ctx.add(
+                "input-type",
+                f"input `{name}` is declared as {wanted} and gets a value of type {kind}",
+                path=path,
+                hint="take one item of it with `index`" if kind == "list" else None,
+            )
+    elif isinstance(value, (list, dict)):
+        kind = "list" if isinstance(value, list) else "object"
+        if kind not in _FITS.get(wanted, {kind}):
+            ctx.add("input-type", f"input `{name}` is declared as {wanted} and gets a {kind}", path=path)
+    elif wanted != "string":
+        try:
+            coerce(value, wanted)
+        except ValueError as error:
+            ctx.add("input-type", f"input `{name}` is declared as {wanted}: {error}", path=path)
+
+
+def _spread(ctx: Context, refs: References, step: StepNode, contract: Contract | None) -> set[str] | None:
+    """The names ``inputs_from`` brings; None when that cannot be known."""
+    sources = step.body.inputs_from  # type: ignore[attr-defined] # only asked for models with inputs
+    single = isinstance(sources, str)
+    names: set[str] = set()
+    certain = True
+    for index, source in enumerate([sources] if single else sources):
+        path: Path = (*step.path, "inputs_from") if single else (*step.path, "inputs_from", index)
+        keys = _keys(ctx, refs, source, path=path)
+        if keys is None:
+            certain = False
+            continue
+        names.update(keys)
+        if contract is None or contract.open_inputs:
+            continue
+        for key, shape in keys.items():
+            param = contract.inputs.get(key)
+            if param is None:
+                ctx.add(
+                    "inputs-from-key",
+                    f"`{source}` spreads `{key}`, which the contract of `{step.id}` does not declare",
+                    path=path,
+                    hint=did_you_mean(key, contract.inputs) or f"its inputs: {listing(contract.inputs)}",
+                )
+            elif shape.kind != "any" and shape.kind not in _FITS.get(param.type, {shape.kind}):
+                ctx.add(
+                    "input-type",
+                    f"input `{key}` is declared as {param.type} and `{source}` gives a value of type {shape.kind}",
+                    path=path,
+                )
+    return names if certain else None
+
+
+def _keys(ctx: Context, refs: References, source: str, *, path: Path) -> dict[str, Shape] | None:
+    """The keys of one source with their shapes; None (and a report, if it is certain) when it has none."""
+    parts = tuple(part for part in source.removeprefix(".").split(".") if part)
+    found = refs.find(parts) if parts and "{" not in source else None
+    if isinstance(found, Shape):
+        if found.kind == "any":
+            return None
+        if found.kind == "object":
+            if found.fields is None or found.item is not None:
+                return None
+            step = ctx.runbook.by_id.get(parts[0])
+            if step is not None and len(parts) == 1:
+                return dict(refs.facts.of(step).outputs)
+            return dict(found.fields)
+        ctx.add(
+            "inputs-from-unknown",
+            f"`inputs_from` needs a map, and `{source}` is of type {found.kind}",
+            path=path,
+            hint="name a constant that holds a map, or a step before this one",
+        )
+        return None
+    if found is None and (ctx.broken or refs.env.open):
+        return None
+    candidates = [*ctx.runbook.model.meta.constants, *(n for n in refs.env.names if n in ctx.runbook.by_id)]
+    ctx.add(
+        "inputs-from-unknown",
+        f"`inputs_from` names `{source}`, which is no constant and no step before this one",
+        path=path,
+        hint=did_you_mean(source, candidates),
+    )
+    return None
+
+
+__all__ = ["check_inputs"]

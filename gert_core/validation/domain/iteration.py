@@ -1,0 +1,57 @@
+"""``for_each``: what it goes over, and what the loop variable holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.template import infer
+from gert_core.validation.domain.expressions import Text, templates
+from gert_core.validation.domain.shapes import ANY, Shape, of_value, plain
+
+if TYPE_CHECKING:
+    from gert_core.documents.tree import StepNode
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.references import References
+
+
+def check_for_each(ctx: Context, refs: References, step: StepNode) -> Shape:
+    """Check ``over`` and ``max_parallel``; the shape of one item."""
+    loop = step.fields.for_each
+    if loop is None:
+        return ANY
+    found: list[Text] = []
+    templates(loop.over, path=(*step.path, "for_each", "over"), found=found)
+    templates(loop.max_parallel, path=(*step.path, "for_each", "max_parallel"), found=found)
+    if found:
+        refs.check(found)
+    if not isinstance(loop.over, str):
+        return item_of(of_value(loop.over))
+    compiled = refs.compiled(loop.over)
+    if compiled.error is not None:
+        return ANY
+    kind = infer(compiled.template, refs.kind)
+    if kind not in ("list", "object", "any"):
+        ctx.add(
+            "for-each-shape",
+            f"`over` gives a value of type {kind}; a loop goes over a list or a map",
+            path=(*step.path, "for_each", "over"),
+            hint="use `split`, or make the value a list",
+        )
+        return ANY
+    only = compiled.references[0] if len(compiled.references) == 1 else None
+    if only is not None and only.source.lstrip(".") == ".".join(only.path):
+        shape = refs.find(only.path)
+        return item_of(shape) if isinstance(shape, Shape) else ANY
+    return ANY
+
+
+def item_of(shape: Shape) -> Shape:
+    """What one turn of a loop over ``shape`` sees."""
+    if shape.kind == "list":
+        return shape.item or ANY
+    if shape.kind == "object":
+        return Shape("object", fields={"key": plain("string"), "value": shape.item or ANY})
+    return ANY
+
+
+__all__ = ["check_for_each", "item_of"]

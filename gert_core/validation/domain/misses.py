@@ -1,0 +1,176 @@
+"""Why a name is not there: misspelt, set later, set on another path, or lost with its loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.validation.domain.positions import meet
+from gert_core.validation.domain.report import did_you_mean, listing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.documents.tree import StepNode
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.environment import Environment
+    from gert_core.validation.domain.facts import FactBook
+    from gert_core.validation.domain.shapes import Miss
+
+    Said = tuple[str, str, str | None]
+
+_RULE = "unresolved-variable"
+_SECOND_ROUND = "if it is meant for a second round, give a value for the first: `| default ...`"
+
+
+class Misses:
+    """Explains references that do not resolve; None when nothing can be said for sure."""
+
+    __slots__ = ("_definers", "ctx", "env", "facts", "leaked")
+
+    def __init__(self, ctx: Context, env: Environment, facts: FactBook) -> None:
+        self.ctx = ctx
+        self.env = env
+        self.facts = facts
+        self.leaked: dict[str, StepNode] = {}
+        """Loop variables whose loop is over, with the loop's step."""
+        self._definers: dict[str, list[StepNode]] | None = None
+
+    def explain(
+        self, path: Sequence[str], miss: Miss | None, step: StepNode | None, around: dict[int, int]
+    ) -> Said | None:
+        """Rule, message and hint for one reference of ``step``."""
+        if miss is not None:
+            return self._member(path, miss)
+        if path[0] in ("step", "scope") and path[0] not in self.env.names:
+            return self._namespace(path, step, around)
+        return self._root(path[0], path, step, around)
+
+    def _member(self, path: Sequence[str], miss: Miss) -> Said:
+        shape, parent = miss.shape, _dotted(path[: miss.depth])
+        if shape.origin:
+            inside = shape.item.fields if shape.item is not None and shape.item.fields else {}
+            member = miss.segment if miss.segment in inside else (next(iter(inside), "output"))
+            return (
+                _RULE,
+                f"`{parent}` is a list, one result per item, so it has no `{miss.segment}`",
+                f'write `index {parent} 0 "{member}"`, or give the for_each a `key`',
+            )
+        if shape.kind == "object":
+            known = shape.fields or {}
+            hint = did_you_mean(miss.segment, known, prefix=f"{parent}.")
+            if hint is None and known:
+                hint = f"it has {listing(known)}"
+            return _RULE, f"`{parent}` has no `{miss.segment}`", hint
+        if shape.kind == "list":
+            return (
+                _RULE,
+                f"`{parent}` is a list, so it has no `{miss.segment}`",
+                f"take one item first: `index {parent} 0`",
+            )
+        return _RULE, f"`{parent}` is of type {shape.kind} and has no `{miss.segment}`", None
+
+    def _namespace(self, path: Sequence[str], step: StepNode | None, around: dict[int, int]) -> Said | None:
+        if path[0] == "step" and len(path) > 1:
+            if path[1] in self.ctx.runbook.by_id:
+                return self._root(path[1], path, step, around)
+            if self.ctx.broken:
+                return None
+            hint = did_you_mean(path[1], self.ctx.runbook.by_id, prefix=".step.")
+            return _RULE, f"`{_dotted(path)}`: there is no step `{path[1]}`", hint
+        if path[0] == "step":
+            return _RULE, "`.step` needs the id of a step: `.step.<id>.<output>`", None
+        if self.ctx.broken or self.env.open:
+            return None
+        scopes = {"/".join(key[1:]) for key in self.env.names if isinstance(key, tuple) and len(key) > 1}
+        known = sorted(scope for scope in scopes if "*" not in scope)
+        asked = "/".join(path[1:])
+        hint = did_you_mean(asked, known, prefix=".scope.")
+        return (
+            _RULE,
+            f"no step before this one sets `{_dotted(path)}`",
+            hint or (f"the scopes set before it hold {listing(known)}" if known else "no step before it has a `scope`"),
+        )
+
+    def _root(self, name: str, path: Sequence[str], step: StepNode | None, around: dict[int, int]) -> Said | None:
+        shown = _dotted(path)
+        if name in self.ctx.binders:
+            rule = "loop-variable-leak" if self._has_type(name) else _RULE
+            return rule, f"`{shown}` exists only inside the block of a `{name}` step", None
+        loop = self.leaked.get(name)
+        if loop is not None:
+            return (
+                "loop-variable-leak",
+                f"`{shown}` is the loop variable of `{loop.id}` and exists only inside that loop",
+                f"use the results of the loop, `.{loop.id}`",
+            )
+        if self.ctx.broken or self.env.open:
+            return None
+        definers = self._all_definers().get(name, [])
+        if definers:
+            return self._known_elsewhere(name, shown, definers, step=step, around=around)
+        hint = did_you_mean(name, self.env.plain_names(), prefix=".")
+        if hint is None:
+            later = did_you_mean(name, self._all_definers(), prefix=".")
+            hint = f"{later[:-1]}, which is set later?" if later else None
+        return _RULE, f"nothing defines `{shown}`", hint
+
+    def _known_elsewhere(
+        self, name: str, shown: str, definers: list[StepNode], *, step: StepNode | None, around: dict[int, int]
+    ) -> Said | None:
+        """The name exists, but not here: tell apart lost in a loop, later, and other paths."""
+        if any(self._jumps_before(definer, around) for definer in definers):
+            return None
+        first = definers[0]
+        met = meet(first, around)
+        if met is not None and met.loop is not None and met.first < met.then:
+            what = "export it there" if first.id != name else "export its outputs there"
+            return (
+                _RULE,
+                f"`{shown}` is set by `{first.id}` inside the loop `{met.loop.id}` and is gone after it",
+                f"{what} (`export: [...]`) to keep it",
+            )
+        if first.id == name and first is step:
+            return _RULE, f"`{shown}` is used by step `{name}` itself, before it has run", _SECOND_ROUND
+        if met is not None and met.first > met.then:
+            return (
+                _RULE,
+                f"`{shown}` is set by `{first.id}`, which runs only later",
+                f"move that step before this one; {_SECOND_ROUND}",
+            )
+        return (
+            _RULE,
+            f"`{shown}` is set by `{first.id}`, but on no path that leads here",
+            "move the step that sets it in front of both paths, or use `| default ...`",
+        )
+
+    def _jumps_before(self, definer: StepNode, around: dict[int, int]) -> bool:
+        """Whether jumps can lead from the definer to here although it stands later or aside."""
+        met = meet(definer, around)
+        if met is None or met.loop is not None or met.first == met.then:
+            return False
+        flow = self.ctx.flow.of(met.block)
+        return flow.jumps and met.first > met.then and flow.precedes(met.first, met.arm, met.then)
+
+    def _has_type(self, name: str) -> bool:
+        return any(step.type.name == name for step in self.ctx.runbook.walk())
+
+    def _all_definers(self) -> dict[str, list[StepNode]]:
+        """Every name that any step of the runbook sets, wherever it stands."""
+        if self._definers is None:
+            definers: dict[str, list[StepNode]] = {}
+            for step in self.ctx.runbook.walk():
+                definers.setdefault(step.id, []).append(step)
+                names = set(step.fields.export)
+                if step.fields.scope is None and step.fields.for_each is None:
+                    names.update(self.facts.of(step).outputs)
+                for name in names:
+                    definers.setdefault(name, []).append(step)
+            self._definers = definers
+        return self._definers
+
+
+def _dotted(path: Sequence[str]) -> str:
+    return "." + ".".join(path)
+
+
+__all__ = ["Misses"]

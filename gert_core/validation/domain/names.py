@@ -1,0 +1,110 @@
+"""Names: none twice, none of gert's own, and constants that stay what they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gert_core.documents.tree import Path, StepNode
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.facts import FactBook
+
+
+def check_names(ctx: Context, facts: FactBook) -> None:
+    """Report collisions, reserved names and shadowed constants."""
+    meta = ctx.runbook.model.meta
+    for kind, names in (("inputs", meta.inputs), ("constants", meta.constants)):
+        for name in names:
+            _reserved(ctx, name, ("meta", kind, name), key=True)
+    for name in meta.constants:
+        if name in meta.inputs:
+            ctx.add(
+                "name-collision",
+                f"`{name}` is an input and a constant",
+                path=("meta", "constants", name),
+                key=True,
+                hint="rename one of them",
+            )
+    promoted: dict[str, StepNode] = {}
+    for step in ctx.runbook.walk():
+        _step_names(ctx, step, facts, promoted)
+    for step in ctx.runbook.walk():
+        if step.named:
+            _step_id(ctx, step, promoted)
+
+
+def _step_names(ctx: Context, step: StepNode, facts: FactBook, promoted: dict[str, StepNode]) -> None:
+    fields, constants = step.fields, ctx.runbook.model.meta.constants
+    loop = fields.for_each
+    if loop is not None:
+        path = (*step.path, "for_each", "as")
+        _reserved(ctx, loop.as_, path)
+        if loop.as_ in constants:
+            _shadowed(ctx, step, loop.as_, path=path, what="the loop variable")
+        elif loop.as_ in ctx.runbook.by_id:
+            ctx.add(
+                "name-collision",
+                f"the loop variable `{loop.as_}` has the name of a step",
+                path=path,
+                hint="rename one of them",
+            )
+    for index, name in enumerate(fields.export):
+        _reserved(ctx, name, (*step.path, "export", index))
+    if fields.scope is not None or loop is not None:
+        for name in fields.export:
+            promoted.setdefault(name, step)
+        return
+    for name in facts.of(step).outputs:
+        promoted.setdefault(name, step)
+        if name in constants:
+            _shadowed(ctx, step, name, path=_place(step), what=f"the output `{name}` of step `{step.id}`")
+        elif name in ctx.reserved:
+            _reserved(ctx, name, _place(step))
+
+
+def _step_id(ctx: Context, step: StepNode, promoted: dict[str, StepNode]) -> None:
+    meta, path = ctx.runbook.model.meta, (*step.path, "id")
+    _reserved(ctx, step.id, path)
+    other = promoted.get(step.id)
+    if step.id in meta.inputs:
+        holder = "an input"
+    elif step.id in meta.constants:
+        holder = "a constant"
+    elif other is not None:
+        holder = f"an output of step `{other.id}`" if other is not step else "one of its own outputs"
+    else:
+        return
+    ctx.add(
+        "name-collision",
+        f"the step id `{step.id}` is also the name of {holder}",
+        path=path,
+        hint="give the step another id",
+    )
+
+
+def _place(step: StepNode) -> Path:
+    return (*step.path, "id") if step.named else step.path
+
+
+def _shadowed(ctx: Context, step: StepNode, name: str, *, path: Path, what: str) -> None:
+    scope = "" if step.fields.for_each is not None else ", or give the step a `scope`"
+    ctx.add(
+        "constant-shadowed",
+        f"{what} would hide the constant `{name}`",
+        path=path,
+        hint=f"rename the constant{scope}",
+    )
+
+
+def _reserved(ctx: Context, name: str, path: Path, *, key: bool = False) -> None:
+    if name in ctx.reserved:
+        ctx.add(
+            "reserved-name",
+            f"`{name}` is reserved: templates use it for something of their own",
+            path=path,
+            key=key,
+            hint="choose another name",
+        )
+
+
+__all__ = ["check_names"]

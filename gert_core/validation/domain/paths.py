@@ -1,0 +1,167 @@
+"""The rules about the flow: every path ends, every step is reached, every jump stays in its list and is bounded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.api import Flow
+from gert_core.validation.domain.flow import guarded, jump_of
+from gert_core.validation.domain.report import did_you_mean
+
+if TYPE_CHECKING:
+    from gert_core.documents.tree import BlockNode, StepNode
+    from gert_core.validation.domain.context import Context
+
+_END_HINT = "finish every path with a step that ends the run, for instance as the last step of this list"
+
+
+def check_paths(ctx: Context) -> None:
+    """Report jumps, unreachable steps and paths without an outcome."""
+    _lists(ctx, ctx.runbook.root)
+    if not ctx.broken:
+        _ends(ctx, ctx.runbook.root, trail=())
+
+
+def _lists(ctx: Context, block: BlockNode) -> None:
+    flow = ctx.flow.of(block)
+    if flow.jumps:
+        _jumps(ctx, block)
+    reached = flow.reached
+    if len(reached) < len(block.steps) and not ctx.broken:
+        _unreachable(ctx, block, reached)
+    for step in block.steps:
+        for inner in step.blocks:
+            _lists(ctx, inner)
+
+
+def _unreachable(ctx: Context, block: BlockNode, reached: set[int]) -> None:
+    """One finding per run of neighbouring steps that nothing leads to."""
+    for index, step in enumerate(block.steps):
+        if index in reached or (index and index - 1 not in reached):
+            continue
+        count = 1
+        while index + count < len(block.steps) and index + count not in reached:
+            count += 1
+        before = block.steps[index - 1]
+        why = "always ends the run" if not ctx.flow.of(block).follow[index - 1] else "always jumps over it"
+        also = f" and the {count - 1} after it" if count > 1 else ""
+        ctx.add(
+            "unreachable-step",
+            f"nothing leads to step `{step.id}`{also}: `{before.id}` before it {why}",
+            path=step.path,
+            hint="remove it, or put a guard (`when`) on what comes before it",
+        )
+
+
+def _jumps(ctx: Context, block: BlockNode) -> None:
+    places = {step.id: index for index, step in enumerate(block.steps)}
+    for index, step in enumerate(block.steps):
+        named, most = jump_of(step)
+        if named is not None:
+            nested = isinstance(step.raw.get("next"), dict)
+            path = (*step.path, "next", "step") if nested else (*step.path, "next")
+            _target(ctx, named, index, path=path, places=places, bounded=most is not None, arm=False)
+        for inner in step.blocks:
+            goal = inner.block.jump if inner.block is not None else None
+            if isinstance(goal, str):
+                path = (*inner.path[:-1], "next")
+                _target(ctx, goal, index, path=path, places=places, bounded=False, arm=True)
+
+
+def _target(
+    ctx: Context,
+    goal: str,
+    index: int,
+    *,
+    path: tuple[str | int, ...],
+    places: dict[str, int],
+    bounded: bool,
+    arm: bool,
+) -> None:
+    place = places.get(goal)
+    if place is None:
+        if goal in ctx.runbook.by_id:
+            ctx.add(
+                "next-cross-scope",
+                f"`next` cannot jump to `{goal}`: it stands in another list of steps",
+                path=path,
+                hint="jump within the same list; move shared steps behind the step that holds both lists",
+            )
+        elif not ctx.broken:
+            ctx.add(
+                "next-unknown",
+                f"`next` names the step `{goal}`, which does not exist",
+                path=path,
+                hint=did_you_mean(goal, places) or did_you_mean(goal, ctx.runbook.by_id),
+            )
+    elif place <= index and not bounded:
+        if arm:
+            ctx.add(
+                "next-backward-unbounded",
+                f"an arm's `next` must name a later step, and `{goal}` is not later",
+                path=path,
+                hint="put a bounded `next` on a step, or use a loop",
+            )
+            return
+        what = "to itself" if place == index else f"backwards to `{goal}`"
+        ctx.add(
+            "next-backward-unbounded",
+            f"`next` jumps {what} without a bound",
+            path=path,
+            hint=f"write `next: {{step: {goal}, max: 3}}`",
+        )
+
+
+def _ends(ctx: Context, block: BlockNode, *, trail: tuple[str, ...]) -> None:
+    """Report where the end of a list that must not be left can be reached."""
+    if not ctx.flow.of(block).falls:
+        return
+    if block.steps:
+        # Jumps lead to steps, so the end of a list is reached from its last step only.
+        _falls(ctx, block.steps[-1], trail=trail)
+        return
+    ctx.add(
+        "end-unreachable",
+        f"the path{_via(trail)} has no steps and reaches no outcome",
+        path=block.path,
+        key=True,
+        hint=_END_HINT,
+    )
+
+
+def _falls(ctx: Context, step: StepNode, *, trail: tuple[str, ...]) -> None:
+    """The way out of a list over its last step; deeper when only some of the step's blocks fall through."""
+    loose = [block for block in step.blocks if ctx.flow.of(block).falls]
+    if (
+        step.type.flow is Flow.ONE_OF
+        and loose
+        and len(loose) < len(step.blocks)
+        and not step.fields.continue_on_fail
+        and step.fields.for_each is None
+        and not guarded(step)
+    ):
+        for block in loose:
+            if block.block is not None and not block.block.jump:
+                _ends(ctx, block, trail=(*trail, f"{step.id}, {block.name}"))
+        return
+    if step.fields.for_each is not None and step.type.flow is not Flow.LEAF:
+        why = f"`{step.id}` may go over an empty list"
+    elif guarded(step) and not ctx.flow.continues(step):
+        why = f"`{step.id}` is skipped when its `when` is false"
+    elif step.blocks and step.fields.continue_on_fail:
+        why = f"`{step.id}` may fail and `continue_on_fail` goes on behind it"
+    else:
+        why = f"nothing comes after `{step.id}`"
+    ctx.add(
+        "end-unreachable",
+        f"a path{_via(trail)} reaches the end of the steps without an outcome: {why}",
+        path=step.path,
+        hint=_END_HINT,
+    )
+
+
+def _via(trail: tuple[str, ...]) -> str:
+    return f" through {' > '.join(trail)}" if trail else ""
+
+
+__all__ = ["check_paths"]

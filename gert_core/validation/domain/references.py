@@ -1,0 +1,170 @@
+"""Every name a template uses must be defined on some path before it; what is said when it is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.template import TemplateError, compile_condition, compile_value
+from gert_core.validation.domain.environment import SCOPE
+from gert_core.validation.domain.misses import Misses
+from gert_core.validation.domain.positions import ancestors, may_precede
+from gert_core.validation.domain.shapes import Miss, Shape, follow, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.documents.tree import StepNode
+    from gert_core.template import Reference
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.environment import Environment
+    from gert_core.validation.domain.expressions import Text
+    from gert_core.validation.domain.facts import FactBook
+
+RETRY: Final = "retry_count"
+_RUN: Final = Shape("object", fields={name: plain("string") for name in ("id", "actor", "mode", "runbook")})
+
+
+class Compiled:
+    """A template text, compiled once: its references, or what is wrong with it."""
+
+    __slots__ = ("error", "references", "template")
+
+    def __init__(self, text: Any, *, condition: bool) -> None:
+        self.template: Any = None
+        self.references: Sequence[Reference] = ()
+        self.error: TemplateError | None = None
+        try:
+            self.template = compile_condition(text) if condition else compile_value(text)
+            self.references = self.template.references()
+        except TemplateError as error:
+            self.error = error
+
+
+class References:
+    """Checks the templates of one runbook, step by step, against the environment at that point."""
+
+    __slots__ = ("_around", "_step", "ctx", "env", "facts", "jumps", "misses")
+
+    def __init__(self, ctx: Context, env: Environment, facts: FactBook) -> None:
+        self.ctx = ctx
+        self.env = env
+        self.facts = facts
+        self.misses = Misses(ctx, env, facts)
+        self.jumps = ctx.flow.jumps
+        self._step: StepNode | None = None
+        self._around: dict[int, int] | None = None
+
+    def compiled(self, text: Any, *, condition: bool = False) -> Compiled:
+        """The compiled form of a text, from the cache."""
+        key = (condition, text)
+        found: Compiled | None = self.ctx.texts.get(key)
+        if found is None:
+            found = self.ctx.texts[key] = Compiled(text, condition=condition)
+        return found
+
+    def at(self, step: StepNode | None) -> None:
+        """Everything checked from now on belongs to this step."""
+        self._step = step
+        self._around = None
+
+    def check(self, found: Sequence[Text]) -> None:
+        """Check texts of the current step."""
+        names = self.env.names
+        for text in found:
+            if type(text.value) is bool:
+                continue
+            compiled = self.compiled(text.value, condition=text.condition)
+            if compiled.error is not None:
+                self._syntax(text, compiled.error)
+                continue
+            for reference in compiled.references:
+                path = reference.path
+                entry = names.get(path[0])
+                if (
+                    entry is not None
+                    and not self.jumps
+                    and (len(path) == 1 or type(follow(entry.shape, path, 1)) is Shape)
+                ):
+                    continue
+                self._slow(text, reference)
+
+    def find(self, path: Sequence[str]) -> Shape | Miss | None:
+        """The shape at a path; where it leaves what is known; or None when the name itself is not there."""
+        names = self.env.names
+        head = path[0]
+        if head == SCOPE and head not in names:
+            return self._scope(path)
+        if head == "run" and head not in names:
+            return follow(_RUN, path, 1)
+        start = 1
+        if head == "step" and head not in names and len(path) > 1:
+            head, start = path[1], 2
+            if head not in self.ctx.runbook.by_id:
+                return None
+        entry = names.get(head)
+        if entry is not None and self._reached(entry):
+            found = follow(entry.shape, path, start)
+            if type(found) is Shape:
+                return found
+            if not self._counter(head, path[start:]):
+                return found
+        if self._counter(head, path[start:]):
+            return plain("int")
+        return None
+
+    def kind(self, path: tuple[str, ...]) -> str | None:
+        """The type of the value at a path, when it is known."""
+        found = self.find(path)
+        return found.kind if isinstance(found, Shape) else None
+
+    def _reached(self, entry: Any) -> bool:
+        if not self.jumps or entry.origin is None or self._step is None:
+            return True
+        return may_precede(self.ctx.flow, entry.steps(), self.around())
+
+    def around(self) -> dict[int, int]:
+        """The lists around the current step."""
+        if self._around is None:
+            self._around = ancestors(self._step) if self._step is not None else {}
+        return self._around
+
+    def _scope(self, path: Sequence[str]) -> Shape | Miss | None:
+        segments = [part for segment in path[1:] for part in segment.split("/")]
+        found = self.env.scope(segments)
+        if found is None or not self._reached(found[0]):
+            return None
+        return follow(found[0].shape, segments, found[1])
+
+    def _counter(self, name: str, rest: Sequence[str]) -> bool:
+        """Whether the path is a step's retry count, which is there as soon as the step's list is entered."""
+        if len(rest) != 1 or rest[0] != RETRY:
+            return False
+        step = self.ctx.runbook.by_id.get(name)
+        if step is None or step.within is None or step.fields.for_each is not None:
+            return False
+        return id(step.within) in self.around() or step.within.steps[0].id in self.env.names
+
+    def _slow(self, text: Text, reference: Reference) -> None:
+        if reference.guarded:
+            return
+        found = self.find(reference.path)
+        if isinstance(found, Shape):
+            return
+        said = self.misses.explain(reference.path, found, self._step, self.around())
+        if said is None:
+            return
+        rule, message, hint = said
+        self.ctx.add(
+            rule,
+            message,
+            path=text.path,
+            hint=hint,
+            offset=reference.offset,
+        )
+
+    def _syntax(self, text: Text, error: TemplateError) -> None:
+        rule = getattr(error, "rule", None) or "template-syntax"
+        self.ctx.add(rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
+
+
+__all__ = ["Compiled", "References"]

@@ -1,0 +1,130 @@
+"""Collecting findings: where a place of a document is, and which finding belongs there."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import Diagnostic, Severity
+from gert_core.documents.problems import path_text
+from gert_core.validation.rules import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gert_core.documents.tree import Path
+    from gert_core.documents.yaml import Document
+
+
+_MANY: Final = 500
+_FOLDED: Final = 50
+"""How many more lines than its text a folded value may take in the file."""
+
+
+class Report:
+    """The findings of phase 3, each with file, line and column."""
+
+    __slots__ = ("found",)
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+
+    def add(
+        self,
+        rule: str,
+        message: str,
+        *,
+        document: Document,
+        path: Path,
+        key: bool = False,
+        hint: str | None = None,
+        severity: Severity | None = None,
+        offset: int | None = None,
+    ) -> None:
+        """Note one finding; ``key`` points at the key instead of the value, ``offset`` into the value's text."""
+        line, column = document.locate(path, key=key)
+        if offset is not None:
+            line, column = within(document, path, line=line, column=column, offset=offset)
+        known = RULES.get(rule)
+        if severity is None:
+            severity = known.severity if known else Severity.ERROR
+        self.found.append(
+            Diagnostic(
+                rule=rule,
+                message=message,
+                severity=severity,
+                phase=3,
+                path=path_text(path),
+                file=document.file,
+                line=line,
+                column=column,
+                hint=hint,
+            )
+        )
+
+
+def within(document: Document, path: Path, *, line: int, column: int, offset: int) -> tuple[int, int]:
+    """Where a place inside a template's text stands in the file; the value's own place when it cannot be told.
+
+    ``offset`` counts in the decoded value, which escapes, folding and indentation shift, so the braces before it
+    are counted in the value and found again in the source.
+    """
+    value = _value_at(document.value, path)
+    if not isinstance(value, str):
+        return line, column
+    start = value.rfind("{{", 0, offset + 2)
+    if start < 0:
+        return line, column
+    nth = value.count("{{", 0, start + 2)
+    skip = column - 1
+    for number in range(line, line + value.count("\n") + _FOLDED):
+        source = document.source_line(number)
+        at = source.find("{{", skip)
+        while at >= 0:
+            nth -= 1
+            if nth == 0:
+                inner = value[start:offset]
+                return number, at + 1 + (len(inner) if source.startswith(inner, at) else 0)
+            at = source.find("{{", at + 2)
+        skip = 0
+    return line, column
+
+
+def _value_at(value: object, path: Path) -> object:
+    for part in path:
+        try:
+            value = value[part]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name most like ``word``, if any is like it at all."""
+    names = [name for name in known if abs(len(name) - len(word)) <= 3]
+    if len(names) > _MANY:
+        names = [name for name in names if name[:1] == word[:1]][:_MANY]
+    found = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str | None:
+    """A hint with the nearest known name."""
+    close = nearest(word, known)
+    return f"did you mean `{prefix}{close}`?" if close else None
+
+
+def listing(names: Iterable[str], *, most: int = 8) -> str:
+    """A few names for a message."""
+    all_names = list(names)
+    shown = ", ".join(f"`{name}`" for name in all_names[:most])
+    return f"{shown} and {len(all_names) - most} more" if len(all_names) > most else shown
+
+
+def phrase(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    quoted = [f"`{name}`" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+__all__ = ["Report", "did_you_mean", "listing", "nearest", "phrase", "within"]

@@ -1,0 +1,67 @@
+"""Scopes and visibility patterns: paths whose segments are separated by ``/`` or ``.``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from gert_core.documents.tree import StepNode
+    from gert_core.validation.domain.context import Context
+
+_SEPARATOR: Final = re.compile(r"[/.]")
+_SEGMENT: Final = re.compile(r"[\w-]+")
+_GLOB: Final = re.compile(r"[\w-]+|\*{1,2}")
+_EXPRESSION: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_STAND_IN: Final = "x"
+
+
+def scope_segments(scope: str) -> tuple[tuple[str, ...], bool]:
+    """The segments of a scope that are certain, and whether a template follows them."""
+    literal, brace, _ = scope.partition("{{")
+    parts = _SEPARATOR.split(literal)
+    if brace:
+        parts.pop()
+    return tuple(part for part in parts if part), bool(brace)
+
+
+def check_scope(ctx: Context, step: StepNode) -> None:
+    """Report a scope that is no path of plain segments."""
+    scope = step.fields.scope
+    if scope is None:
+        return
+    plain = _EXPRESSION.sub(_STAND_IN, scope)
+    wrong = next((part for part in _SEPARATOR.split(plain) if not _SEGMENT.fullmatch(part)), None)
+    if wrong is not None:
+        what = f"the segment `{wrong}` is no plain name" if wrong else "it has an empty segment"
+        ctx.add(
+            "scope-syntax",
+            f"`{scope}` is no scope: {what}",
+            path=(*step.path, "scope"),
+            hint="write names separated by `/`, such as `round/0`",
+        )
+
+
+def check_visibility(ctx: Context, step: StepNode) -> None:
+    """Report patterns that can match no variable."""
+    rule = step.fields.visibility
+    if rule is None:
+        return
+    for name, patterns in (("allow", rule.allow or ()), ("deny", rule.deny)):
+        for index, pattern in enumerate(patterns):
+            wrong = next((part for part in _SEPARATOR.split(pattern) if not _GLOB.fullmatch(part)), None)
+            if wrong is None:
+                continue
+            what = f"`{wrong}` is neither a name nor `*` or `**`" if wrong else "it has an empty segment"
+            hint = "`*` stands for one whole segment, `**` for any number of them"
+            if pattern.startswith("."):
+                hint = f"write it without the leading dot: `{pattern.lstrip('.')}`"
+            ctx.add(
+                "visibility-glob",
+                f"the pattern `{pattern}` can match nothing: {what}",
+                path=(*step.path, "visibility", name, index),
+                hint=hint,
+            )
+
+
+__all__ = ["check_scope", "check_visibility", "scope_segments"]

@@ -1,0 +1,95 @@
+"""Which secrets a document needs, and which of them the environment lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.documents.runbook import SecretModel
+    from gert_core.documents.tool import ToolModel
+    from gert_core.documents.tree import Path, Runbook
+    from gert_core.documents.yaml import Document
+    from gert_core.validation.domain.report import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretNeed:
+    """One secret: who needs it and whether it is there. Values are never looked at."""
+
+    env: str
+    required: bool
+    present: bool
+    needed_by: tuple[str, ...]
+    description: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in ``secrets`` of ``gert validate --json``."""
+        return {
+            "env": self.env,
+            "required": self.required,
+            "present": self.present,
+            "needed_by": list(self.needed_by),
+            "description": self.description,
+        }
+
+
+def runbook_secrets(runbook: Runbook, environ: Mapping[str, str]) -> list[SecretNeed]:
+    """The secrets of a runbook and of the tools it lists, by name."""
+    needs: dict[str, SecretNeed] = {}
+    _collect(needs, runbook.model.meta.secrets, who="runbook", environ=environ)
+    for tool in {id(node): node for node in runbook.tools.values()}.values():
+        _collect(needs, tool.tool.all_secrets, who=tool.tool.meta.name, environ=environ)
+    return list(needs.values())
+
+
+def tool_secrets(tool: ToolModel, environ: Mapping[str, str]) -> list[SecretNeed]:
+    """The secrets of a tool."""
+    needs: dict[str, SecretNeed] = {}
+    _collect(needs, tool.all_secrets, who=tool.meta.name, environ=environ)
+    return list(needs.values())
+
+
+def check_secrets(
+    report: Report,
+    document: Document,
+    secrets: Sequence[SecretModel],
+    *,
+    base: Path,
+    who: str,
+    environ: Mapping[str, str],
+) -> None:
+    """Warn about required secrets that are not in the environment."""
+    for index, secret in enumerate(secrets):
+        if secret.required and not environ.get(secret.env):
+            report.add(
+                "secret-missing",
+                f"{who} requires the secret `{secret.env}`, which is not in this environment",
+                document=document,
+                path=(*base, index, "env"),
+                hint=secret.description or f"set {secret.env} where the runbook runs",
+            )
+
+
+def _collect(
+    needs: dict[str, SecretNeed], secrets: Sequence[SecretModel], *, who: str, environ: Mapping[str, str]
+) -> None:
+    for secret in secrets:
+        held = needs.get(secret.env)
+        if held is None:
+            needs[secret.env] = SecretNeed(
+                env=secret.env,
+                required=secret.required,
+                present=bool(environ.get(secret.env)),
+                needed_by=(who,),
+                description=secret.description or "",
+            )
+        elif who not in held.needed_by:
+            needs[secret.env] = replace(
+                held, required=held.required or secret.required, needed_by=(*held.needed_by, who)
+            )
+
+
+__all__ = ["SecretNeed", "check_secrets", "runbook_secrets", "tool_secrets"]

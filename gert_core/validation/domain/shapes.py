@@ -1,0 +1,114 @@
+"""What static analysis knows about a value: its type and, where declared, its members."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Shape:
+    """A type with its known members; ``fields`` None means that any member may exist.
+
+    ``item`` is the shape of every member whose name is not known beforehand: list items, values of a keyed map.
+    """
+
+    __slots__ = ("fields", "item", "kind", "origin")
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        fields: Mapping[str, Shape] | None = None,
+        item: Shape | None = None,
+        origin: str = "",
+    ) -> None:
+        self.kind = kind
+        self.fields = fields
+        self.item = item
+        self.origin = origin
+        """Why it has this type, where that explains a mistake (``for_each``)."""
+
+
+ANY: Final = Shape("any")
+_PLAIN: Final = {name: Shape(name) for name in ("string", "int", "float", "bool", "list", "object")}
+
+
+def plain(kind: str) -> Shape:
+    """The shape of a declared type."""
+    return _PLAIN.get(kind, ANY)
+
+
+def of_value(value: Any) -> Shape:
+    """The shape of a literal value of a document; strings with templates are open."""
+    if isinstance(value, str):
+        return ANY if value.startswith("{{") and value.endswith("}}") else _PLAIN["string"]
+    if isinstance(value, bool):
+        return _PLAIN["bool"]
+    if isinstance(value, int):
+        return _PLAIN["int"]
+    if isinstance(value, float):
+        return _PLAIN["float"]
+    if isinstance(value, dict):
+        return Shape("object", fields={str(key): of_value(item) for key, item in value.items()})
+    if isinstance(value, list):
+        return Shape("list", item=joined([of_value(item) for item in value]))
+    return ANY
+
+
+def joined(shapes: Sequence[Shape]) -> Shape:
+    """What holds of all of them; the items of a list of maps share the fields that any of them has."""
+    if not shapes:
+        return ANY
+    first = shapes[0]
+    if all(shape is first for shape in shapes):
+        return first
+    if any(shape.kind != first.kind for shape in shapes):
+        return ANY
+    if first.kind == "object" and all(shape.fields is not None for shape in shapes):
+        names: dict[str, list[Shape]] = {}
+        for shape in shapes:
+            for name, member in (shape.fields or {}).items():
+                names.setdefault(name, []).append(member)
+        return Shape("object", fields={name: joined(members) for name, members in names.items()})
+    return plain(first.kind)
+
+
+class Miss:
+    """Where a path leaves what is known: the member ``segment`` of ``shape`` does not exist."""
+
+    __slots__ = ("depth", "segment", "shape")
+
+    def __init__(self, *, shape: Shape, segment: str, depth: int) -> None:
+        self.shape = shape
+        self.segment = segment
+        self.depth = depth
+
+
+def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | Miss:
+    """Go down ``path`` from position ``start``; the shape reached, or the member that cannot exist."""
+    for depth in range(start, len(path)):
+        segment = path[depth]
+        kind = shape.kind
+        if kind == "any":
+            return ANY
+        if kind == "list":
+            if not segment.isdigit():
+                return Miss(shape=shape, segment=segment, depth=depth)
+            shape = shape.item or ANY
+        elif kind == "object":
+            if shape.fields is not None and segment in shape.fields:
+                shape = shape.fields[segment]
+            elif shape.item is not None:
+                shape = shape.item
+            elif shape.fields is None:
+                return ANY
+            else:
+                return Miss(shape=shape, segment=segment, depth=depth)
+        else:
+            return Miss(shape=shape, segment=segment, depth=depth)
+    return shape
+
+
+__all__ = ["ANY", "Miss", "Shape", "follow", "joined", "of_value", "plain"]

@@ -1,0 +1,159 @@
+"""Rules about a tool's own file: its templates, its actions' contracts, its transport and platform."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.documents.merge import tool_contract
+from gert_core.template import TemplateError, compile_value
+from gert_core.validation.domain.expressions import Text, templates
+from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.secrets import check_secrets
+from gert_core.validation.domain.shapes import Miss, follow, plain
+from gert_core.values import coerce
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Contract
+    from gert_core.documents.contract import ContractModel
+    from gert_core.documents.tool import ActionModel, ToolModel
+    from gert_core.documents.tree import Path
+    from gert_core.documents.yaml import Document
+    from gert_core.plugin.registry import Registry
+    from gert_core.validation.domain.report import Report
+
+_RENDERED: Final = ("argv", "method", "mcp_tool", "stdin", "env")
+
+
+class ToolFile:
+    """One tool document under examination."""
+
+    __slots__ = ("document", "report", "tool")
+
+    def __init__(self, report: Report, document: Document, tool: ToolModel) -> None:
+        self.report = report
+        self.document = document
+        self.tool = tool
+
+    def check(self, *, registry: Registry, environ: Mapping[str, str]) -> None:
+        """Report everything about the file itself."""
+        tool = self.tool
+        self._defaults(tool.contract, ("contract",))
+        seen: set[tuple[Path, str]] = set()
+        for name, action in tool.actions.items():
+            contract, relaxed = tool_contract(tool, name)
+            for item in relaxed:
+                if (item.path, item.message) not in seen:
+                    seen.add((item.path, item.message))
+                    hint = "an action's contract can only add to the tool's"
+                    self._add("contract-relaxed", f"action `{name}`: {item.message}", path=item.path, hint=hint)
+            self._defaults(action.contract, ("actions", name, "contract"))
+            self._templates(name, contract)
+            self._extract(name, action, contract)
+            self._program(name, action)
+        self._surroundings(registry)
+        who = f"tool `{tool.meta.name}`"
+        check_secrets(self.report, self.document, tool.secrets, base=("secrets",), who=who, environ=environ)
+        check_secrets(self.report, self.document, tool.meta.secrets, base=("meta", "secrets"), who=who, environ=environ)
+
+    def _add(self, rule: str, message: str, **where: Any) -> None:
+        self.report.add(rule, message, document=self.document, **where)
+
+    def _templates(self, name: str, contract: Contract) -> None:
+        """Every template of an action sees the action's inputs and nothing else."""
+        raw = self.document.value["actions"][name]
+        found: list[Text] = []
+        for field in _RENDERED:
+            templates(raw.get(field), path=("actions", name, field), found=found)
+        for text in found:
+            try:
+                references = compile_value(text.value).references()
+            except TemplateError as error:
+                self._add(error.rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
+                continue
+            for reference in references:
+                if reference.guarded:
+                    continue
+                head = reference.path[0]
+                param = contract.inputs.get(head)
+                if param is not None and not isinstance(follow(plain(param.type), reference.path, 1), Miss):
+                    continue
+                if param is not None or not contract.open_inputs:
+                    known = listing(contract.inputs) if contract.inputs else "none"
+                    what = f"declares no input `{head}`" if param is None else f"has `{head}` as {param.type}"
+                    self._add(
+                        "unresolved-variable",
+                        f"`.{'.'.join(reference.path)}`: the contract of action `{name}` {what}",
+                        path=text.path,
+                        offset=reference.offset,
+                        hint=did_you_mean(head, contract.inputs, prefix=".") or f"its inputs: {known}",
+                    )
+
+    def _defaults(self, contract: ContractModel | None, path: Path) -> None:
+        for name, param in ((contract.inputs if contract is not None else None) or {}).items():
+            if param.default is None or param.type is None:
+                continue
+            try:
+                coerce(param.default, param.type)
+            except ValueError as error:
+                self._add(
+                    "input-type",
+                    f"the default of `{name}` does not fit its type {param.type}: {error}",
+                    path=(*path, "inputs", name, "default"),
+                )
+
+    def _extract(self, name: str, action: ActionModel, contract: Contract) -> None:
+        for output in action.extract or ():
+            if output not in contract.outputs:
+                self._add(
+                    "not-acted-on",
+                    f"`extract` names `{output}`, which `contract.outputs` does not declare, so it is dropped",
+                    path=("actions", name, "extract", output),
+                    key=True,
+                    hint=did_you_mean(output, contract.outputs) or f"declare `{output}` under `contract.outputs`",
+                )
+
+    def _program(self, name: str, action: ActionModel) -> None:
+        binary = self.tool.meta.binary
+        if not binary or not action.argv or "{{" in binary:
+            return
+        first = str(action.argv[0])
+        if PurePath(first.replace("\\", "/")).name != PurePath(binary.replace("\\", "/")).name:
+            self._add(
+                "not-acted-on",
+                f"`binary` runs `{binary}`, so `{first}` in `argv` is replaced",
+                path=("actions", name, "argv", 0),
+                hint=f"write `{binary}` as the first item of `argv`",
+            )
+
+    def _surroundings(self, registry: Registry) -> None:
+        meta = self.tool.meta
+        if meta.transport is not None and registry.transport(meta.transport) is None:
+            installed = listing(sorted(registry.transports())) or "none"
+            self._add(
+                "transport-missing",
+                f"no installed plugin provides the transport `{meta.transport}`; steps that use it will fail",
+                path=("meta", "transport"),
+                hint=did_you_mean(meta.transport, registry.transports()) or f"installed: {installed}",
+            )
+        if meta.platform and current_platform() not in meta.platform:
+            self._add(
+                "platform-mismatch",
+                f"tool `{meta.name}` is for {listing(meta.platform)}, and this is `{current_platform()}`",
+                path=("meta", "platform"),
+                hint="nothing to do if it runs elsewhere",
+            )
+
+
+def current_platform() -> str:
+    """This operating system, in the words of ``meta.platform``."""
+    name = sys.platform
+    if name == "win32":
+        return "windows"
+    return next((known for known in ("linux", "darwin", "freebsd", "openbsd") if name.startswith(known)), name)
+
+
+__all__ = ["ToolFile", "current_platform"]

@@ -1,0 +1,80 @@
+"""Tools as steps use them: listed, with the action named; contracts that are only tightened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.contracts import relaxations
+from gert_core.validation.domain.report import did_you_mean, listing
+
+if TYPE_CHECKING:
+    from gert_core.api import ToolUse
+    from gert_core.documents.tree import StepNode
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.facts import FactBook
+
+
+def check_tool_use(ctx: Context, facts: FactBook) -> None:
+    """Report steps that use tools or actions which are not there, and contracts that relax."""
+    for step in ctx.runbook.walk():
+        known = facts.of(step)
+        if known.use is not None:
+            if known.tool is None:
+                _undeclared(ctx, step, known.use)
+            elif known.action is None:
+                _action(ctx, step, known.use, list(known.tool.tool.actions))
+        if known.known and step.fields.contract is not None:
+            for relaxed in relaxations(step, ctx.runbook):
+                ctx.add(
+                    "contract-relaxed",
+                    f"step `{step.id}`: {relaxed.message}",
+                    path=(*step.path, *relaxed.path),
+                    hint="a step's contract can only add to what its tool or type declares",
+                )
+
+
+def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
+    listed = ctx.runbook.model.tools
+    if use.tool in listed:
+        return  # it is listed but could not be loaded, which is said where it is listed
+    path = _where(step, use.tool)
+    if not listed:
+        ctx.add(
+            "tool-undeclared",
+            f"step `{step.id}` uses the tool `{use.tool}` and the runbook lists no tools",
+            path=path,
+            hint=f"add `tools: [{use.tool}]` to the runbook",
+        )
+        return
+    ctx.add(
+        "tool-undeclared",
+        f"step `{step.id}` uses the tool `{use.tool}`, which is not listed under `tools`",
+        path=path,
+        hint=did_you_mean(use.tool, listed) or f"add `{use.tool}` to `tools`",
+    )
+
+
+def _action(ctx: Context, step: StepNode, use: ToolUse, actions: list[str]) -> None:
+    if use.action is None:
+        ctx.add(
+            "action-unknown",
+            f"step `{step.id}` must name an `action`: the tool `{use.tool}` has {listing(actions)}",
+            path=_where(step, use.tool),
+            hint=f"add `action: {actions[0]}`" if actions else None,
+        )
+        return
+    ctx.add(
+        "action-unknown",
+        f"the tool `{use.tool}` has no action `{use.action}`",
+        path=_where(step, use.action),
+        hint=did_you_mean(use.action, actions) or f"it has {listing(actions)}",
+    )
+
+
+def _where(step: StepNode, value: str) -> tuple[str | int, ...]:
+    """The field of the step that holds a value; the step itself when none does."""
+    field = next((key for key, given in step.raw.items() if given == value and key not in ("id", "type")), None)
+    return (*step.path, field) if field is not None else step.path
+
+
+__all__ = ["check_tool_use"]

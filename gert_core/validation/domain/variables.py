@@ -1,0 +1,202 @@
+"""Walks the steps in order with the variables that may be defined at each point, and checks what they use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Flow
+from gert_core.validation.domain.constants import check_constants
+from gert_core.validation.domain.environment import BELOW, EACH, NAMESPACE, SCOPE, Entry, Environment
+from gert_core.validation.domain.exports import check_exports
+from gert_core.validation.domain.expressions import Text, templates, texts
+from gert_core.validation.domain.flow import guarded, jump_of, loops
+from gert_core.validation.domain.inputs import check_inputs
+from gert_core.validation.domain.iteration import check_for_each
+from gert_core.validation.domain.references import References
+from gert_core.validation.domain.scopes import check_scope, check_visibility, scope_segments
+from gert_core.validation.domain.shapes import ANY, Shape, plain
+
+if TYPE_CHECKING:
+    from gert_core.documents.tree import BlockNode, StepNode
+    from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.facts import FactBook, Facts
+
+
+class Variables:
+    """One walk over a runbook's steps."""
+
+    __slots__ = ("ctx", "env", "facts", "refs")
+
+    def __init__(self, ctx: Context, facts: FactBook) -> None:
+        self.ctx = ctx
+        self.facts = facts
+        self.env = Environment()
+        self.refs = References(ctx, self.env, facts)
+
+    def run(self) -> None:
+        """Check constants, then every step in order."""
+        for name, declared in self.ctx.runbook.model.meta.inputs.items():
+            self.env.set(name, Entry(plain(declared.type)))
+        check_constants(self.ctx, self.env, self.refs)
+        self._list(self.ctx.runbook.root, sure=True)
+
+    def _list(self, block: BlockNode, *, sure: bool) -> None:
+        flow = self.ctx.flow.of(block)
+        sure = sure and not flow.jumps
+        for step in block.steps:
+            self._step(step, sure=sure)
+
+    def _step(self, step: StepNode, *, sure: bool) -> None:
+        fields, refs = step.fields, self.refs
+        facts = self.facts.of(step)
+        refs.at(step)
+        loop = fields.for_each
+        mark = self.env.mark()
+        if loop is not None:
+            item = check_for_each(self.ctx, refs, step)
+            self.env.set(loop.as_, Entry(item))
+        found: list[Text] = []
+        if fields.when is not None:
+            found.append(Text(fields.when, True, (*step.path, "when")))
+        if loop is not None and loop.key is not None:
+            templates(loop.key, path=(*step.path, "for_each", "key"), found=found)
+        if fields.scope is not None:
+            check_scope(self.ctx, step)
+            templates(fields.scope, path=(*step.path, "scope"), found=found)
+        if fields.visibility is not None:
+            check_visibility(self.ctx, step)
+        texts(step.raw, self.ctx.plans.of(type(step.body)), path=step.path, found=found)
+        later: list[Text] = []
+        if step.blocks and step.type.flow is Flow.IN_ORDER:
+            later = [text for text in found if text.condition and text.path[-1] != "when"]
+            found = [text for text in found if text not in later]
+        if found:
+            refs.check(found)
+        check_inputs(self.ctx, refs, step, facts)
+        if step.blocks:
+            self._blocks(step, later=later)
+        if loop is not None:
+            self._leave_loop(step, mark)
+        if not facts.known and fields.scope is None:
+            self.env.open = True
+        self._define(step, facts, sure=sure and not guarded(step))
+        most = jump_of(step)[1]
+        if isinstance(most, str):
+            refs.at(step)
+            refs.check([Text(most, False, (*step.path, "next", "max"))])
+
+    # -- blocks ------------------------------------------------------------------------------------------------
+
+    def _blocks(self, step: StepNode, *, later: list[Text]) -> None:
+        env, kind = self.env, step.type.flow
+        if kind is Flow.IN_ORDER:
+            for block in step.blocks:
+                self._in_order(step, block)
+            self.refs.at(step)
+            self._with_binds(step, later)
+            return
+        outcomes: list[dict[Any, Entry]] = []
+        for block in step.blocks:
+            mark = env.mark()
+            self._bind(step, block)
+            self._list(block, sure=True)
+            changed = env.rewind(mark)
+            if loops(block):
+                changed = {key: entry for key, entry in changed.items() if entry.stays}
+            # What a path sets that always ends the run is never seen behind the step.
+            if self.ctx.flow.of(block).falls or step.fields.continue_on_fail:
+                outcomes.append(changed)
+        env.merge(outcomes, every=kind is Flow.ALL_OF)
+        self.refs.at(step)
+
+    def _in_order(self, step: StepNode, block: BlockNode) -> None:
+        env = self.env
+        repeats = loops(block)
+        if step.type.binds:
+            self._namespace((step.type.name, step.id), step, sure=False)
+            env.define((SCOPE, step.type.name, step.id, BELOW), ANY, step, sure=False, stays=True)
+        mark = env.mark()
+        self._bind(step, block)
+        inner = block.block
+        self._list(block, sure=inner is None or inner.runs[0] > 0)
+        changed = env.rewind(mark)
+        for key, entry in changed.items():
+            if entry.stays or (not repeats and key != step.type.name):
+                env.set(key, entry)
+
+    def _bind(self, step: StepNode, block: BlockNode) -> None:
+        if block.block is not None and block.block.binds:
+            bound = {name: plain(kind) for name, kind in block.block.binds.items()}
+            self.env.set(step.type.name, Entry(Shape("object", fields=bound)))
+
+    def _with_binds(self, step: StepNode, later: list[Text]) -> None:
+        """Check conditions that are asked after the blocks: they still see what the blocks bind."""
+        if not later:
+            return
+        mark = self.env.mark()
+        for block in step.blocks:
+            self._bind(step, block)
+        self.refs.check(later)
+        self.env.rewind(mark)
+
+    def _leave_loop(self, step: StepNode, mark: int) -> None:
+        loop = step.fields.for_each
+        if loop is None:
+            return
+        for key, entry in self.env.rewind(mark).items():
+            if entry.stays:
+                self.env.set(key, entry)
+        self.refs.misses.leaked[loop.as_] = step
+
+    # -- what a step leaves behind -----------------------------------------------------------------------------
+
+    def _define(self, step: StepNode, facts: Facts, *, sure: bool) -> None:
+        env, fields = self.env, step.fields
+        if fields.export:
+            check_exports(self.ctx, env, step, facts)
+        if fields.for_each is not None:
+            self._define_loop(step, facts, sure=sure)
+            return
+        env.define(step.id, facts.shape, step, sure=sure)
+        outputs = facts.outputs
+        if fields.scope is not None:
+            segments, templated = scope_segments(fields.scope)
+            self._namespace(segments, step, sure=sure)
+            if templated or not facts.known:
+                env.define((SCOPE, *segments, BELOW), ANY, step, sure=sure, stays=True)
+            else:
+                for name, shape in outputs.items():
+                    env.define((SCOPE, *segments, name), shape, step, sure=sure, stays=True)
+        else:
+            for name, shape in outputs.items():
+                env.define(name, shape, step, sure=sure)
+        for name in fields.export:
+            env.define(name, outputs.get(name, ANY), step, sure=sure, stays=True)
+
+    def _define_loop(self, step: StepNode, facts: Facts, *, sure: bool) -> None:
+        """A for_each leaves a list of results under its id, or a map when it has a key."""
+        env, fields = self.env, step.fields
+        item = facts.result
+        keyed = fields.for_each is not None and fields.for_each.key is not None
+        env.define(step.id, _collection(item, keyed=keyed), step, sure=sure)
+        if fields.scope is not None:
+            segments, templated = scope_segments(fields.scope)
+            self._namespace(segments, step, sure=sure)
+            place = BELOW if templated else EACH
+            env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True)
+        for name in fields.export:
+            if name not in env.names:
+                shape = _collection(facts.outputs.get(name, ANY), keyed=keyed)
+                env.define(name, shape, step, sure=sure, stays=True)
+
+    def _namespace(self, segments: tuple[str, ...], step: StepNode, *, sure: bool) -> None:
+        """Every scope above and including ``segments`` exists now."""
+        for length in range(len(segments) + 1):
+            self.env.define((SCOPE, *segments[:length]), NAMESPACE, step, sure=sure, stays=True)
+
+
+def _collection(item: Shape, *, keyed: bool) -> Shape:
+    return Shape("object", fields={}, item=item) if keyed else Shape("list", item=item, origin="for_each")
+
+
+__all__ = ["Variables"]

@@ -1,0 +1,211 @@
+"""The three phases over one document: read it, judge its values, judge its meaning; every problem is collected."""
+
+from __future__ import annotations
+
+import gc
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Diagnostic, Severity
+from gert_core.documents import yaml
+from gert_core.validation.kinds import Kind, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook
+    from gert_core.plugin.registry import Registry
+    from gert_core.validation.domain.secrets import SecretNeed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validated:
+    """What validation found about one document; ``runbook`` is the tree when it could be built whole."""
+
+    document: yaml.Document
+    kind: str | None
+    diagnostics: tuple[Diagnostic, ...]
+    name: str | None = None
+    steps: int = 0
+    runbook: Runbook | None = None
+    secrets: tuple[SecretNeed, ...] = ()
+    documents: Mapping[str, yaml.Document] = field(default_factory=dict)
+    """Every file that was read, by the name diagnostics use."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is no error; warnings do not count."""
+        return not any(found.severity is Severity.ERROR for found in self.diagnostics)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object printed by ``gert validate --json``."""
+        return {
+            "file": self.document.file,
+            "kind": self.kind,
+            "name": self.name,
+            "valid": self.valid,
+            "steps": self.steps,
+            "diagnostics": [found.to_json() for found in self.diagnostics],
+            "secrets": [need.to_json() for need in self.secrets],
+        }
+
+
+def validate_runbook(
+    path: Path,
+    *,
+    registry: Registry,
+    project: Project | None = None,
+    environ: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Validated:
+    """All three phases of a runbook and of the tools it lists; ``UsageError`` when the file cannot be opened."""
+    document = yaml.load(path, name=name)
+    return validate_document(document, kind=Kind.RUNBOOK, registry=registry, project=project, environ=environ)
+
+
+def validate_file(
+    path: Path,
+    *,
+    registry: Registry,
+    project: Project | None = None,
+    environ: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Validated:
+    """The same for a document of any kind, known by its ``apiVersion`` or its file name."""
+    document = yaml.load(path, name=name)
+    return validate_document(document, kind=None, registry=registry, project=project, environ=environ)
+
+
+def validate_document(
+    document: yaml.Document,
+    *,
+    kind: str | None = None,
+    registry: Registry,
+    project: Project | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Validated:
+    """The same for a document that is loaded already."""
+    environ = os.environ if environ is None else environ
+    kind = kind or kind_of(document)
+    with _no_collections():
+        if kind == Kind.RUNBOOK:
+            return _runbook(document, registry=registry, project=project, environ=environ)
+        if kind == Kind.TOOL:
+            return _tool(document, registry=registry, environ=environ)
+        from gert_core.validation.kinds import judge_other
+
+        found, name = judge_other(document, kind)
+        return Validated(
+            document=document,
+            kind=kind,
+            name=name,
+            diagnostics=_settle(found, {document.file: document}),
+            documents={document.file: document},
+        )
+
+
+def _runbook(
+    document: yaml.Document, *, registry: Registry, project: Project | None, environ: Mapping[str, str]
+) -> Validated:
+    from gert_core.documents.load import read_runbook
+    from gert_core.validation.domain import check_runbook
+    from gert_core.validation.domain.report import Report
+    from gert_core.validation.domain.secrets import runbook_secrets
+
+    loaded = read_runbook(document, registry=registry, project=project)
+    found = list(loaded.diagnostics)
+    tree = loaded.runbook or loaded.partial
+    documents = {document.file: document}
+    if tree is None:
+        return Validated(
+            document=document,
+            kind=Kind.RUNBOOK,
+            name=_name(document),
+            diagnostics=_settle(found, documents),
+            documents=documents,
+        )
+    documents |= {node.document.file: node.document for node in tree.tools.values()}
+    report = Report()
+    check_runbook(
+        tree,
+        registry=registry,
+        project=project,
+        environ=environ,
+        report=report,
+        broken=loaded.runbook is None,
+    )
+    found += report.found
+    if loaded.runbook is not None:
+        found += registry.diagnostics(tree, project)
+    return Validated(
+        document=document,
+        kind=Kind.RUNBOOK,
+        name=tree.name,
+        steps=sum(1 for _ in tree.walk()),
+        runbook=loaded.runbook,
+        diagnostics=_settle(found, documents),
+        secrets=tuple(runbook_secrets(tree, environ)),
+        documents=documents,
+    )
+
+
+def _tool(document: yaml.Document, *, registry: Registry, environ: Mapping[str, str]) -> Validated:
+    from gert_core.documents.load import read_tool
+    from gert_core.validation.domain.report import Report
+    from gert_core.validation.domain.secrets import tool_secrets
+    from gert_core.validation.domain.toolfiles import ToolFile
+
+    loaded = read_tool(document)
+    found = list(loaded.diagnostics)
+    secrets: list[SecretNeed] = []
+    if loaded.tool is not None:
+        report = Report()
+        ToolFile(report, document, loaded.tool).check(registry=registry, environ=environ)
+        found += report.found
+        secrets = tool_secrets(loaded.tool, environ)
+    return Validated(
+        document=document,
+        kind=Kind.TOOL,
+        name=_name(document),
+        diagnostics=_settle(found, {document.file: document}),
+        secrets=tuple(secrets),
+        documents={document.file: document},
+    )
+
+
+def _settle(found: Iterable[Diagnostic], documents: Mapping[str, yaml.Document]) -> tuple[Diagnostic, ...]:
+    """Each finding once, without silenced warnings, by file, line, column and rule."""
+    kept = {item: None for item in found if not _silenced(item, documents)}
+    return tuple(sorted(kept, key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.rule, d.message)))
+
+
+def _silenced(item: Diagnostic, documents: Mapping[str, yaml.Document]) -> bool:
+    if item.severity is not Severity.WARNING or item.line is None:
+        return False
+    document = documents.get(item.file or "")
+    return document is not None and item.rule in document.ignores(item.line)
+
+
+def _name(document: yaml.Document) -> str | None:
+    meta = document.value.get("meta") if isinstance(document.value, dict) else None
+    name = meta.get("name") if isinstance(meta, dict) else None
+    return name if isinstance(name, str) else None
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Nothing built here is garbage before the end, and collections would only walk over it again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+__all__ = ["Validated", "validate_document", "validate_file", "validate_runbook"]

@@ -1,0 +1,107 @@
+"""Every rule by its stable id: severity, phase and one line of meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One thing validation looks for; the page ``docs/reference/rules.md`` has a section for each."""
+
+    id: str
+    severity: Severity
+    phase: int
+    meaning: str
+
+
+_STRUCTURE: Final = {
+    "yaml-syntax": "the file is not one readable YAML 1.2 document",
+    "duplicate-key": "a map holds the same key twice",
+    "api-version": "`apiVersion` is missing or names no known kind of document",
+    "unknown-field": "a field that this kind of document does not have",
+    "missing-field": "a field that must be there is not",
+    "wrong-type": "a value of the wrong kind or outside its vocabulary",
+}
+
+_VALUES: Final = {
+    "unknown-step-type": "no installed plugin provides this step type",
+    "duplicate-step-id": "two steps have the same id",
+    "outcome-category": "an outcome category outside the fixed four",
+    "branch-empty": "a step that takes one of several arms has none",
+    "assert-empty": "an assertion step without checks",
+    "assert-type": "an assertion of an unknown kind",
+    "for-each-shape": "`for_each` over something that is neither a list nor a map",
+    "repeat-unbounded": "a loop without `max`",
+    "evidence-shape": "evidence that contradicts its own kind, or twice the same name",
+    "tool-not-found": "a listed tool has no file",
+    "tool-invalid": "a listed tool's file is not a valid tool",
+    "side-effects-and-effects": "`side_effects` next to `effects`",
+    "governance-action": "a governance rule without a usable action",
+    "governance-default": "the default rule is not the last one, or not alone",
+    "duration-syntax": "a duration that cannot be read",
+    "visibility-glob": "a visibility pattern that can match nothing",
+    "scope-syntax": "a scope that is not a path of plain segments",
+}
+
+_MEANING: Final = {
+    "name-collision": "a step, input or constant takes a name that another one has",
+    "reserved-name": "a name that gert itself uses in templates",
+    "end-unreachable": "a path reaches the end of the steps without an outcome",
+    "next-unknown": "a jump to a step that does not exist",
+    "next-cross-scope": "a jump into another list of steps",
+    "next-backward-unbounded": "a jump backwards, or to itself, without `max`",
+    "unresolved-variable": "a template names something that no path defines before it",
+    "template-syntax": "a template that cannot be read",
+    "condition-not-expression": "a condition that is neither a boolean nor exactly one `{{ }}`",
+    "constant-shadowed": "a step's output would overwrite a constant",
+    "loop-variable-leak": "a loop's variable is used outside the loop",
+    "parallel-output-clash": "two concurrent blocks set the same variable",
+    "tool-undeclared": "a step uses a tool that the runbook does not list",
+    "action-unknown": "the tool has no such action, or several and none is named",
+    "input-missing": "a required input is not given",
+    "input-unknown": "an input that the contract does not declare",
+    "input-type": "an input whose type cannot be the declared one",
+    "extension-contract": "a step whose type needs an inline `contract` has none",
+    "contract-relaxed": "a contract claims to be safer than the one it builds on",
+    "inputs-from-unknown": "`inputs_from` names nothing that holds keys",
+    "inputs-from-key": "`inputs_from` spreads a key that the contract does not declare",
+    "export-undeclared": "`export` of something the step does not produce",
+    "export-collision": "`export` of a name that an input, a constant or another step holds",
+    "provider-unknown": "an input's `from` names a source that does not exist",
+}
+
+_WARNINGS: Final = {
+    "unreachable-step": "no path leads to this step",
+    "parallel-conflict": "concurrent blocks touch the same resource and will run one after another",
+    "branch-not-exhaustive": "no arm is certain to match",
+    "transport-missing": "no installed plugin provides the tool's transport",
+    "side-effects-deprecated": "`side_effects` is an old word for `effects` and `writes`",
+    "platform-mismatch": "the tool is not meant for this operating system",
+    "secret-missing": "a required secret is not in the environment",
+    "not-acted-on": "something is written that nothing acts on",
+}
+
+
+def _table() -> Mapping[str, Rule]:
+    rules: dict[str, Rule] = {}
+    groups = ((_STRUCTURE, 1), (_VALUES, 2), (_MEANING, 3))
+    for group, phase in groups:
+        for name, meaning in group.items():
+            rules[name] = Rule(id=name, severity=Severity.ERROR, phase=phase, meaning=meaning)
+    for name, meaning in _WARNINGS.items():
+        rules[name] = Rule(id=name, severity=Severity.WARNING, phase=3, meaning=meaning)
+    return MappingProxyType(rules)
+
+
+RULES: Final[Mapping[str, Rule]] = _table()
+"""Every rule of the core and of the standard step types; plugins may report others."""
+
+__all__ = ["RULES", "Rule"]
