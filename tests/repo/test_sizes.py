@@ -16,7 +16,7 @@ def sources():
     return [*core_modules(), *(f for d in member_directories() for f in sorted((d / "src").rglob("*.py")))]
 
 
-def test_files():
+def files_of_tests():
     return [
         *sorted((ROOT / "tests").rglob("*.py")),
         *(f for d in member_directories() for f in sorted(d.glob("tests/**/*.py"))),
@@ -39,6 +39,6 @@ def test_the_exceptions_are_needed():
     assert not [name for name in EXCEPTIONS if not (ROOT / name).exists() or lines(ROOT / name) <= LIMIT]
 
 
-@pytest.mark.parametrize("file", test_files(), ids=lambda f: str(f.relative_to(ROOT)))
+@pytest.mark.parametrize("file", files_of_tests(), ids=lambda f: str(f.relative_to(ROOT)))
 def test_a_test_file_is_not_endless(file):
     assert lines(file) <= TEST_LIMIT
