@@ -68,17 +68,17 @@ class _Renderer:
         self._partial = partial
 
     def __call__(self, raw: Any, field: str, item: str | int | None = None) -> str:
-        if not isinstance(raw, str):
-            return to_text(raw)
-        if "{{" not in raw:
+        if isinstance(raw, str) and "{{" not in raw:
             return raw
         try:
-            template = _compiled(raw)
-            value = template.render_partial(self._variables) if self._partial else template.render(self._variables)
+            return to_text(self._value(raw) if isinstance(raw, str) else raw)
         except TemplateError as error:
             place = field if item is None else f"{field}[{item!r}]"
             raise StepProblem("template", f"{place} of {self._where}: {error.message}") from None
-        return value if type(value) is str else to_text(value)
+
+    def _value(self, raw: str) -> Any:
+        template = _compiled(raw)
+        return template.render_partial(self._variables) if self._partial else template.render(self._variables)
 
     def optional(self, raw: Any, field: str) -> str | None:
         return None if raw is None else self(raw, field)
@@ -137,19 +137,23 @@ class _Sources:
         self._reply = reply
 
     def read(self, rule: ExtractModel) -> Any:
-        source = str(rule.source)
+        source = "json" if rule.path else rule.source
         value = self.json if source == "json" else getattr(self._reply, source)
-        if source == "json" and rule.path:
+        if rule.path:
             value = walk_json(value, rule.path)
         if isinstance(value, str) and source != "json":
             value = value.strip()
         if rule.pattern is None:
             return value
-        text = to_text(value)
-        match = matches(rule.pattern, text)
+        try:
+            text = to_text(value)
+            match = matches(rule.pattern, text)
+        except TemplateError as error:
+            raise _Mismatch(f"pattern {rule.pattern!r}: {error.message}") from None
         if match is None:
             raise _Mismatch(f"pattern {rule.pattern!r} does not match {source} {first_line(text)}")
-        return match.group(1) if match.re.groups else match.group(0)
+        first = match.group(1) if match.groups() else None
+        return match.group(0) if first is None else first
 
     @functools.cached_property
     def json(self) -> Any:
