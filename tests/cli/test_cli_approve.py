@@ -1,0 +1,225 @@
+"""``gert approve``, ``gert reject`` and ``gert approvals``."""
+
+from __future__ import annotations
+
+import base64
+import json
+import stat
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import gert_signature_hmac
+import pytest
+
+from gert_core.api import ApprovalRequest
+from gert_core.api.tickets import TicketStore
+from gert_core.approvals import verify_response
+from gert_core.approvals.requests import format_time
+from gert_core.cli import main
+
+RUN = "20260301T120000Z-fix-00000000"
+HMAC = {scheme.algorithm: scheme for scheme in gert_signature_hmac.gert_signature_schemes()}
+
+
+def request(**more):
+    now = datetime.now(UTC)
+    facts = {
+        "ticket_id": "t-1",
+        "run_id": RUN,
+        "step_id": "restart",
+        "step_key": "restart",
+        "runbook_name": "fix",
+        "step_type": "tool",
+        "description": "",
+        "risk_level": "critical",
+        "contract": {"effects": ["kubernetes"], "writes": ["production"]},
+        "inputs": {"service": "api\x1b[2K"},
+        "request_hash": "ab" * 32,
+        "created": format_time(now),
+        "expires_at": format_time(now + timedelta(minutes=30)),
+        "requested_by": "olga",
+        "min_approvers": 2,
+    }
+    return ApprovalRequest(**facts | more)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    for name in ("GERT_APPROVAL_SIGNING_KEY", "GERT_APPROVAL_SIGNING_ALG", "GERT_APPROVAL_SIGNING_KEY_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LOGNAME", "alice")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / RUN).mkdir(parents=True)
+    store = TicketStore(tmp_path / "runs" / RUN / "tickets")
+    store.put(request())
+    return store
+
+
+def answers(store):
+    return [answer for _, answer in store.answers("t-1")]
+
+
+def test_approve_writes_an_answer_as_the_current_user(store, capsys, tmp_path):
+    assert main(["approve", "t-1", "--reason", "looks fine"]) == 0
+    (answer,) = answers(store)
+    assert (answer.approved, answer.approver_id, answer.reason) == (True, "alice", "looks fine")
+    assert (answer.method, answer.signature) == ("inbox", None)
+    (file,) = (tmp_path / "runs" / RUN / "tickets" / "t-1.answers").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "1 more approval needed." in capsys.readouterr().out
+
+
+def test_the_last_approval_says_how_to_go_on(store, capsys):
+    assert main(["approve", "t-1"]) == 0
+    assert main(["approve", "t-1", "--as", "bob"]) == 0
+    assert f"Resume with: gert resume --run {RUN}" in capsys.readouterr().out
+
+
+def test_reject_is_one_answer_and_enough(store, capsys):
+    assert main(["reject", "t-1", "--as", "bob", "--reason", "no window"]) == 0
+    assert [(a.approved, a.approver_id, a.reason) for a in answers(store)] == [(False, "bob", "no window")]
+    assert "gert resume" in capsys.readouterr().out
+    assert main(["approve", "t-1"]) == 1
+    assert "has all the answers" in capsys.readouterr().err
+
+
+def test_json_is_one_document(store, capsys):
+    assert main(["approve", "t-1", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["ticket_id"], shown["run_id"], shown["missing"]) == ("t-1", RUN, 1)
+    assert shown["response"]["approver_id"] == "alice"
+    assert main(["approve", "t-9", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "ticket_unknown"
+
+
+def test_an_answer_is_signed_when_there_is_a_key(store, monkeypatch, capsys):
+    key = base64.b64encode(b"k" * 32).decode()
+    monkeypatch.setenv("GERT_APPROVAL_SIGNING_KEY", key)
+    monkeypatch.setenv("GERT_APPROVAL_SIGNING_KEY_ID", "ops-1")
+    assert main(["approve", "t-1"]) == 0
+    (answer,) = answers(store)
+    assert (answer.signature_alg, answer.key_id) == ("hmac-sha256", "ops-1")
+    verify_response(
+        answer,
+        request_hash="ab" * 32,
+        schemes=HMAC.get,
+        environ={"GERT_APPROVAL_VERIFY_KEY_OPS_1": key},
+    )
+    assert "signed with hmac-sha256" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"GERT_APPROVAL_SIGNING_KEY": "not base64!"}, "cannot be signed"),
+        ({"GERT_APPROVAL_SIGNING_KEY": "a2V5", "GERT_APPROVAL_SIGNING_ALG": "rot13"}, "'rot13'"),
+        ({"GERT_APPROVAL_SIGNING_KEY": "a2V5", "GERT_APPROVAL_SIGNING_ALG": "ed25519"}, "cannot be signed"),
+    ],
+)
+def test_a_key_that_cannot_sign_writes_nothing(store, monkeypatch, capsys, variables, words):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert main(["approve", "t-1"]) == 2
+    assert words in capsys.readouterr().err
+    assert answers(store) == []
+
+
+def test_a_ticket_that_takes_signatures_only_refuses_an_unsigned_approval(store, tmp_path, capsys):
+    signed_only = TicketStore(tmp_path / "runs" / RUN / "tickets")
+    signed_only.put(request(ticket_id="t-2", require_signed=True))
+    assert main(["approve", "t-2"]) == 2
+    assert "GERT_APPROVAL_SIGNING_KEY" in capsys.readouterr().err
+    assert main(["reject", "t-2"]) == 0
+
+
+@pytest.mark.parametrize("ticket", ["t-9", "../../etc/passwd", "..", "", "t-1.json", "t-1/../t-1"])
+def test_an_unknown_ticket_is_a_sentence(store, capsys, ticket):
+    assert main(["approve", ticket]) == 2
+    shown = capsys.readouterr()
+    assert "there is no ticket" in shown.err
+    assert "gert approvals list" in shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_without_any_runs_there_is_no_ticket(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["approve", "t-1"]) == 2
+    assert "there is no ticket" in capsys.readouterr().err
+    assert main(["approvals", "list"]) == 0
+
+
+def test_an_expired_ticket_is_refused(store, tmp_path, capsys):
+    past = format_time(datetime.now(UTC) - timedelta(minutes=1))
+    store.put(request(ticket_id="t-3", expires_at=past))
+    assert main(["approve", "t-3"]) == 1
+    assert f"expired at {past}" in capsys.readouterr().err
+
+
+def test_a_resolved_ticket_is_refused(store, tmp_path, capsys):
+    event = {
+        "type": "approval_resolved",
+        "timestamp": "2026-03-01T12:00:00Z",
+        "run_id": RUN,
+        "seq": 1,
+        "data": {"ticket_id": "t-1", "approved": True, "status": "approved"},
+        "prev_hash": "0" * 64,
+    }
+    (tmp_path / "runs" / RUN / "trace.jsonl").write_text(json.dumps(event) + "\n")
+    assert main(["approve", "t-1"]) == 1
+    assert "resolved already (approved)" in capsys.readouterr().err
+
+
+def test_the_same_person_cannot_answer_twice(store, capsys):
+    assert main(["approve", "t-1"]) == 0
+    assert main(["approve", "t-1", "--as", "ALICE"]) == 1
+    assert "already" in capsys.readouterr().err
+    assert len(answers(store)) == 1
+
+
+def test_the_actor_of_the_run_is_refused_when_excluded_but_may_reject(store, capsys):
+    store.put(request(ticket_id="t-4", exclude_actor=True))
+    assert main(["approve", "t-4", "--as", "olga"]) == 1
+    assert "started the run" in capsys.readouterr().err
+    assert main(["reject", "t-4", "--as", "olga"]) == 0
+
+
+def test_an_approver_needs_a_name(store, capsys):
+    assert main(["approve", "t-1", "--as", " "]) == 2
+    assert "--as" in capsys.readouterr().err
+
+
+def test_tickets_of_a_project_are_found_in_its_runs_directory(tmp_path, monkeypatch, store, capsys):
+    (tmp_path / "gert-project.yaml").write_text("runs_dir: elsewhere\n")
+    other = TicketStore(tmp_path / "elsewhere" / "r1" / "tickets")
+    other.put(replace(request(), ticket_id="t-7"))
+    (tmp_path / "deep").mkdir()
+    monkeypatch.chdir(tmp_path / "deep")
+    assert main(["approve", "t-7"]) == 0
+    assert main(["approve", "t-1"]) == 2
+
+
+def test_list_shows_pending_tickets_and_all_of_them_on_request(store, capsys):
+    store.put(request(ticket_id="t-2", expires_at=format_time(datetime.now(UTC) - timedelta(minutes=1))))
+    assert main(["approvals", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert "t-1" in shown
+    assert "fix: restart" in shown
+    assert "0 of 2" in shown
+    assert "t-2" not in shown
+    assert main(["approvals", "list", "--all", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["approvals"]
+    assert {entry["ticket_id"]: entry["status"] for entry in found} == {"t-1": "pending", "t-2": "expired"}
+
+
+def test_a_broken_ticket_does_not_hide_the_others(store, tmp_path, capsys):
+    (tmp_path / "runs" / RUN / "tickets" / "t-0.json").write_text("{")
+    assert main(["approvals", "list"]) == 0
+    assert "t-1" in capsys.readouterr().out
+
+
+def test_show_gives_everything_and_nothing_that_disguises_itself(store, capsys):
+    assert main(["approvals", "show", "t-1"]) == 0
+    shown = capsys.readouterr().out
+    for words in ("critical", "kubernetes", "production", "olga", "ab" * 32):
+        assert words in shown
+    assert "\x1b" not in shown
