@@ -16,10 +16,11 @@ from gert_core.template.data import (
 from gert_core.template.errors import TemplateError, UndefinedVariable
 from gert_core.template.infer import infer
 from gert_core.template.references import Reference
-from gert_core.template.regex import matches
+from gert_core.template.regex import Found, check_pattern, matches
 
 __all__ = [
     "Condition",
+    "Found",
     "MappingVariables",
     "Reference",
     "Symbol",
@@ -27,6 +28,7 @@ __all__ = [
     "TemplateError",
     "UndefinedVariable",
     "Variables",
+    "check_pattern",
     "compile_condition",
     "compile_value",
     "equal",

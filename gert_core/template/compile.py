@@ -23,7 +23,7 @@ from gert_core.template.scan import split
 from gert_core.template.tree import Const, Path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
 
     from gert_core.template.scan import Expression
 
@@ -98,7 +98,7 @@ class Static(Template):
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def render(self, variables: Variables) -> Any:  # noqa: ARG002 - nothing to look up
+    def render(self, variables: Variables) -> Any:
         """The value."""
         return self.value
 
@@ -136,23 +136,19 @@ class Text(Template):
 
     def render(self, variables: Variables) -> str:
         """The text."""
-        return _joined([p if type(p) is str else to_text(p.evaluate(variables)) for p in self.parts])  # type: ignore[union-attr]
+        return _joined(p if isinstance(p, str) else to_text(p.evaluate(variables)) for p in self.parts)
 
     def render_partial(self, variables: Variables) -> str:
         """The text; a symbol when some of it is not decided."""
         decided = True
         out = []
         for part in self.parts:
-            if isinstance(part, str):
-                out.append(part)
-                continue
             try:
-                out.append(to_text(part.evaluate(variables)))
+                out.append(part if isinstance(part, str) else to_text(part.evaluate(variables)))
             except Undecided:
                 decided = False
-                out.append(part.source)
-        text = _joined(out)
-        return text if decided else Symbol(text)
+                out.append(part.source)  # type: ignore[union-attr] # a text is always decided
+        return _joined(out) if decided else Symbol(_joined(out))
 
     def references(self) -> tuple[Reference, ...]:
         """Those of all expressions."""
@@ -280,10 +276,15 @@ def _measured(run: Callable[[Variables], Any]) -> Callable[[Variables], Any]:
     return checked
 
 
-def _joined(parts: list[str]) -> str:
-    if sum(map(len, parts)) > MAX_RESULT:
-        raise too_large()
-    return "".join(parts)
+def _joined(parts: Iterable[str]) -> str:
+    out = []
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > MAX_RESULT:
+            raise too_large()
+        out.append(part)
+    return "".join(out)
 
 
 def _short(source: str) -> str:
@@ -296,21 +297,6 @@ def _condition_hint(raw: Any) -> str:
     if isinstance(raw, str) and "{{" not in raw:
         return f"write it as {{{{ {_short(raw.strip())} }}}}"
     return "put the whole condition into one {{ }}"
-
-
-def compiled_parts(template: Template | Condition) -> Iterator[Compiled]:
-    """The expressions of a template or condition, for analysis."""
-    match template:
-        case Condition(expression=Compiled() as one) | Single(expression=one):
-            yield one
-        case Text(parts=parts):
-            yield from (part for part in parts if isinstance(part, Compiled))
-        case Listing(items=items):
-            for item in items:
-                yield from compiled_parts(item)
-        case Mapped(pairs=pairs):
-            for _, value in pairs:
-                yield from compiled_parts(value)
 
 
 __all__ = [

@@ -133,9 +133,8 @@ def to_json(value: Any) -> str:
         raise TemplateError(f"the value cannot be written as JSON: {error}") from None
 
 
-def measure(value: Any) -> None:
-    """Refuse a value that is larger than a result may be; shared parts count each time they appear."""
-    size = 0
+def measure(value: Any, size: int = 0) -> int:
+    """The size of a value, added to ``size``; shared parts count each time. Refused when it is over the limit."""
     stack = [(value, 0)]
     while stack:
         item, depth = stack.pop()
@@ -151,6 +150,7 @@ def measure(value: Any) -> None:
             raise too_large()
         if depth > _DEEPEST:
             raise TemplateError(f"the value is nested deeper than {_DEEPEST} levels")
+    return size
 
 
 def too_large() -> TemplateError:

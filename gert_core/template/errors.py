@@ -28,7 +28,7 @@ class TemplateError(Exception):
         return self.message
 
 
-class UndefinedVariable(TemplateError):
+class UndefinedVariable(TemplateError):  # noqa: N818 - the name says what is wrong
     """A path that leads to nothing; ``known`` are the names that stand where it broke off."""
 
     def __init__(self, path: tuple[str, ...], *, known: Iterable[str] = ()) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.template.data import Variables, truth
+from gert_core.template.data import Variables, measure, truth
 from gert_core.template.errors import UndefinedVariable
 from gert_core.template.functions import descend, key_of
 from gert_core.template.tree import (
     AllOf,
     AnyOf,
     Call,
+    Chain,
     Choice,
     Const,
     Default,
@@ -49,12 +50,12 @@ def evaluator(node: Any) -> Run:
         case Choice(test=test, then=then, other=other):
             asked, one, two = evaluator(test), evaluator(then), evaluator(other)
             return lambda variables: one(variables) if truth(asked(variables)) else two(variables)
+        case Chain(parts=parts, functions=functions):
+            return _chain(tuple(map(evaluator, parts)), tuple(function.call for function in functions))
         case Items(items=items):
-            runs = tuple(map(evaluator, items))
-            return lambda variables: [run(variables) for run in runs]
+            return _items(tuple(map(evaluator, items)))
         case Pairs(pairs=pairs):
-            both = tuple((evaluator(key), evaluator(value)) for key, value in pairs)
-            return lambda variables: {key_of(key(variables)): value(variables) for key, value in both}
+            return _pairs(tuple((evaluator(key), evaluator(value)) for key, value in pairs))
     raise TypeError(f"not a node: {node!r}")
 
 
@@ -75,6 +76,44 @@ def _until(args: tuple[Run, ...], *, stop: bool) -> Run:
             if truth(value) is stop:
                 break
         return value
+
+    return run
+
+
+def _chain(parts: tuple[Run, ...], calls: tuple[Callable[..., Any], ...]) -> Run:
+    def run(variables: Variables) -> bool:
+        left = parts[0](variables)
+        for call, part in zip(calls, parts[1:], strict=True):
+            right = part(variables)
+            if not call(left, right):
+                return False
+            left = right
+        return True
+
+    return run
+
+
+def _items(runs: tuple[Run, ...]) -> Run:
+    def run(variables: Variables) -> list[Any]:
+        out: list[Any] = []
+        size = 0
+        for part in runs:
+            out.append(part(variables))
+            size = measure(out[-1], size)
+        return out
+
+    return run
+
+
+def _pairs(runs: tuple[tuple[Run, Run], ...]) -> Run:
+    def run(variables: Variables) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        size = 0
+        for key, part in runs:
+            value = part(variables)
+            size = measure(value, size)
+            out[key_of(key(variables))] = value
+        return out
 
     return run
 

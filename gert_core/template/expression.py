@@ -9,7 +9,10 @@ from gert_core.template.errors import TemplateError
 from gert_core.template.functions import FUNCTIONS, SPECIAL
 from gert_core.template.parse import parse_kernel
 from gert_core.template.scan import MAX_EXPRESSION
+from gert_core.template.tree import Call, children
 
+MAX_COST: Final = 200
+"""Calls of one expression, weighed by what each may take: memory and time grow with them and nothing else."""
 _LEADING_DOT: Final = re.compile(r"(?:^|[\s(|])\.[^\W\d]")
 _FIRST_WORD: Final = re.compile(r"([^\W\d]\w*)\s+[.\"'`(\w]")
 
@@ -18,6 +21,18 @@ def parse_expression(text: str) -> Any:
     """The tree of an expression: kernel form if it parses as such, else Jinja form."""
     if len(text) > MAX_EXPRESSION:
         raise TemplateError("the expression is longer than 8 KiB")
+    tree = _parse(text)
+    if _cost(tree) > MAX_COST:
+        raise TemplateError("the expression asks for too much work", hint="compute part of it in an earlier step")
+    return tree
+
+
+def _cost(tree: Any) -> int:
+    own = tree.function.cost if isinstance(tree, Call) else 0
+    return own + sum(map(_cost, children(tree)))
+
+
+def _parse(text: str) -> Any:
     try:
         return parse_kernel(text)
     except TemplateError as error:

@@ -26,16 +26,23 @@ from gert_core.template.regex import matches
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_MAX_PARTS: Final = 50_000
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A callable of the closed table: how many arguments it takes and what type it returns."""
+    """A callable of the closed table: how many arguments it takes and what type it returns.
+
+    ``cost`` counts against what one expression may ask for (``MAX_COST`` of the tree), so that a short text cannot
+    keep a machine busy or full.
+    """
 
     name: str
     call: Callable[..., Any]
     least: int
     most: int | None
     returns: str
+    cost: int = 1
 
 
 def capped(text: str) -> str:
@@ -110,7 +117,10 @@ def _trim(subject: Any) -> str:
 def _split(separator: Any, subject: Any) -> list[str]:
     text = capped(text_of(subject, "split"))
     mark = text_of(separator, "split")
-    return text.split(mark) if mark else list(text)
+    parts = text.split(mark, _MAX_PARTS) if mark else list(text[: _MAX_PARTS + 1])
+    if len(parts) > _MAX_PARTS:
+        raise TemplateError(f"`split` makes up to {_MAX_PARTS:,} parts")
+    return parts
 
 
 def _join(separator: Any, subject: Any) -> str:
@@ -205,19 +215,19 @@ _TABLE: Final = (
     Function("contains", _contains, 2, 2, "bool"),
     Function("hasPrefix", _has_prefix, 2, 2, "bool"),
     Function("hasSuffix", _has_suffix, 2, 2, "bool"),
-    Function("matches", _matches, 2, 2, "bool"),
+    Function("matches", _matches, 2, 2, "bool", cost=10),
     Function("upper", _upper, 1, 1, "string"),
     Function("lower", _lower, 1, 1, "string"),
     Function("trim", _trim, 1, 1, "string"),
-    Function("split", _split, 2, 2, "list"),
+    Function("split", _split, 2, 2, "list", cost=10),
     Function("join", _join, 2, 2, "string"),
     Function("replace", _replace, 3, 3, "string"),
     Function("printf", printf, 1, None, "string"),
-    Function("toJson", _to_json, 1, 1, "string"),
-    Function("fromJson", _from_json, 1, 1, "any"),
+    Function("toJson", _to_json, 1, 1, "string", cost=10),
+    Function("fromJson", _from_json, 1, 1, "any", cost=10),
     Function("int", _int, 1, 1, "int"),
     Function("float", _float, 1, 1, "float"),
-    Function("string", _string, 1, 1, "string"),
+    Function("string", _string, 1, 1, "string", cost=10),
     Function("bool", truth, 1, 1, "bool"),
 )
 FUNCTIONS: Final = {function.name: function for function in _TABLE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.template.compile import Condition, Listing, Mapped, Single, Static, Template, Text
-from gert_core.template.tree import AllOf, AnyOf, Call, Choice, Const, Default, Defined, Items, Pairs, Path
+from gert_core.template.tree import AllOf, AnyOf, Call, Chain, Choice, Const, Default, Defined, Items, Pairs, Path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +56,9 @@ def _type(node: Any, types: Types) -> str:
         case Path(segments=segments):
             return types(segments) or "any"
         case Call(function=function, args=args):
-            if function.returns == "number":
-                return _number([_type(arg, types) for arg in args])
+            if function.returns in ("number", "sum"):
+                found = [_type(arg, types) for arg in args]
+                return _common(found) if function.returns == "sum" and "string" in found else _number(found)
             return str(function.returns)
         case AllOf(args=args) | AnyOf(args=args):
             return _common([_type(arg, types) for arg in args])
@@ -65,7 +66,7 @@ def _type(node: Any, types: Types) -> str:
             return _common([_type(value, types), _type(fallback, types)])
         case Choice(then=then, other=other):
             return _common([_type(then, types), _type(other, types)])
-        case Defined():
+        case Defined() | Chain():
             return "bool"
         case Items():
             return "list"

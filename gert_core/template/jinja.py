@@ -1,11 +1,257 @@
-"""The Jinja form (first version)."""
+"""The Jinja form: Jinja2 reads the expression, gert evaluates it.
+
+Jinja2's sandboxed environment parses; its compiler, optimizer and runtime are never used. The syntax tree it gives
+is translated, node by node from a closed list, into the tree of the kernel form. So there are no Python attributes
+to walk to, no methods to call, nothing is folded while compiling, and limits and analysis are the same for both
+spellings.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.template.errors import TemplateError
+from gert_core.template.filters import FILTERS, TESTS
+from gert_core.template.functions import FUNCTIONS, SPECIAL
+from gert_core.template.operators import OPERATORS
+from gert_core.template.parse import MAX_DEPTH, call
+from gert_core.template.tree import (
+    AllOf,
+    AnyOf,
+    Call,
+    Chain,
+    Choice,
+    Const,
+    Default,
+    Defined,
+    Items,
+    Lookup,
+    Pairs,
+    lookup,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BINARY: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
+_UNARY: Final = {"Neg": "neg", "Pos": "pos"}
+_COMPARISONS: Final = {
+    "eq": FUNCTIONS["eq"],
+    "ne": FUNCTIONS["ne"],
+    "lt": FUNCTIONS["lt"],
+    "lteq": FUNCTIONS["le"],
+    "gt": FUNCTIONS["gt"],
+    "gteq": FUNCTIONS["ge"],
+    "in": OPERATORS["in"],
+    "notin": OPERATORS["not in"],
+}
+_OPENING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[(\[{]|[)\]}]', re.DOTALL)
 
 
 def parse_jinja(text: str, *, kernel_error: TemplateError) -> Any:
-    raise kernel_error
+    """The tree of a Jinja-form expression; what is neither form is reported as the nearer of the two."""
+    from jinja2 import TemplateSyntaxError
+
+    _check_nesting(text)
+    try:
+        body = _environment().parse("{{ " + text + " }}").body
+    except TemplateSyntaxError as error:
+        raise TemplateError(
+            f"the expression cannot be read: {error.message}",
+            offset=kernel_error.offset,
+            hint=kernel_error.hint,
+        ) from None
+    except (RecursionError, ValueError, OverflowError):
+        raise _too_deep() from None
+    output = body[0] if len(body) == 1 else None
+    nodes: Any = getattr(output, "nodes", ())
+    if type(output).__name__ != "Output" or len(nodes) != 1:
+        raise TemplateError("the expression cannot be read", offset=kernel_error.offset, hint=kernel_error.hint)
+    return _Translator(text).node(nodes[0], 1)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    return ImmutableSandboxedEnvironment(autoescape=False)
+
+
+class _Translator:
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def node(self, node: Any, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+        kind = type(node).__name__
+        deeper = depth + 1
+        if kind in _BINARY:
+            return Call(OPERATORS[_BINARY[kind]], (self.node(node.left, deeper), self.node(node.right, deeper)))
+        if kind in _UNARY:
+            value = self.node(node.node, deeper)
+            if kind == "Neg" and isinstance(value, Const) and type(value.value) in (int, float):
+                return Const(-value.value)
+            return Call(OPERATORS[_UNARY[kind]], (value,))
+        method = getattr(self, f"_{kind.lower()}", None)
+        if method is None:
+            raise TemplateError(f"`{kind}` is not allowed in a template")
+        return method(node, deeper)
+
+    def _nodes(self, nodes: Sequence[Any], depth: int) -> tuple[Any, ...]:
+        return tuple(self.node(node, depth) for node in nodes)
+
+    def _const(self, node: Any, depth: int) -> Any:
+        if node.value is not None and not isinstance(node.value, str | int | float):
+            raise TemplateError("the literal is no data")
+        if isinstance(node.value, float) and node.value in (float("inf"), float("-inf")):
+            raise TemplateError("the number is too large")
+        if isinstance(node.value, int) and node.value.bit_length() > 4096:
+            raise TemplateError("the number is too large")
+        return Const(node.value)
+
+    def _name(self, node: Any, depth: int) -> Any:
+        found = re.search(rf"(?<![\w.'\"]){re.escape(node.name)}\b", self._text)
+        return path_of(node.name, (), found.start() if found else 0)
+
+    def _getattr(self, node: Any, depth: int) -> Any:
+        return lookup(self.node(node.node, depth), (Const(node.attr),))
+
+    def _getitem(self, node: Any, depth: int) -> Any:
+        base = self.node(node.node, depth)
+        if type(node.arg).__name__ == "Slice":
+            bounds = (node.arg.start, node.arg.stop, node.arg.step)
+            parts = tuple(Const(None) if bound is None else self.node(bound, depth) for bound in bounds)
+            return Call(OPERATORS["slice"], (base, *parts))
+        key = self.node(node.arg, depth)
+        if isinstance(base, Lookup):
+            return Lookup(base.base, (*base.keys, key))
+        return lookup(base, (key,))
+
+    def _compare(self, node: Any, depth: int) -> Any:
+        parts = (self.node(node.expr, depth), *self._nodes([operand.expr for operand in node.ops], depth))
+        functions = tuple(_COMPARISONS[operand.op] for operand in node.ops)
+        return Call(functions[0], parts) if len(functions) == 1 else Chain(parts, functions)
+
+    def _and(self, node: Any, depth: int) -> Any:
+        return AllOf(self._chain(node, depth))
+
+    def _or(self, node: Any, depth: int) -> Any:
+        return AnyOf(self._chain(node, depth))
+
+    def _chain(self, node: Any, depth: int) -> tuple[Any, ...]:
+        """`a and b and c` is one level, however long."""
+        kind = type(node)
+        found: list[Any] = []
+        while isinstance(node, kind):
+            found.append(node.right)
+            node = node.left
+        return self._nodes([node, *reversed(found)], depth)
+
+    def _not(self, node: Any, depth: int) -> Any:
+        return Call(FUNCTIONS["not"], (self.node(node.node, depth),))
+
+    def _concat(self, node: Any, depth: int) -> Any:
+        return Call(OPERATORS["~"], self._nodes(node.nodes, depth))
+
+    def _condexpr(self, node: Any, depth: int) -> Any:
+        other = Const(None) if node.expr2 is None else self.node(node.expr2, depth)
+        return Choice(self.node(node.test, depth), self.node(node.expr1, depth), other)
+
+    def _list(self, node: Any, depth: int) -> Any:
+        return Items(self._nodes(node.items, depth))
+
+    _tuple = _list
+
+    def _dict(self, node: Any, depth: int) -> Any:
+        return Pairs(tuple((self.node(p.key, depth), self.node(p.value, depth)) for p in node.items))
+
+    def _call(self, node: Any, depth: int) -> Any:
+        name = getattr(node.node, "name", None) if type(node.node).__name__ == "Name" else None
+        if name not in FUNCTIONS and name not in SPECIAL:
+            what = f"`{name}`" if name else "a method"
+            method = getattr(node.node, "attr", None)
+            hint = f"use the filter `| {method}`" if method in FILTERS else "only gert's own functions can be called"
+            raise TemplateError(f"{what} cannot be called in a template", hint=hint)
+        if node.kwargs or node.dyn_args or node.dyn_kwargs:
+            raise TemplateError(f"`{name}` takes no keyword arguments")
+        return call(name, self._nodes(node.args, depth), direct=True)
+
+    def _filter(self, node: Any, depth: int) -> Any:
+        value = self.node(node.node, depth)
+        if node.dyn_args or node.dyn_kwargs:
+            raise TemplateError("`*` and `**` arguments are not allowed in a template")
+        if node.name in ("default", "d"):
+            args = self._arguments(node, ("default_value", "boolean"), depth, most=2)
+            return Default(value, args[0] if args else Const(""), args[1] if len(args) > 1 else None)
+        if node.name in ("and", "or", "index"):
+            return call(node.name, (*self._nodes(node.args, depth), value))
+        found = FILTERS.get(node.name)
+        if found is None:
+            raise TemplateError(f"there is no filter `{node.name}`", hint=_near(node.name, FILTERS))
+        function = found.function
+        args = self._arguments(node, found.names, depth, most=None if function.most is None else function.most - 1)
+        if 1 + len(args) < function.least:
+            raise TemplateError(f"the filter `{node.name}` needs {function.least - 1} arguments")
+        return Call(function, (value, *args))
+
+    def _arguments(self, node: Any, names: tuple[str, ...], depth: int, *, most: int | None) -> tuple[Any, ...]:
+        args = list(self._nodes(node.args, depth))
+        for pair in node.kwargs:
+            if pair.key not in names or names.index(pair.key) < len(args):
+                raise TemplateError(f"the filter `{node.name}` takes no argument `{pair.key}`")
+            while len(args) < names.index(pair.key):
+                args.append(Const(_MISSING.get((node.name, names[len(args)]))))
+            args.append(self.node(pair.value, depth))
+        if most is not None and len(args) > most:
+            raise TemplateError(f"the filter `{node.name}` takes up to {most} arguments, not {len(args)}")
+        return tuple(args)
+
+    def _test(self, node: Any, depth: int) -> Any:
+        value = self.node(node.node, depth)
+        if node.name in ("defined", "undefined"):
+            return Defined(value) if node.name == "defined" else Call(FUNCTIONS["not"], (Defined(value),))
+        found = TESTS.get(_ALIASES.get(node.name, node.name))
+        if found is None:
+            raise TemplateError(f"there is no test `{node.name}`", hint=_near(node.name, TESTS))
+        args = (value, *self._nodes(node.args or (), depth))
+        if len(args) != found.least or node.kwargs:
+            raise TemplateError(f"the test `{node.name}` takes {found.least - 1} arguments")
+        return Call(found, args)
+
+
+_ALIASES: Final = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "equalto": "eq"}
+_MISSING: Final = {
+    ("indent", "width"): 4,
+    ("join", "d"): "",
+    ("sort", "reverse"): False,
+    ("default", "default_value"): "",
+}
+
+
+def _check_nesting(text: str) -> None:
+    """Jinja2's parser recurses for every bracket, so they are counted before it starts."""
+    depth = 0
+    for found in _OPENING.finditer(text):
+        mark = found[0]
+        depth += mark in ("(", "[", "{")
+        depth -= mark in (")", "]", "}")
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+
+
+def _too_deep() -> TemplateError:
+    return TemplateError(f"the expression is nested deeper than {MAX_DEPTH} levels")
+
+
+def _near(name: str, table: dict[str, Any]) -> str | None:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(table), n=1)
+    return f"did you mean `{near[0]}`?" if near else None
+
+
+__all__ = ["parse_jinja"]

@@ -203,7 +203,7 @@ def _unquote(text: str, offset: int) -> str:
 def _function_hint(name: str) -> str:
     from difflib import get_close_matches
 
-    if name in ("if", "range", "with", "end", "else", "define", "template", "block"):
+    if name in ["if", "range", "with", "end", "else", "define", "template", "block"]:
         return "templates are expressions only; use `when`, branches or for_each"
     near = get_close_matches(name, [*FUNCTIONS, *SPECIAL], n=1)
     if name in ("length", "count", "size"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from math import isfinite
 from typing import Any, Final
 
 from gert_core.template.data import MAX_RESULT, kind_of, number, to_text, too_large
@@ -54,7 +55,7 @@ def _format(value: Any, *, flags: str, width: str, precision: str | None, verb: 
             text = to_text(value)
         case "d" | "x":
             whole = number(value)
-            if whole is None or whole != int(whole):
+            if whole is None or not isfinite(whole) or whole != int(whole):
                 raise TemplateError(f"`%{verb}` needs a whole number, not {kind_of(value)}")
             text = f"{int(whole):{_sign(flags)}{verb}}"
         case "f" | "e" | "g":

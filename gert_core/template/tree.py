@@ -77,6 +77,14 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Chain:
+    """``a < b < c``: each part is evaluated once, each pair compared by its function."""
+
+    parts: tuple[Any, ...]
+    functions: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Items:
     """A list written out."""
 
@@ -103,7 +111,7 @@ def children(node: Any) -> tuple[Any, ...]:
             return (value,)
         case Choice(test=test, then=then, other=other):
             return (test, then, other)
-        case Items(items=items):
+        case Items(items=items) | Chain(parts=items):
             return items
         case Pairs(pairs=pairs):
             return tuple(part for pair in pairs for part in pair)
@@ -142,6 +150,7 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "Call",
+    "Chain",
     "Choice",
     "Const",
     "Default",

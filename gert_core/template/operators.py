@@ -1,0 +1,124 @@
+"""The operators of the Jinja form over plain data, each bounded in what it makes."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.template.data import MAX_RESULT, kind_of, to_text, too_large
+from gert_core.template.errors import TemplateError
+from gert_core.template.functions import FUNCTIONS, Function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MAX_BITS: Final = 4096
+_MAX_ITEMS: Final = 50_000
+
+
+def _numbers(sign: str, left: Any, right: Any) -> None:
+    for side in (left, right):
+        if isinstance(side, bool) or not isinstance(side, int | float):
+            hint = "convert a text with `| int` or `| float`" if isinstance(side, str) else None
+            raise TemplateError(f"`{sign}` needs numbers, not {kind_of(side)}", hint=hint)
+
+
+def _arithmetic(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def run(left: Any, right: Any) -> Any:
+        _numbers(sign, left, right)
+        try:
+            return bounded(apply(left, right))
+        except (ZeroDivisionError, OverflowError, ValueError) as error:
+            raise TemplateError(f"`{sign}` has no result: {error}") from None
+
+    return run
+
+
+def bounded(value: Any) -> Any:
+    """A computed number, unless it is larger than any number a document needs."""
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_BITS:
+            raise TemplateError("the number is too large")
+    elif not isinstance(value, float) or not isfinite(value):
+        raise TemplateError("the result is no finite number")
+    return value
+
+
+def _add(left: Any, right: Any) -> Any:
+    if isinstance(left, str) and isinstance(right, str):
+        if len(left) + len(right) > MAX_RESULT:
+            raise too_large()
+        return left + right
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        if len(left) + len(right) > _MAX_ITEMS:
+            raise too_large()
+        return [*left, *right]
+    return _plus(left, right)
+
+
+def _times(left: Any, right: Any) -> Any:
+    for text, count in ((left, right), (right, left)):
+        if isinstance(text, str) and isinstance(count, int) and not isinstance(count, bool):
+            if len(text) * max(count, 0) > MAX_RESULT:
+                raise too_large()
+            return text * count
+    return _multiply(left, right)
+
+
+def _power(left: Any, right: Any) -> Any:
+    _numbers("**", left, right)
+    if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > _MAX_BITS:
+        raise TemplateError("the number is too large")
+    return _raise(left, right)
+
+
+def _concat(*parts: Any) -> str:
+    out = []
+    size = 0
+    for part in parts:
+        text = to_text(part)
+        size += len(text)
+        if size > MAX_RESULT:
+            raise too_large()
+        out.append(text)
+    return "".join(out)
+
+
+def _slice(subject: Any, start: Any, stop: Any, step: Any) -> Any:
+    if not isinstance(subject, str | list | tuple):
+        raise TemplateError(f"only a text or a list has parts, not {kind_of(subject)}")
+    for bound in (start, stop, step):
+        if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
+            raise TemplateError(f"a part is named by whole numbers, not {kind_of(bound)}")
+    if step == 0:
+        raise TemplateError("the step of a part cannot be 0")
+    part = subject[start:stop:step]
+    return list(part) if isinstance(part, tuple) else part
+
+
+def _in(needle: Any, subject: Any) -> Any:
+    return FUNCTIONS["contains"].call(needle, subject)
+
+
+_plus: Final = _arithmetic("+", lambda a, b: a + b)
+_multiply: Final = _arithmetic("*", lambda a, b: a * b)
+_raise: Final = _arithmetic("**", lambda a, b: a**b)
+
+_TABLE: Final = (
+    Function("+", _add, 2, 2, "sum"),
+    Function("-", _arithmetic("-", lambda a, b: a - b), 2, 2, "number"),
+    Function("*", _times, 2, 2, "number"),
+    Function("/", _arithmetic("/", lambda a, b: a / b), 2, 2, "float"),
+    Function("//", _arithmetic("//", lambda a, b: a // b), 2, 2, "number"),
+    Function("%", _arithmetic("%", lambda a, b: a % b), 2, 2, "number"),
+    Function("**", _power, 2, 2, "any"),
+    Function("neg", lambda value: _multiply(value, -1), 1, 1, "number"),
+    Function("pos", lambda value: _multiply(value, 1), 1, 1, "number"),
+    Function("~", _concat, 1, None, "string"),
+    Function("slice", _slice, 4, 4, "any", cost=10),
+    Function("in", _in, 2, 2, "bool"),
+    Function("not in", lambda needle, subject: not _in(needle, subject), 2, 2, "bool"),
+)
+OPERATORS: Final = {operator.name: operator for operator in _TABLE}
+
+__all__ = ["OPERATORS", "bounded"]
