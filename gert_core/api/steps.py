@@ -96,6 +96,7 @@ class StepType:
     - ``check``: ``check(step) -> [Problem]``, findings about the meaning of one step.
     - ``tool_use``: ``tool_use(step) -> ToolUse | None``.
     - ``requires_contract``: an inline ``contract`` is mandatory.
+    - ``timeout``: seconds a step of this type may take when it says nothing itself; ``None``: no limit.
     - ``binds``: its blocks bind variables, so the type's name is reserved as a variable.
     - ``claims``: ``claims(raw) -> bool``: takes over a step of another type by its fields.
     - ``summary``: one line for people.
@@ -115,6 +116,7 @@ class StepType:
     check: str | CheckFn | None = None
     tool_use: str | ToolUseFn | None = None
     requires_contract: bool = False
+    timeout: float | None = None
     binds: bool = False
     claims: str | ClaimsFn | None = None
     summary: str = ""

@@ -164,12 +164,12 @@ def _text(answer: Answer) -> str:
 
 def _ticked(text: str, items: list[str]) -> dict[str, bool] | None:
     low = text.lower()
-    if low in ("all", ""):
+    if low == "all":
         return dict.fromkeys(items, True)
     if low == "none":
         return dict.fromkeys(items, False)
     words = low.replace(",", " ").split()
-    if not all(word.isdigit() and 1 <= int(word) <= len(items) for word in words):
+    if not words or not all(word.isdigit() and 1 <= int(word) <= len(items) for word in words):
         return None
     chosen = {int(word) - 1 for word in words}
     return {item: index in chosen for index, item in enumerate(items)}

@@ -1,0 +1,49 @@
+"""How values are compared, for step types that judge them: the same as in templates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import re
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two values are equal as ``eq`` sees it: numbers and numeric text, booleans and their words."""
+    from gert_core.template import equal as _equal
+
+    return _equal(a, b)
+
+
+def order(a: Any, b: Any) -> int:
+    """Negative, zero or positive; numeric when both sides are, ``ValueError`` when they cannot be ordered."""
+    from gert_core.template import order as _order
+
+    return _order(a, b)
+
+
+def contains(container: Any, item: Any) -> bool:
+    """Whether text contains text, a list an item, or a map a key."""
+    if isinstance(container, list | tuple):
+        return any(equal(item, one) for one in container)
+    if isinstance(container, dict):
+        return str(item) in container
+    return str(item) in str(container)
+
+
+def matches(pattern: str, value: Any) -> re.Match[str] | None:
+    """A bounded search for a regular expression in the text of a value."""
+    from gert_core.template import matches as _matches
+    from gert_core.template import to_text
+
+    return _matches(pattern, to_text(value))
+
+
+def truth(value: Any) -> bool:
+    """Whether a value counts as true in a condition."""
+    from gert_core.template import truth as _truth
+
+    return _truth(value)
+
+
+__all__ = ["contains", "equal", "matches", "order", "truth"]

@@ -1,0 +1,122 @@
+"""The person at the terminal: prompts on stderr, lines from standard input, one dialogue at a time."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gert_core.api import Deadline
+
+
+class TerminalConsole:
+    """Reads standard input line by line without losing what a pipe already delivered.
+
+    ``quiet`` is called around a dialogue so that a live progress line does not run through it.
+    """
+
+    def __init__(self, *, no_input: bool = False, quiet: Callable[[bool], None] | None = None) -> None:
+        self._no_input = no_input
+        self._quiet = quiet
+        self._lock = threading.RLock()
+        self._buffer = b""
+        self._ended = False
+
+    @property
+    def interactive(self) -> bool:
+        """Whether anybody may be asked."""
+        return not self._no_input and sys.stdin is not None and not self._ended
+
+    def say(self, text: str) -> None:
+        """Show a line."""
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def exclusive(self) -> Any:
+        """Keep other askers away; the same thread may ask inside."""
+        return _Dialogue(self._lock, self._quiet)
+
+    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
+        """One line, or None at the end of input, on expiry or cancel."""
+        with self.exclusive():
+            if not self.interactive:
+                return None
+            sys.stderr.write(prompt)
+            sys.stderr.flush()
+            with _echo_off(hidden):
+                line = self._line(deadline)
+            if line is None or hidden or not _terminal():
+                sys.stderr.write("\n")
+                sys.stderr.flush()
+            return line
+
+    def _line(self, deadline: Deadline) -> str | None:
+        while b"\n" not in self._buffer and not self._ended:
+            left = deadline.remaining()
+            ready, _, _ = select.select([0, deadline.fileno()], [], [], left)
+            if 0 not in ready:
+                return None
+            chunk = os.read(0, 65536)
+            if not chunk:
+                self._ended = True
+            self._buffer += chunk
+        if not self._buffer:
+            return None
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line.decode("utf-8", "replace").rstrip("\r")
+
+
+class _Dialogue:
+    """The lock of one dialogue, with the progress line held back during it."""
+
+    def __init__(self, lock: threading.RLock, quiet: Callable[[bool], None] | None) -> None:  # type: ignore[valid-type]
+        self._lock: Any = lock
+        self._quiet = quiet
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._quiet is not None:
+            self._quiet(True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._quiet is not None:
+            self._quiet(False)
+        self._lock.release()
+
+
+class _echo_off:  # noqa: N801 - reads as a statement
+    """Typing stays invisible on a terminal while a secret is asked for."""
+
+    def __init__(self, active: bool) -> None:
+        self._active = active and _terminal()
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        if self._active:
+            import termios
+
+            self._before = termios.tcgetattr(0)
+            silent = list(self._before)
+            silent[3] &= ~termios.ECHO
+            termios.tcsetattr(0, termios.TCSADRAIN, silent)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            import termios
+
+            termios.tcsetattr(0, termios.TCSADRAIN, self._before)
+
+
+def _terminal() -> bool:
+    try:
+        return os.isatty(0)
+    except OSError:
+        return False
+
+
+__all__ = ["TerminalConsole"]

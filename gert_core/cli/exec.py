@@ -1,0 +1,146 @@
+"""``gert exec``: run a runbook and print how it came out."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gert_core.api.errors import UsageError
+
+if TYPE_CHECKING:
+    from gert_core.documents.project import Project
+    from gert_core.documents.scenario import ScenarioModel
+
+EXAMPLES = """
+Examples:
+
+  gert exec health.yaml --var hostname=srv1
+
+  gert exec health.yaml --mode dry-run --var hostname=srv1
+
+  gert exec health.yaml --mode replay --scenario healthy
+"""
+
+
+def exec_(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The runbook.")],
+    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help="An input; repeatable.")] = None,
+    input_file: Annotated[
+        list[Path] | None, typer.Option("--input", metavar="FILE", help="A YAML or JSON file with inputs.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help="real, dry-run, probe or replay.")] = "real",
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", metavar="DIR|NAME", help="The scenario to replay.")
+    ] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Where to write the trace.")] = None,
+    trace_sync: Annotated[
+        str, typer.Option("--trace-sync", help="group (before outside effects), event or none.")
+    ] = "group",
+    actor: Annotated[str | None, typer.Option("--as", metavar="ID", help="Who runs this.")] = None,
+    policy: Annotated[
+        list[Path] | None, typer.Option("--policy", metavar="FILE", help="A policy file; repeatable.")
+    ] = None,
+    approval: Annotated[
+        str | None, typer.Option("--approval", metavar="PROVIDER", help="Who is asked for approvals.")
+    ] = None,
+    no_input: Annotated[bool, typer.Option("--no-input", help="Never ask anything.")] = False,
+    probe_allow_effects: Annotated[
+        str | None, typer.Option("--probe-allow-effects", metavar="A,B", help="Effects a probe may have.")
+    ] = None,
+    pending_exit_code: Annotated[
+        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
+    ] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Run a runbook: check it, execute it step by step, print the outcome."""
+    from gert_core.cli.execution import carry_out
+    from gert_core.cli.session import project_here, registry_for
+    from gert_core.engine.start import MODES, PROBE_EFFECTS, Request, start
+
+    if mode not in MODES:
+        raise UsageError(f"there is no mode {mode!r}; nothing was run", hint=f"modes are {', '.join(MODES)}")
+    if trace_sync not in ("group", "event", "none"):
+        raise UsageError(f"--trace-sync takes group, event or none, not {trace_sync!r}")
+    if not file.is_file():
+        raise UsageError(f"there is no file {file}", file=str(file), hint="give the path of a runbook")
+    project: Project | None = project_here(file.parent)
+    registry = registry_for(project, ctx.obj, executing=True)
+    wanted = scenario_model(scenario, file) if scenario is not None else None
+    if wanted is not None and mode != "replay":
+        raise UsageError("--scenario belongs to --mode replay", hint="add --mode replay")
+
+    def begin(stack: ExitStack, **given: Any) -> Any:
+        request = Request(
+            runbook=file,
+            registry=registry,
+            project=project,
+            mode=mode,
+            host_vars=parse_vars(var or ()),
+            file_vars=read_inputs(input_file or ()),
+            scenario=wanted,
+            policies=tuple(policy or ()),
+            approval=approval,
+            actor=actor,
+            trace=trace,
+            trace_sync=trace_sync,
+            probe_effects=(
+                PROBE_EFFECTS if probe_allow_effects is None else frozenset(_words(probe_allow_effects))
+            ),
+            **given,
+        )
+        return start(request, stack)
+
+    return carry_out(
+        begin, mode=mode, no_input=no_input, as_json=json, pending_exit_code=pending_exit_code
+    )
+
+
+def parse_vars(pairs: Any) -> dict[str, str]:
+    """``K=V`` words as a map; a name given twice is refused."""
+    out: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--var takes NAME=VALUE, not {pair!r}")
+        if name in out:
+            raise UsageError(f"--var gives {name!r} twice")
+        out[name] = value
+    return out
+
+
+def read_inputs(files: Any) -> dict[str, Any]:
+    """The maps of ``--input`` files, later ones over earlier ones."""
+    out: dict[str, Any] = {}
+    for file in files:
+        from gert_core.documents import yaml
+
+        document = yaml.load(file)
+        if document.problems:
+            first = document.problems[0]
+            raise UsageError(
+                f"--input {file}: {first.message}", file=str(file), line=first.line, column=first.column
+            )
+        if not isinstance(document.value, dict):
+            raise UsageError(f"--input {file} is not a map of inputs", file=str(file))
+        out.update(document.value)
+    return out
+
+
+def scenario_model(name: str, runbook: Path) -> ScenarioModel:
+    """A scenario by directory, or by name below the runbook's scenarios."""
+    from gert_core.documents.scenario import load_scenario
+
+    direct = Path(name)
+    nested = runbook.parent / "scenarios" / runbook.stem / name
+    return load_scenario(direct if direct.is_dir() else nested).model
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+__all__ = ["exec_", "parse_vars", "read_inputs", "scenario_model"]

@@ -1,0 +1,99 @@
+"""What ``exec`` and ``resume`` share: run, watch for signals, print the result, choose the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import RunStatus
+from gert_core.cli.console import TerminalConsole
+from gert_core.cli.interrupt import interrupts
+from gert_core.cli.progress import DryProgress, TerminalProgress
+from gert_core.cli.terminal import err, out, paint
+from gert_core.engine.cancel import Stop
+from gert_core.template import to_text
+from gert_core.values import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gert_core.engine.run import Run, RunResult
+
+
+def carry_out(
+    begin: Callable[..., Run], *, mode: str, no_input: bool, as_json: bool, pending_exit_code: int = 0
+) -> int:
+    """Start a run with ``begin(stack, console=, progress=, stop=)``, execute it and report it."""
+    stop = Stop()
+    progress = DryProgress() if mode in ("dry-run", "probe") else TerminalProgress()
+    console = TerminalConsole(no_input=no_input, quiet=progress.hold)
+    with ExitStack() as stack, interrupts(stop) as interrupt:
+        run = begin(stack, console=console, progress=progress, stop=stop)
+        progress.mask = run.masker.mask_text
+        interrupt.run = run
+        try:
+            result = run.execute()
+        finally:
+            progress.close()
+        if as_json:
+            document = run.masker.mask(with_possible(result, progress, mode))
+            out(json.dumps(document, ensure_ascii=False, default=str))
+        else:
+            show(result, run, progress, mode=mode)
+    if run.directory is not None and result.status is RunStatus.APPROVAL_PENDING:
+        run.directory.state()
+    return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code)
+
+
+def exit_code(result: RunResult, *, interrupt_code: int, pending: int) -> int:
+    """0 done, 1 failed, 130/143 interrupted; pending as asked for."""
+    if result.status is RunStatus.COMPLETED:
+        return 0
+    if result.status is RunStatus.APPROVAL_PENDING:
+        return pending
+    return interrupt_code if result.status is RunStatus.CANCELLED else 1
+
+
+def with_possible(result: RunResult, progress: TerminalProgress, mode: str) -> dict[str, Any]:
+    """The result as JSON; a rehearsal that could not decide lists every outcome it saw."""
+    document = result.to_json()
+    if mode in ("dry-run", "probe") and result.outcome is None:
+        document["possible_outcomes"] = [outcome.to_json() for outcome in progress.outcomes]
+    return document
+
+
+def show(result: RunResult, run: Run, progress: TerminalProgress, *, mode: str) -> None:
+    """The human result on stdout."""
+    mask = run.masker.mask_text
+    if result.outcome is not None:
+        outcome = result.outcome
+        code = f" ({outcome.code})" if outcome.code else ""
+        out(mask(f"{paint('✓', 'green')} Outcome: {outcome.category}{code}"))
+        for name, value in outcome.meta.items():
+            out(mask(f"  {name}: {to_text(value)}"))
+    elif mode in ("dry-run", "probe") and result.status is RunStatus.COMPLETED:
+        seen = dict.fromkeys(f"{o.category} ({o.code})" if o.code else str(o.category) for o in progress.outcomes)
+        out(mask(f"Possible outcomes: {', '.join(seen) or 'none reached'}"))
+    elif result.status is RunStatus.APPROVAL_PENDING:
+        for ticket in result.pending:
+            out(f"  {ticket['ticket_id']}  step {ticket['step_key']}  risk {ticket['risk_level']}")
+        out(f"Approval pending. Resume with: gert resume --run {result.run_id}")
+    else:
+        out(f"{paint('✗', 'red')} Run {result.status}")
+        for failure in result.failures:
+            where = f"step {failure.key}: " if failure.key else ""
+            out(mask(f"  {where}{failure.message} ({failure.kind})"))
+        if result.status is RunStatus.CANCELLED:
+            out(f"  cancelled by {run.stop.reason}; go on with: gert resume --run {result.run_id}")
+    out(f"  duration: {format_duration(result.duration)}")
+    out(f"  run: {result.run_id}")
+    out(f"  trace: {result.trace}")
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    for fault in run.faults[:1]:
+        err(f"  a plugin failed: {type(fault).__name__}; set GERT_DEBUG=1 to see where")
+
+
+__all__ = ["carry_out", "exit_code", "show"]

@@ -1,0 +1,206 @@
+"""One line per step on stderr while a run goes on; live elapsed time on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import Status
+from gert_core.cli.terminal import coloured, paint
+from gert_core.engine.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gert_core.api import ApprovalRequest, Outcome
+    from gert_core.engine.phases import Execution
+    from gert_core.engine.signals import Signal
+
+MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
+_TAIL: Final = 8
+_TICK: Final = 0.2
+
+
+class TerminalProgress(Progress):
+    """Prints steps as they finish, containers as they begin; everything is masked before it is shown."""
+
+    def __init__(self) -> None:
+        self.mask: Callable[[str], str] = str
+        self.outcomes: list[Outcome] = []
+        self._lock = threading.RLock()
+        self._live = coloured(sys.stderr)
+        self._running: dict[str, tuple[str, float]] = {}
+        self._shown = False
+        self._held = 0
+        self._ticker: threading.Thread | None = None
+
+    # -- the run -------------------------------------------------------------------------------------------------
+
+    def started(self, execution: Execution) -> None:
+        unit = execution.unit
+        if not unit.leaf or (unit.over is not None and not execution.as_item):
+            self._print(f"{_indent(execution)}{paint('▸', 'cyan', stream=sys.stderr)} {_title(execution)}")
+        elif self._live:
+            with self._lock:
+                self._running[execution.key] = (_title(execution), time.monotonic())
+                if self._ticker is None:
+                    self._ticker = threading.Thread(target=self._tick, name="gert-progress", daemon=True)
+                    self._ticker.start()
+
+    def finished(self, execution: Execution, status: Status, data: Mapping[str, Any], duration: float) -> None:
+        with self._lock:
+            self._running.pop(execution.key, None)
+            unit = execution.unit
+            if not unit.leaf and status is Status.SUCCESS:
+                return
+            if unit.over is not None and not execution.as_item and status is Status.SUCCESS:
+                return
+            mark, style = MARKS[str(status)]
+            line = f"{_indent(execution)}{paint(mark, style, stream=sys.stderr)} {_title(execution)}"
+            symbolic = (data.get("detail") or {}).get("symbolic")
+            if status is Status.SKIPPED:
+                line += f"  skipped ({_reason(data)})"
+            elif symbolic and unit.leaf:
+                line = f"{_indent(execution)}· {_title(execution)}"
+            else:
+                line += f"  {duration:.2f}s"
+            self._print(line)
+            if status in (Status.FAILED, Status.ERROR) and unit.leaf:
+                self._explain(execution, data)
+            elif status is Status.SKIPPED and "approval" in data:
+                self._print(f"{_indent(execution)}    {data['approval']['message']}")
+            elif status is Status.SKIPPED and data.get("reason") == "governance_denied":
+                self._print(f"{_indent(execution)}    {execution.decision.reason}")
+
+    def recalled(self, execution: Execution) -> None:
+        self._print(f"{_indent(execution)}{paint('↺', 'dim', stream=sys.stderr)} {_title(execution)}  recorded")
+
+    def left(self, execution: Execution, signal: Signal) -> None:
+        with self._lock:
+            self._running.pop(execution.key, None)
+
+    def pending(self, execution: Execution, request: ApprovalRequest) -> None:
+        with self._lock:
+            self._running.pop(execution.key, None)
+        self._print(f"{_indent(execution)}… {_title(execution)}  waits for approval (ticket {request.ticket_id})")
+
+    def possible(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+    def arm(self, execution: Execution, name: str, why: str) -> None:
+        self._print(f"{_indent(execution)}  ? {name}: {why}")
+
+    def warn(self, message: str, *, execution: Execution | None = None) -> None:
+        self._print(f"{paint('warning:', 'yellow', stream=sys.stderr)} {message}")
+
+    def _explain(self, execution: Execution, data: Mapping[str, Any]) -> None:
+        """The failing step: what was run, its exit code, the last lines it said."""
+        indent = _indent(execution) + "    "
+        failure, detail = data.get("failure") or {}, data.get("detail") or {}
+        self._print(f"{indent}{failure.get('kind')}: {failure.get('message')}")
+        if detail.get("command"):
+            self._print(f"{indent}command: {shlex.join(detail['command'])}")
+        if detail.get("exit_code") is not None:
+            self._print(f"{indent}exit code: {detail['exit_code']}")
+        for name in ("stdout", "stderr"):
+            lines = str(detail.get(name) or "").rstrip().splitlines()[-_TAIL:]
+            for line in lines:
+                self._print(f"{indent}{name}: {line}")
+
+    # -- the screen ----------------------------------------------------------------------------------------------
+
+    def hold(self, held: bool) -> None:
+        """Keep the live line away while somebody is asked."""
+        with self._lock:
+            self._held += 1 if held else -1
+            self._erase()
+
+    def close(self) -> None:
+        """Take the live line off the screen."""
+        with self._lock:
+            self._running.clear()
+            self._erase()
+            self._held += 1
+
+    def _print(self, text: str) -> None:
+        with self._lock:
+            self._erase()
+            sys.stderr.write(self.mask(text) + "\n")
+            sys.stderr.flush()
+
+    def _erase(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False
+
+    def _tick(self) -> None:
+        while True:
+            time.sleep(_TICK)
+            with self._lock:
+                if self._held or not self._running:
+                    self._erase()
+                    continue
+                now = time.monotonic()
+                title, since = next(iter(self._running.values()))
+                more = f" (+{len(self._running) - 1} more)" if len(self._running) > 1 else ""
+                text = self.mask(f"  … {title}{more}  {now - since:.1f}s")
+                sys.stderr.write(f"\r\x1b[K{text[:100]}")
+                sys.stderr.flush()
+                self._shown = True
+
+
+class DryProgress(TerminalProgress):
+    """Shows per step what would happen: contract, decision, resolved inputs, secrets and platform."""
+
+    def finished(self, execution: Execution, status: Status, data: Mapping[str, Any], duration: float) -> None:
+        super().finished(execution, status, data, duration)
+        unit = execution.unit
+        if not unit.governed or execution.decision is None or status is Status.SKIPPED:
+            return
+        indent = _indent(execution) + "    "
+        contract, decision = unit.contract, execution.decision
+        words = [f"effects {_tags(contract.effects)}", f"writes {_tags(contract.writes)}"]
+        words += [word for word in ("idempotent", "deterministic") if getattr(contract, word)]
+        self._print(f"{indent}contract: {', '.join(words)}")
+        self._print(f"{indent}governance: {decision.action} (risk {decision.risk}). {decision.reason}")
+        if unit.has_inputs:
+            for name, value in execution.inputs.items():
+                self._print(f"{indent}input {name} = {value}")
+        if unit.tool is not None:
+            self._tool(execution, indent)
+
+    def _tool(self, execution: Execution, indent: str) -> None:
+        run, use = execution.run, execution.unit.tool
+        assert use is not None  # noqa: S101 - asked by the caller
+        tool = run.runbook.tools[use.tool]
+        missing = set(run.secrets.missing(use.tool))
+        for secret in tool.tool.all_secrets:
+            state = "missing" if secret.env in missing else "present"
+            self._print(f"{indent}secret {secret.env}: {state}")
+        if tool.tool.meta.platform:
+            self._print(f"{indent}platform: {', '.join(tool.tool.meta.platform)}")
+
+
+def _indent(execution: Execution) -> str:
+    return "  " * execution.frame.depth
+
+
+def _title(execution: Execution) -> str:
+    unit = execution.unit
+    name = execution.key.rpartition("/")[2] or unit.id
+    return f"{name}  {unit.type.name}" + (" (maybe)" if execution.maybe else "")
+
+
+def _reason(data: Mapping[str, Any]) -> str:
+    return str(data.get("reason", "")).replace("_", " ")
+
+
+def _tags(tags: tuple[str, ...]) -> str:
+    return ", ".join(tags) or "none"
+
+
+__all__ = ["DryProgress", "TerminalProgress"]

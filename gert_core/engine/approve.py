@@ -1,0 +1,116 @@
+"""The approve phase: build the request, let the desk settle it, turn the answer into a way to go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import ApprovalRequest, Principal, Status, StepProblem
+from gert_core.approvals import request_hash, ticket_id
+from gert_core.engine.frame import Done
+from gert_core.engine.signals import Failure, Rank, Signal
+from gert_core.tools import preview
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.phases import Execution
+
+
+def ask(execution: Execution) -> Done | None:
+    """None when the step may run; else how it ended: rejected, pending, or not askable."""
+    run = execution.run
+    recorded = run.recall.approval(execution.key) if run.recall is not None else None
+    if recorded is not None and recorded.approved:
+        return None
+    request = _request(execution, recorded)
+    if recorded is None:
+        run.journal.commit()
+    try:
+        settled = run.world.settle(execution, request, recorded)
+    except StepProblem as problem:
+        if execution.frame.deadline.cancelled:
+            return Done(status=Status.SKIPPED, signal=Signal(rank=Rank.CANCELLED))
+        failure = {"kind": problem.kind, "message": problem.message}
+        return execution.finish(Status.ERROR, {"failure": failure})
+    if settled.status == "approved":
+        return None
+    if settled.status == "pending":
+        if execution.frame.deadline.cancelled:
+            return Done(status=Status.SKIPPED, signal=Signal(rank=Rank.CANCELLED))
+        run.note_ticket(
+            {
+                "ticket_id": request.ticket_id,
+                "step_id": request.step_id,
+                "step_key": request.step_key,
+                "risk_level": request.risk_level,
+                "expires_at": request.expires_at,
+            }
+        )
+        run.progress.pending(execution, request)
+        return Done(status=Status.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
+    failure = Failure(
+        key=execution.key,
+        step_id=execution.unit.id,
+        status="skipped",
+        kind=settled.reason or "approval_rejected",
+        message=settled.message or "the approval was rejected",
+    )
+    data = {"reason": "approval_rejected", "approval": {"reason": failure.kind, "message": failure.message}}
+    return execution.finish(Status.SKIPPED, data, denied=failure)
+
+
+def _request(execution: Execution, recorded: Any) -> ApprovalRequest:
+    run, unit, decision = execution.run, execution.unit, execution.decision
+    inputs = run.masker.mask(execution.inputs)
+    contract = unit.contract.to_json()
+    created, expires = run.approval_window(recorded)
+    return ApprovalRequest(
+        ticket_id=ticket_id(run.run_id, execution.key),
+        run_id=run.run_id,
+        step_id=unit.id,
+        step_key=execution.key,
+        runbook_name=run.runbook.name,
+        step_type=unit.type.name,
+        description=_description(execution),
+        risk_level=decision.risk,
+        contract=contract,
+        inputs=inputs,
+        request_hash=request_hash(
+            runbook_hash=run.runbook.document.digest, step_id=unit.id, contract=contract, inputs=inputs
+        ),
+        min_approvers=decision.min_approvers,
+        requested_by=run.actor,
+        created=created,
+        expires_at=expires,
+        timeout=run.policies.approval_timeout,
+        command=_command(execution),
+        exclude_actor=decision.exclude_actor,
+        require_signed=run.policies.require_signed,
+        extensions=unit.node.fields.extensions,
+    )
+
+
+def _description(execution: Execution) -> str:
+    unit = execution.unit
+    if unit.tool is None:
+        return unit.type.summary
+    action = execution.run.action_of(unit.tool)
+    return action.description or unit.type.summary
+
+
+def _command(execution: Execution) -> tuple[str, ...]:
+    use = execution.unit.tool
+    if use is None:
+        return ()
+    run = execution.run
+    tool = run.runbook.tools[use.tool]
+    words: tuple[str, ...] = preview(tool, run.action_name(use), execution.inputs)
+    return tuple(run.masker.mask_text(word) for word in words)
+
+
+def principal_of(data: Mapping[str, Any] | None) -> Principal | None:
+    """A desk's principal as the journal wants it."""
+    return None if data is None else Principal(**dict(data))
+
+
+__all__ = ["ask", "principal_of"]

@@ -1,0 +1,134 @@
+"""Deadlines and cancellation: one stop per run that reaches everything that waits."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Stop:
+    """The cancel switch of a run; once thrown it stays thrown.
+
+    It is never thrown from a signal handler: the handler only writes a byte, a thread calls ``throw``.
+    """
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._next = 0
+        self._pipe: tuple[int, int] | None = None
+        self.reason = ""
+
+    @property
+    def thrown(self) -> bool:
+        """Whether the run is cancelled."""
+        return self._event.is_set()
+
+    def throw(self, reason: str) -> None:
+        """Cancel: wake every waiter and call every callback once."""
+        with self._lock:
+            if self._event.is_set():
+                return
+            self.reason = reason
+            self._event.set()
+            callbacks = list(self._callbacks.values())
+            self._callbacks.clear()
+            if self._pipe is not None:
+                os.write(self._pipe[1], b"x")
+        for callback in callbacks:
+            callback()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait for the switch; True when it is thrown."""
+        return self._event.wait(seconds)
+
+    def on_throw(self, fn: Callable[[], None]) -> Callable[[], None]:
+        """Call ``fn`` when thrown (at once if it already is); returns the undo."""
+        with self._lock:
+            if not self._event.is_set():
+                token = self._next
+                self._next += 1
+                self._callbacks[token] = fn
+                return lambda: self._forget(token)
+        fn()
+        return lambda: None
+
+    def _forget(self, token: int) -> None:
+        with self._lock:
+            self._callbacks.pop(token, None)
+
+    def fileno(self) -> int:
+        """A descriptor that is readable once the switch is thrown; made on first use."""
+        with self._lock:
+            if self._pipe is None:
+                self._pipe = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
+                if self._event.is_set():
+                    os.write(self._pipe[1], b"x")
+            return self._pipe[0]
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        with self._lock:
+            if self._pipe is not None:
+                for descriptor in self._pipe:
+                    os.close(descriptor)
+                self._pipe = None
+
+
+class Deadline:
+    """A point in time under a stop switch; a child's deadline is never later than its parent's."""
+
+    __slots__ = ("_at", "_stop")
+
+    def __init__(self, stop: Stop, seconds: float | None = None, *, at: float | None = None) -> None:
+        self._stop = stop
+        self._at = time.monotonic() + seconds if seconds is not None else at
+
+    def within(self, seconds: float | None) -> Deadline:
+        """A deadline at most ``seconds`` from now, and never later than this one."""
+        if seconds is None:
+            return self
+        at = time.monotonic() + seconds
+        return Deadline(self._stop, at=at if self._at is None else min(at, self._at))
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return self._at is not None and time.monotonic() >= self._at
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the work must stop now."""
+        return self._stop.thrown or self.expired
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was cancelled."""
+        return self._stop.thrown
+
+    def remaining(self) -> float | None:
+        """Seconds left, never negative; None means no limit."""
+        return None if self._at is None else max(0.0, self._at - time.monotonic())
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep for at most ``seconds``; True as soon as the work must stop."""
+        left = self.remaining()
+        self._stop.wait(seconds if left is None else min(seconds, left))
+        return self.stopped
+
+    def on_stop(self, fn: Callable[[], None]) -> Callable[[], None]:
+        """Call ``fn`` once when the run is cancelled; returns the undo."""
+        return self._stop.on_throw(fn)
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when the run is cancelled."""
+        return self._stop.fileno()
+
+
+__all__ = ["Deadline", "Stop"]

@@ -1,0 +1,56 @@
+"""Constants may hold templates over inputs and other constants; this renders them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import DocumentError
+from gert_core.template import TemplateError, UndefinedVariable, compile_value, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class _Constants:
+    """Resolves a constant when another one asks for it; a circle is an error."""
+
+    def __init__(self, raw: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
+        self._raw = raw
+        self._inputs = inputs
+        self._open: list[str] = []
+        self.done: dict[str, Any] = {}
+
+    def resolve(self, path: tuple[str, ...]) -> Any:
+        head = path[0]
+        if head in self._inputs:
+            return walk(self._inputs, path, full=path)
+        if head not in self._raw:
+            raise UndefinedVariable(path)
+        return walk({head: self.constant(head)}, path, full=path)
+
+    def names(self) -> Iterable[str]:
+        return {*self._inputs, *self._raw}
+
+    def constant(self, name: str) -> Any:
+        if name in self.done:
+            return self.done[name]
+        if name in self._open:
+            circle = " -> ".join([*self._open[self._open.index(name) :], name])
+            raise DocumentError(f"constants refer to each other in a circle: {circle}", kind="constant_cycle")
+        self._open.append(name)
+        try:
+            value = compile_value(self._raw[name]).render(self)
+        except TemplateError as error:
+            raise DocumentError(f"constant {name}: {error.message}", kind="template") from None
+        self._open.pop()
+        self.done[name] = value
+        return value
+
+
+def render_constants(raw: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Every constant with its value, in document order."""
+    rendering = _Constants(raw, inputs)
+    return {name: rendering.constant(name) for name in raw}
+
+
+__all__ = ["render_constants"]

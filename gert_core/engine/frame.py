@@ -1,0 +1,61 @@
+"""Where steps run: the facts a list of steps shares, and what one executed step leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.cancel import Deadline
+    from gert_core.engine.signals import Signal
+    from gert_core.engine.state import Layer
+
+
+class Frame:
+    """One run of one list of steps: its variables, its key prefix, its deadline and its place on screen."""
+
+    __slots__ = ("branch", "deadline", "depth", "layer", "prefix", "visits")
+
+    def __init__(
+        self,
+        *,
+        layer: Layer,
+        prefix: str,
+        deadline: Deadline,
+        branch: Mapping[str, Any] | None = None,
+        depth: int = 0,
+    ) -> None:
+        self.layer = layer
+        self.prefix = prefix
+        self.deadline = deadline
+        self.branch = branch
+        self.depth = depth
+        self.visits: dict[str, int] = {}
+
+    def open_key(self, step_id: str) -> str:
+        """The step key of the next opening of a step in this run of its list."""
+        visit = self.visits.get(step_id, 0) + 1
+        self.visits[step_id] = visit
+        return f"{self.prefix}{step_id}" if visit == 1 else f"{self.prefix}{step_id}#{visit}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Done:
+    """How one execution of a step came out; ``signal`` is what its list does not go on after."""
+
+    status: Status
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    signal: Signal | None = None
+    jump: str | None = None
+
+    @property
+    def ran(self) -> bool:
+        """Whether the step was executed, so that its ``next`` counts."""
+        return self.status is not Status.SKIPPED
+
+
+__all__ = ["Done", "Frame"]

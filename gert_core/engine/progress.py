@@ -1,0 +1,43 @@
+"""What a host may watch while a run goes on; every method does nothing here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import ApprovalRequest, Outcome, Status
+    from gert_core.engine.phases import Execution
+    from gert_core.engine.signals import Signal
+
+
+class Progress:
+    """Base of listeners; methods may be called from several threads at once."""
+
+    def started(self, execution: Execution) -> None:
+        """A step begins."""
+
+    def finished(self, execution: Execution, status: Status, data: Mapping[str, Any], duration: float) -> None:
+        """A step has its result."""
+
+    def recalled(self, execution: Execution) -> None:
+        """A step returned its recorded result."""
+
+    def left(self, execution: Execution, signal: Signal) -> None:
+        """A step with blocks is left open because a block was suspended or cancelled."""
+
+    def pending(self, execution: Execution, request: ApprovalRequest) -> None:
+        """A step waits for an approval that will come later."""
+
+    def possible(self, outcome: Outcome) -> None:
+        """An end was reached (in dry-run: one of the possible ones)."""
+
+    def arm(self, execution: Execution, name: str, why: str) -> None:
+        """An undecided arm is looked at (dry-run and probe)."""
+
+    def warn(self, message: str, *, execution: Execution | None = None) -> None:
+        """Something the person should know; the run goes on."""
+
+
+__all__ = ["Progress"]

@@ -1,0 +1,177 @@
+"""What an earlier process of the same run already did, found by step key."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import Outcome, RunError
+from gert_core.trace.fold import Fold
+from gert_core.trace.reader import read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gert_core.api import TraceEvent
+    from gert_core.secrets import Masker
+    from gert_core.trace.state import RunState
+
+_VOLATILE: Final = {"step_complete": ("duration", "detail")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A finished leaf step, with its secrets put back."""
+
+    status: str
+    inputs: Mapping[str, Any] | None
+    outputs: Mapping[str, Any]
+    fields: Mapping[str, Any]
+    failure: Mapping[str, str] | None = None
+    reason: str | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedApproval:
+    """What the trace says about one ticket."""
+
+    created: str
+    expires_at: str
+    responses: list[Mapping[str, Any]] = field(default_factory=list)
+    approved: bool = False
+
+
+class Recorded:
+    """The trace of a run, indexed for a second life of it.
+
+    ``reconciled`` holds results that a person stated for steps whose outcome nobody knows.
+    """
+
+    def __init__(self, path: Path, masker: Masker, *, allow_drift: bool = False) -> None:
+        self._masker = masker
+        self._fold = Fold()
+        self._events: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+        self._unopened: dict[str, set[str]] = {}
+        self._lock = threading.Lock()
+        self._allow_drift = allow_drift
+        for event in read(path):
+            self._fold.feed(event)
+            self._index(event)
+        for key in self._events:
+            self._unopened.setdefault(_prefix(key), set()).add(key)
+
+    @property
+    def state(self) -> RunState:
+        """The fold of the same events."""
+        return self._fold.state
+
+    def _index(self, event: TraceEvent) -> None:
+        if event.type == "run_resumed":
+            for key in event.data.get("void") or ():
+                self._void(str(key))
+        if event.step_key is None:
+            return
+        by_type = self._events.setdefault(event.step_key, {})
+        by_type.setdefault(event.type, []).append(event.data)
+
+    def void(self, keys: list[str]) -> None:
+        """Forget what is known of these keys, so that they run again."""
+        for key in keys:
+            self._void(key)
+            self._fold.state.steps.pop(key, None)
+
+    def _void(self, key: str) -> None:
+        gone = self._events.pop(key, None)
+        self._unopened.get(_prefix(key), set()).discard(key)
+        if gone is not None and "step_start" in gone:
+            self._events[key] = {"voided_start": gone["step_start"]}
+
+    # -- asked by the phases -------------------------------------------------------------------------------------
+
+    def finished(self, key: str) -> Record | None:
+        """The record of a leaf that is over, or None when it must run."""
+        state = self._fold.state.steps.get(key)
+        if state is None or not state.done:
+            return None
+        self._opened(key)
+        data = self._events[key]["step_complete"][-1]
+        unmask = self._masker.unmask
+        outcome = data.get("outcome")
+        failure = data.get("failure")
+        if failure is None and data.get("approval") is not None:
+            approval = data["approval"]
+            failure = {"kind": approval["reason"], "message": approval["message"]}
+        return Record(
+            status=state.status,
+            inputs=unmask(state.inputs),
+            outputs=unmask(state.outputs),
+            fields=unmask(state.fields),
+            failure=None if failure is None else {k: unmask(failure[k]) for k in ("kind", "message")},
+            reason=state.reason,
+            outcome=None if outcome is None else Outcome(**unmask(outcome)),
+        )
+
+    def opening(self, prefix: str, key: str) -> None:
+        """Refuse a way the earlier process did not take: new keys come only after all recorded ones."""
+        with self._lock:
+            waiting = self._unopened.get(prefix)
+            if waiting and key in waiting:
+                waiting.discard(key)
+            elif waiting and key not in self._events and not self._allow_drift:
+                missing = ", ".join(sorted(waiting))
+                raise RunError(
+                    f"the resumed run does not follow its trace: {key} would open before {missing}",
+                    kind="resume_diverged",
+                    hint="the runbook or its conditions changed since the run started; start a new run",
+                )
+
+    def _opened(self, key: str) -> None:
+        with self._lock:
+            self._unopened.get(_prefix(key), set()).discard(key)
+
+    def attempts(self, key: str) -> int:
+        """How often a leaf was started before."""
+        known = self._events.get(key, {})
+        return len(known.get("step_start", ())) + len(known.get("step_attempt", ())) + len(
+            known.get("voided_start", ())
+        )
+
+    def approval(self, key: str) -> RecordedApproval | None:
+        """The ticket of a step, if one was submitted."""
+        known = self._events.get(key, {})
+        submitted = known.get("approval_submitted")
+        if not submitted:
+            return None
+        data = submitted[-1]
+        resolved = known.get("approval_resolved", [])
+        return RecordedApproval(
+            created=str(data.get("created", "")),
+            expires_at=str(data.get("expires_at", "")),
+            responses=[self._masker.unmask(r) for r in known.get("approval_response", ())],
+            approved=bool(resolved and resolved[-1].get("approved")),
+        )
+
+    # -- asked by the journal ------------------------------------------------------------------------------------
+
+    def event(self, key: str, type: str, number: int) -> Mapping[str, Any] | None:  # noqa: A002 - event field
+        """The n-th recorded event of a type of a key."""
+        known = self._events.get(key, {}).get(type, ())
+        return known[number] if number < len(known) else None
+
+    def comparable(self, type: str, data: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: A002 - event field
+        """The part of an event that must be the same in every process."""
+        if self._allow_drift:
+            return {}
+        drop = _VOLATILE.get(type, ())
+        return {name: value for name, value in data.items() if name not in drop}
+
+
+def _prefix(key: str) -> str:
+    """The key of the list a step key stands in: everything up to the last separator."""
+    return key[: key.rfind("/") + 1]
+
+
+__all__ = ["Record", "Recorded", "RecordedApproval"]

@@ -1,0 +1,352 @@
+"""A run, start to end: what all its steps share, its first and last events, its result."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gert_core import __version__
+from gert_core.api import RunStatus, StepProblem
+from gert_core.contracts import find_action, step_contract
+from gert_core.engine.cancel import Deadline, Stop
+from gert_core.engine.checks import Determinism
+from gert_core.engine.flow import run_list
+from gert_core.engine.frame import Frame
+from gert_core.engine.sessions import Sessions
+from gert_core.engine.signals import Rank
+from gert_core.engine.state import Layer
+from gert_core.engine.world import window
+from gert_core.plugin.lazy import resolve
+from gert_core.values import canonical, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from gert_core.api import ApprovalProvider, Outcome, Services, ToolUse
+    from gert_core.approvals import Desk
+    from gert_core.documents.tool import ActionModel
+    from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+    from gert_core.engine.compiled import Compiled, CompiledList
+    from gert_core.engine.journal import Journal
+    from gert_core.engine.phases import Execution
+    from gert_core.engine.progress import Progress
+    from gert_core.engine.recall import Recorded, RecordedApproval
+    from gert_core.engine.signals import Failure, Signal
+    from gert_core.engine.world import RealWorld
+    from gert_core.governance import Decision, Policies
+    from gert_core.inputs import ResolvedInputs
+    from gert_core.plugin.registry import Registry
+    from gert_core.runs import RunDirectory
+    from gert_core.secrets import Masker, Secrets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How a run came out; ``variables`` is the final state, for expectations of tests."""
+
+    run_id: str
+    runbook: str
+    status: RunStatus
+    duration: float
+    trace: Path
+    outcome: Outcome | None = None
+    possible: tuple[Outcome, ...] = ()
+    steps: tuple[tuple[str, str, str, str], ...] = ()
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+    pending: tuple[Mapping[str, Any], ...] = ()
+    variables: Layer | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``exec --json`` and ``resume --json``; mask it before printing."""
+        out = {
+            "run_id": self.run_id,
+            "runbook": self.runbook,
+            "status": str(self.status),
+            "outcome": self.outcome.to_json() if self.outcome else None,
+            "duration": format_duration(self.duration),
+            "trace": str(self.trace),
+            "steps": [
+                dict(zip(("step_key", "step_id", "type", "status"), step, strict=True)) for step in self.steps
+            ],
+            "outputs": dict(self.outputs),
+            "failure": self.failures[0].to_json() if self.failures else None,
+            "pending": list(self.pending),
+        }
+        if self.possible:
+            out["possible_outcomes"] = [outcome.to_json() for outcome in self.possible]
+        return out
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Run:
+    """Everything the steps of one run share."""
+
+    run_id: str
+    runbook: Runbook
+    registry: Registry
+    policies: Policies
+    journal: Journal
+    world: RealWorld
+    masker: Masker
+    secrets: Secrets
+    services: Services
+    progress: Progress
+    inputs: ResolvedInputs
+    constants: Mapping[str, Any]
+    directory: RunDirectory | None
+    mode: str
+    actor: str
+    environ: Mapping[str, str]
+    approval: ApprovalProvider | None = None
+    recall: Recorded | None = None
+    stop: Stop = field(default_factory=Stop)
+    sessions: Sessions = field(default_factory=Sessions)
+    determinism: Determinism = field(default_factory=Determinism)
+    lists: dict[int, CompiledList] = field(default_factory=dict)
+    steps: list[tuple[str, str, str, str]] = field(default_factory=list)
+    faults: list[BaseException] = field(default_factory=list)
+    _governed: dict[tuple[int, str | None], tuple[Decision, bytes, bytes]] = field(default_factory=dict)
+    _tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    # -- start to end --------------------------------------------------------------------------------------------
+
+    def execute(self) -> RunResult:
+        """Run the whole runbook; the last event is written whatever happens in between."""
+        began = time.perf_counter()
+        layer = Layer()
+        layer.run = {"id": self.run_id, "runbook": self.runbook.name, "actor": self.actor, "mode": self.mode}
+        layer.bind(self.inputs.values)
+        layer.bind(self.constants)
+        if self.recall is None:
+            self._write_start()
+        frame = Frame(layer=layer, prefix="", deadline=Deadline(self.stop))
+        try:
+            signal = run_list(self, self.runbook.root, frame)
+        finally:
+            self.sessions.close()
+        result = self._result(signal, layer, time.perf_counter() - began)
+        self._write_end(result, signal)
+        return result
+
+    def cancel(self, reason: str) -> None:
+        """Stop everything; called from a thread of its own, never from a signal handler."""
+        self.stop.throw(reason)
+
+    def abandon(self) -> None:
+        """Write the end of a cancelled run although something still hangs."""
+        self.journal.writer.close_run("run_complete", {"status": "cancelled", "reason": "something did not stop"})
+
+    def _write_start(self) -> None:
+        book = self.runbook
+        self.journal.add(
+            "run_start",
+            {
+                "runbook": book.name,
+                "runbook_hash": book.document.digest,
+                "tool_hashes": {name: tool.digest for name, tool in book.tools.items()},
+                "policy_digest": self.policies.digest,
+                "plugins": [
+                    {"name": p.name, "distribution": p.distribution, "version": p.version}
+                    for p in self.registry.plugins
+                    if str(p.state).lower() == "active"
+                ],
+                "actor": self.actor,
+                "host": socket.gethostname(),
+                "gert_version": __version__,
+                "mode": self.mode,
+                "inputs": dict(self.inputs.values),
+                "input_sources": dict(self.inputs.sources),
+                "constants": dict(self.constants),
+                "secrets": list(self.secrets.names),
+                "extensions": {**book.model.extensions, **book.model.meta.extensions},
+            },
+        )
+        for data in self.inputs.events:
+            self.journal.add("input_resolved", data)
+        self.journal.commit()
+
+    def _result(self, signal: Signal | None, layer: Layer, duration: float) -> RunResult:
+        status, outcome, failures = RunStatus.ERROR, None, ()
+        if signal is None:
+            if self.world.symbolic:
+                status = RunStatus.COMPLETED
+            else:
+                failures = (_no_outcome(),)
+        elif signal.rank is Rank.ENDED:
+            status, outcome = RunStatus.COMPLETED, signal.outcome
+        elif signal.rank is Rank.CANCELLED:
+            status, failures = RunStatus.CANCELLED, signal.failures
+        elif signal.rank is Rank.SUSPENDED:
+            status = RunStatus.APPROVAL_PENDING
+        else:
+            failures = signal.failures
+            status = RunStatus.ERROR if signal.status == "error" else RunStatus.FAILED
+        return RunResult(
+            run_id=self.run_id,
+            runbook=self.runbook.name,
+            status=status,
+            duration=duration,
+            trace=self.journal.writer.path,
+            outcome=outcome,
+            steps=tuple(self.steps),
+            outputs=layer.globals(),
+            failures=tuple(f for f in failures if f is not None),
+            pending=tuple(self._tickets[t] for t in signal.tickets if t in self._tickets) if signal else (),
+            variables=layer,
+        )
+
+    def _write_end(self, result: RunResult, signal: Signal | None) -> None:
+        data: dict[str, Any] = {"status": str(result.status)}
+        if result.status is RunStatus.APPROVAL_PENDING:
+            data["tickets"] = [ticket["ticket_id"] for ticket in result.pending]
+            data["duration"] = format_duration(self.world.elapsed_run(result.duration))
+            self.journal.writer.close_run("run_suspended", data)
+            return
+        if result.outcome is not None:
+            data["outcome"] = result.outcome.to_json()
+            key = signal.outcome_key if signal is not None else None
+            step_id = self.runbook_id(key)
+            self.journal.add(
+                "outcome_resolved", {"step_id": step_id, "outcome": result.outcome.to_json()}, key=key, fresh=True
+            )
+        if result.failures:
+            data["failure"] = result.failures[0].to_json()
+            data["failing"] = [failure.key for failure in result.failures]
+        if result.status is RunStatus.CANCELLED:
+            data["reason"] = self.stop.reason
+        data["duration"] = format_duration(self.world.elapsed_run(result.duration))
+        self.journal.writer.close_run("run_complete", data)
+
+    def runbook_id(self, key: str | None) -> str:
+        """The id of the step a key belongs to."""
+        tail = (key or "").rpartition("/")[2]
+        return tail.partition("[")[0].partition("#")[0]
+
+    # -- asked by the phases -------------------------------------------------------------------------------------
+
+    def remember(self, execution: Execution, status: str) -> None:
+        """Note an executed step for the result."""
+        unit = execution.unit
+        self.steps.append((execution.key, unit.id, unit.type.name, str(status)))
+
+    def note_fault(self, fault: BaseException) -> None:
+        """Keep the exception of a plugin; shown in full only when debugging."""
+        self.faults.append(fault)
+        if self.environ.get("GERT_DEBUG"):
+            traceback.print_exception(fault)
+
+    def idempotency_key(self, key: str) -> str:
+        """The same for every attempt of the same step key of this run."""
+        return hashlib.sha256(f"{self.run_id}\n{key}".encode()).hexdigest()
+
+    def hash_of(self, value: Any) -> str:
+        """SHA-256 of masked, canonical data."""
+        return "sha256:" + hashlib.sha256(canonical(self.masker.mask(value))).hexdigest()
+
+    def governed(self, unit: Compiled, category: str | None) -> tuple[Decision, bytes, bytes]:
+        """The decision about a step with both events encoded once per document step."""
+        key = (id(unit), category)
+        found = self._governed.get(key)
+        if found is None:
+            decision = self.policies.decide(unit.contract, outcome=category)
+            encode = self.journal.writer.encode
+            contract = {
+                "step_id": unit.id,
+                "resolved_contract": unit.contract.to_json(),
+                "writing": unit.contract.writing,
+            }
+            found = self._governed[key] = (
+                decision,
+                encode(contract),
+                encode({"step_id": unit.id, **decision.to_json()}),
+            )
+        return found
+
+    def serializes(self, block: BlockNode) -> bool:
+        """Whether a policy wants branches with such steps one after another."""
+        return any(self.serializes_step(step) for step in block.steps)
+
+    def serializes_step(self, step: StepNode) -> bool:
+        """The same for one step and everything below it."""
+        if step.type.blocks is not None:
+            return any(self.serializes(block) for block in step.blocks)
+        return self.policies.serializes(step_contract(step, self.runbook))
+
+    def action_name(self, use: ToolUse) -> str:
+        """The action a step means, also when the tool has only one."""
+        return self.action_name_of(self.runbook.tools[use.tool], use.action)
+
+    def action_name_of(self, tool: ToolNode, action: str | None) -> str:
+        """The action by name; a name the tool does not have is the step's error."""
+        try:
+            return find_action(tool, action)[0]
+        except LookupError as error:
+            raise StepProblem("action_unknown", str(error)) from None
+
+    def action_of(self, use: ToolUse) -> ActionModel:
+        """The action's model."""
+        return self.runbook.tools[use.tool].tool.actions[self.action_name(use)]
+
+    def attachments(self) -> Path:
+        """Where evidence files go."""
+        if self.directory is None:
+            raise StepProblem("attachment", "this run has no directory to keep attachments in")
+        return self.directory.attachments
+
+    # -- approvals -----------------------------------------------------------------------------------------------
+
+    def approval_window(self, recorded: RecordedApproval | None) -> tuple[str, str]:
+        """When the request was made and when it expires; a resumed request keeps its times."""
+        if recorded is not None and recorded.expires_at:
+            return recorded.created, recorded.expires_at
+        from datetime import UTC, datetime
+
+        return window(datetime.now(UTC), self.policies.approval_timeout)
+
+    def desk(self, emit: Callable[..., None]) -> Desk:
+        """The desk of one request over the run's approval provider, opened on first use."""
+        from datetime import UTC, datetime
+
+        from gert_core.approvals import Desk
+
+        provider = self.approval
+        if provider is None:
+            raise StepProblem("approval_provider", "an approval is needed, but no approval provider is installed")
+        session = self.sessions.get("approvals", lambda: resolve(provider.open)(self.services))
+        return Desk(
+            session=session,
+            blocking=provider.blocking,
+            emit=emit,
+            sync=self.journal.sync,
+            schemes=self.registry.signature_scheme,
+            environ=self.environ,
+            now=lambda: datetime.now(UTC),
+            actor=self.actor,
+        )
+
+    def note_ticket(self, ticket: Mapping[str, Any]) -> None:
+        """Keep a pending ticket for the result."""
+        self._tickets[str(ticket["ticket_id"])] = dict(ticket)
+
+
+def _no_outcome() -> Failure:
+    from gert_core.engine.signals import Failure
+
+    return Failure(
+        key="", step_id="", status="error", kind="no_outcome", message="the steps ended without an outcome"
+    )
+
+
+def default_actor(environ: Mapping[str, str]) -> str:
+    """Who runs this, as the environment says."""
+    return environ.get("GERT_ACTOR") or environ.get("USER") or environ.get("LOGNAME") or str(os.getuid())
+
+
+__all__ = ["Run", "RunResult", "default_actor"]

@@ -1,0 +1,53 @@
+"""Long-lived peers of a run: opened once per name, closed by the core at the end and at suspension."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Sessions:
+    """Opens each peer once, whichever thread asks first, and closes all of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._opening: dict[str, threading.Lock] = {}
+        self._open: dict[str, Any] = {}
+
+    def get(self, name: str, open: Callable[[], Any]) -> Any:  # noqa: A002 - it opens
+        """The peer called ``name``; other names are not held up while it opens."""
+        found = self._open.get(name)
+        if found is not None:
+            return found
+        with self._lock:
+            guard = self._opening.setdefault(name, threading.Lock())
+        with guard:
+            if name not in self._open:
+                self._open[name] = open()
+            return self._open[name]
+
+    def drop(self, name: str) -> None:
+        """Close and forget a peer."""
+        with self._lock:
+            session = self._open.pop(name, None)
+        if session is not None:
+            _close(session)
+
+    def close(self) -> None:
+        """Close every peer; one that fails to close does not keep the others open."""
+        with self._lock:
+            sessions, self._open = list(self._open.values()), {}
+        for session in reversed(sessions):
+            _close(session)
+
+
+def _close(session: Any) -> None:
+    with contextlib.suppress(Exception):
+        session.close()
+
+
+__all__ = ["Sessions"]

@@ -1,0 +1,93 @@
+"""What ends a list of steps early: signals, their rank, and how several become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gert_core.api import Outcome
+
+
+class Rank(IntEnum):
+    """The worst signal wins; a failed branch beats one that reached the end."""
+
+    ENDED = 1
+    FAILED = 2
+    DENIED = 3
+    SUSPENDED = 4
+    CANCELLED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a step did not succeed; ``key`` is the step's."""
+
+    key: str
+    step_id: str
+    status: str
+    kind: str
+    message: str
+
+    def to_json(self) -> dict[str, str]:
+        """The ``failure`` object of results."""
+        return {
+            "step_key": self.key,
+            "step_id": self.step_id,
+            "status": self.status,
+            "kind": self.kind,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """Something a list of steps does not go on after; all tickets and failures are kept."""
+
+    rank: Rank
+    failures: tuple[Failure, ...] = ()
+    tickets: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    outcome_key: str | None = None
+
+    @property
+    def status(self) -> str:
+        """``error`` when any failure is an error, else ``failed``."""
+        return "error" if any(f.status == "error" for f in self.failures) else "failed"
+
+
+@dataclass(slots=True)
+class Keeper:
+    """Keeps the worst signal of the blocks a step ran, in declaration order."""
+
+    kept: Signal | None = None
+    seen: list[Signal] = field(default_factory=list)
+
+    def keep(self, signals: Iterable[Signal | None]) -> None:
+        """Take over the signals of blocks, given in declaration order."""
+        self.seen.extend(signal for signal in signals if signal is not None)
+        if not self.seen:
+            return
+        worst = max(signal.rank for signal in self.seen)
+        first = next(signal for signal in self.seen if signal.rank == worst)
+        self.kept = Signal(
+            rank=worst,
+            failures=tuple(f for signal in self.seen for f in signal.failures),
+            tickets=tuple(t for signal in self.seen for t in signal.tickets),
+            outcome=first.outcome,
+            outcome_key=first.outcome_key,
+        )
+
+
+class Unwind(BaseException):
+    """Leaves a step type's ``run`` because a signal is kept; no ``except Exception`` can stop it."""
+
+
+class Cancelled(Exception):  # noqa: N818 - a signal on its way
+    """Raised inside the engine when a wait was cut short by cancel."""
+
+
+__all__ = ["Cancelled", "Failure", "Keeper", "Rank", "Signal", "Unwind"]

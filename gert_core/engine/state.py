@@ -1,0 +1,273 @@
+"""Variables of a run as layers: looked up through the chain, merged in order, never copied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import Undecided
+from gert_core.template import Symbol, UndefinedVariable, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_MISSING: Final = object()
+RETRY_COUNT: Final = "retry_count"
+STEP: Final = "step"
+SCOPE: Final = "scope"
+RUN: Final = "run"
+RESERVED: Final = frozenset({STEP, SCOPE, RUN})
+
+
+class Layer:
+    """One level of variables.
+
+    ``stays`` is False for the layer of a block that may repeat: exports and scopes written below it go through to
+    the next layer that stays, and everything else in it is thrown away.
+    """
+
+    __slots__ = ("exported", "owners", "parent", "retries", "run", "scopes", "stays", "steps", "vars")
+
+    def __init__(self, parent: Layer | None = None, *, stays: bool = True) -> None:
+        self.parent = parent
+        self.stays = stays
+        self.vars: dict[str, Any] = {}
+        self.steps: dict[str, Any] = {}
+        self.scopes: dict[str, Any] = {}
+        self.retries: dict[str, int] = {}
+        self.owners: dict[str, str] = {}
+        self.exported: set[str] = set()
+        self.run: Mapping[str, Any] = parent.run if parent is not None else {}
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def resolve(self, path: tuple[str, ...]) -> Any:
+        """The value at a template path; the protocol templates are rendered against."""
+        head = path[0]
+        layer: Layer | None = self
+        while layer is not None:
+            value = layer.vars.get(head, _MISSING)
+            if value is not _MISSING:
+                return known(_walk(value, path[1:], path) if len(path) > 1 else value, path)
+            if head in layer.steps:
+                return self._of_step(layer.steps[head], head, path[1:], path)
+            layer = layer.parent
+        if head == STEP and len(path) > 1:
+            return self._of_step(self.step(path[1]), path[1], path[2:], path)
+        if head == SCOPE:
+            return self._of_scope(path)
+        if head == RUN:
+            return walk(self.run, path[1:], full=path)
+        return self._of_step(_MISSING, head, path[1:], path)
+
+    def _of_step(self, entry: Any, step_id: str, rest: tuple[str, ...], full: tuple[str, ...]) -> Any:
+        if rest and rest[0] == RETRY_COUNT and not (isinstance(entry, dict) and RETRY_COUNT in entry):
+            count = self.retry_count(step_id)
+            if count is not None:
+                return count
+        if entry is _MISSING:
+            raise UndefinedVariable(full)
+        return known(_walk(entry, rest, full) if rest else entry, full)
+
+    def _of_scope(self, path: tuple[str, ...]) -> Any:
+        found = [
+            value
+            for layer in self._chain()
+            if (value := _descend(layer.scopes, path[1:])) is not _MISSING
+        ]
+        if not found:
+            raise UndefinedVariable(path)
+        if len(found) == 1 or not isinstance(found[0], dict):
+            return known(found[0], path)
+        merged: dict[str, Any] = {}
+        for value in reversed(found):
+            if isinstance(value, dict):
+                _merge_tree(merged, value)
+        return known(merged, path)
+
+    def step(self, step_id: str) -> Any:
+        """The newest entry of a step, or a marker that nothing is there."""
+        for layer in self._chain():
+            if step_id in layer.steps:
+                return layer.steps[step_id]
+        return _MISSING
+
+    def retry_count(self, step_id: str) -> int | None:
+        """Jumps so far for a step of a list that is running or has run; None: no such step."""
+        for layer in self._chain():
+            if step_id in layer.retries:
+                return layer.retries[step_id]
+        return None
+
+    def owner(self, name: str) -> str | None:
+        """Which step promoted or exported a global name; ``""`` for inputs, constants and bound names."""
+        for layer in self._chain():
+            if name in layer.vars:
+                return layer.owners.get(name, "")
+        return None
+
+    def names_visible(self) -> dict[str, Any]:
+        """Every global, step and scope visible here, as plain nested data (shared values, do not change them)."""
+        out: dict[str, Any] = {}
+        scopes: dict[str, Any] = {}
+        for layer in reversed(list(self._chain())):
+            out.update(layer.steps)
+            out.update(layer.vars)
+            _merge_tree(scopes, layer.scopes)
+        if scopes:
+            out[SCOPE] = scopes
+        return out
+
+    def globals(self) -> dict[str, Any]:
+        """Promoted and exported names with their values."""
+        out: dict[str, Any] = {}
+        for layer in reversed(list(self._chain())):
+            out.update({n: v for n, v in layer.vars.items() if layer.owners.get(n)})
+        return out
+
+    def names(self) -> Iterable[str]:
+        """Names to suggest when one is undefined."""
+        seen: set[str] = set(RESERVED)
+        for layer in self._chain():
+            seen.update(layer.vars)
+            seen.update(layer.steps)
+        return seen
+
+    def _chain(self) -> Iterator[Layer]:
+        layer: Layer | None = self
+        while layer is not None:
+            yield layer
+            layer = layer.parent
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def bind(self, names: Mapping[str, Any]) -> None:
+        """Set names that no step owns: inputs, constants, loop variables."""
+        self.vars.update(names)
+
+    def enter_list(self, step_ids: Iterable[str]) -> None:
+        """Counters of a list start at 0 each time it is entered."""
+        for step_id in step_ids:
+            self.retries[step_id] = 0
+
+    def count_jump(self, step_id: str) -> None:
+        """One more jump, counted where the list was entered."""
+        for layer in self._chain():
+            if step_id in layer.retries:
+                layer.retries[step_id] += 1
+                return
+
+    def set_step(self, step_id: str, entry: Any) -> None:
+        """Store what ``.id`` shows."""
+        self.steps[step_id] = entry
+
+    def promote(self, step_id: str, outputs: Mapping[str, Any]) -> None:
+        """Make outputs global within this layer; a later step wins."""
+        for name, value in outputs.items():
+            self.vars[name] = value
+            self.owners[name] = step_id
+
+    def export(self, step_id: str, name: str, value: Any) -> None:
+        """Make one name global in the nearest layer that stays, and visible from here at once."""
+        for layer in self._chain():
+            if layer.stays:
+                layer.vars[name] = value
+                layer.owners[name] = step_id
+                layer.exported.add(name)
+                return
+            layer.vars.pop(name, None)
+            layer.owners.pop(name, None)
+
+    def write_scope(self, segments: tuple[str, ...], values: Mapping[str, Any]) -> None:
+        """Add values below a scope path in the nearest layer that stays."""
+        target = next(layer for layer in self._chain() if layer.stays)
+        node = target.scopes
+        for segment in segments:
+            below = node.get(segment)
+            if not isinstance(below, dict):
+                below = node[segment] = {}
+            node = below
+        node.update(values)
+
+    def absorb(self, child: Layer, *, bound: frozenset[str] = frozenset(), only_exports: bool = False) -> None:
+        """Merge a finished overlay: a forked block wholly, an item of a loop only by what it exported."""
+        for name, value in child.vars.items():
+            if name in bound or (only_exports and name not in child.exported):
+                continue
+            self.vars[name] = value
+            self.owners[name] = child.owners.get(name, "")
+            if name in child.exported:
+                self.exported.add(name)
+        if not only_exports:
+            self.steps.update(child.steps)
+            self.retries.update(child.retries)
+        _merge_tree(self.scopes, child.scopes)
+
+
+class View:
+    """A layer with some names bound on top, as an expression sees it."""
+
+    __slots__ = ("_bound", "_layer")
+
+    def __init__(self, layer: Layer, bound: Mapping[str, Any] | None = None) -> None:
+        self._layer = layer
+        self._bound = bound or {}
+
+    def resolve(self, path: tuple[str, ...]) -> Any:
+        """The value at a path."""
+        if path[0] in self._bound:
+            return walk(self._bound, path, full=path)
+        return self._layer.resolve(path)
+
+    def names(self) -> Iterable[str]:
+        """Names to suggest."""
+        return {*self._bound, *self._layer.vars_for_hints()}
+
+
+def known(value: Any, path: tuple[str, ...]) -> Any:
+    """The value, unless only a real run can know it."""
+    if isinstance(value, Symbol):
+        raise Undecided("." + ".".join(path))
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A copy of plain data, so that nobody changes the state through what they were given."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def _walk(value: Any, rest: tuple[str, ...], full: tuple[str, ...]) -> Any:
+    try:
+        return walk(value, rest, full=full)
+    except UndefinedVariable:
+        for segment in rest:
+            known(value, full)
+            value = _descend(value, (segment,))
+        raise
+
+
+def _descend(tree: Any, segments: tuple[str, ...]) -> Any:
+    for segment in segments:
+        if isinstance(tree, dict) and segment in tree:
+            tree = tree[segment]
+        elif isinstance(tree, list) and segment.isdigit() and int(segment) < len(tree):
+            tree = tree[int(segment)]
+        else:
+            return _MISSING
+    return tree
+
+
+def _merge_tree(into: dict[str, Any], tree: Mapping[str, Any]) -> None:
+    for key, value in tree.items():
+        below = into.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged = into[key] = dict(below)
+            _merge_tree(merged, value)
+        else:
+            into[key] = value
+
+
+__all__ = ["RESERVED", "Layer", "View", "known", "plain"]

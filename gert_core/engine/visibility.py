@@ -1,0 +1,67 @@
+"""Which variables a step may see: allow and deny globs over paths."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.documents.runbook import VisibilityModel
+
+Segments = tuple[str, ...]
+
+
+def visible(tree: Mapping[str, Any], rule: VisibilityModel | None) -> dict[str, Any]:
+    """The part of the variables a rule lets through; a match covers everything below it, deny wins."""
+    if rule is None:
+        return dict(tree)
+    allow = None if rule.allow is None else [_segments(glob) for glob in rule.allow]
+    return _filter(tree, (), allow=allow, deny=[_segments(glob) for glob in rule.deny])
+
+
+def _segments(glob: str) -> Segments:
+    return tuple(part for part in re.split(r"[./]", glob) if part)
+
+
+def _filter(
+    tree: Mapping[str, Any], path: Segments, *, allow: Sequence[Segments] | None, deny: Sequence[Segments]
+) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in tree.items():
+        here = (*path, str(name))
+        if any(_matches(glob, here) for glob in deny):
+            continue
+        covered = allow is None or any(_matches(glob, here) for glob in allow)
+        if not covered and not any(_may_match_below(glob, here) for glob in allow or ()):
+            continue
+        if isinstance(value, dict):
+            below = _filter(value, here, allow=None if covered else allow, deny=deny)
+            if covered or below:
+                out[name] = below
+        elif covered:
+            out[name] = value
+    return out
+
+
+def _matches(glob: Segments, path: Segments) -> bool:
+    """Whether the whole glob matches the whole path; ``**`` stands for any number of segments."""
+    if not glob:
+        return not path
+    if glob[0] == "**":
+        return any(_matches(glob[1:], path[i:]) for i in range(len(path) + 1))
+    return bool(path) and glob[0] in ("*", path[0]) and _matches(glob[1:], path[1:])
+
+
+def _may_match_below(glob: Segments, path: Segments) -> bool:
+    if not path:
+        return bool(glob)
+    if not glob:
+        return False
+    if glob[0] == "**":
+        return True
+    return glob[0] in ("*", path[0]) and _may_match_below(glob[1:], path[1:])
+
+
+__all__ = ["visible"]

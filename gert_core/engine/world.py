@@ -1,0 +1,179 @@
+"""What stands behind the door in a real run: tools, people, time."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import file_digest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Answer, NoAnswer, Principal, StepProblem, Target
+from gert_core.engine.approve import principal_of
+from gert_core.plugin.lazy import resolve
+from gert_core.tools import extract, render_action
+from gert_core.trace.events import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gert_core.api import ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.approvals import Settled
+    from gert_core.documents.tree import ToolNode
+    from gert_core.engine.phases import Execution
+
+DEFAULT_TOOL_TIMEOUT = 60.0
+
+
+class RealWorld:
+    """Everything happens. The other modes replace parts of this."""
+
+    sequential = False
+    """Whether forked blocks run one by one in the calling thread."""
+    symbolic = False
+    """Whether values may stay unknown."""
+    enforces = True
+    """Whether denials stop and approvals are asked for."""
+    jumps_back = True
+    """Whether backward jumps are taken."""
+
+    def will_execute(self, execution: Execution) -> bool:
+        """Whether the step will really be executed, so that an approval makes sense."""
+        return True
+
+    def canned(self, execution: Execution) -> Result | None:
+        """A result that stands in for executing a leaf."""
+        return None
+
+    def elapsed(self, began: float) -> float:
+        """Seconds since a step began."""
+        return time.perf_counter() - began
+
+    def elapsed_run(self, seconds: float) -> float:
+        """The duration of the run as it is written down."""
+        return seconds
+
+    def now(self, execution: Execution) -> datetime:
+        """The time of day."""
+        return datetime.now(UTC)
+
+    def sleep(self, execution: Execution, seconds: float) -> None:
+        """Wait, cancellable."""
+        if execution.deadline.wait(seconds) and not execution.deadline.cancelled:
+            raise StepProblem("timeout", "the time of the step was up while it waited")
+
+    # -- tools ---------------------------------------------------------------------------------------------------
+
+    def call_tool(self, execution: Execution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+        """Render the action, reach the tool over its transport, take the outputs from its reply."""
+        run = execution.run
+        missing = run.secrets.missing(tool.name)
+        if missing:
+            names = ", ".join(f"`{name}`" for name in missing)
+            raise StepProblem("secret_missing", f"tool `{tool.name}` requires secret {names}, which is not set")
+        model = tool.tool.actions[action]
+        rendered = render_action(tool, action, inputs, idempotency_key=run.idempotency_key(execution.key))
+        session = run.sessions.get(f"tool:{tool.name}", lambda: self._open(execution, tool))
+        timeout = model.timeout or tool.tool.meta.timeout or DEFAULT_TOOL_TIMEOUT
+        run.journal.sync()
+        reply: Reply = session.call(rendered, inputs, execution.deadline.within(timeout))
+        try:
+            outputs = extract(model, tool.contracts[action], reply)
+        except StepProblem as problem:
+            problem.detail = {
+                "command": list(reply.command),
+                "exit_code": reply.exit_code,
+                "stdout": reply.stdout,
+                "stderr": reply.stderr,
+            }
+            raise
+        return replace(reply, outputs=outputs)
+
+    def _open(self, execution: Execution, tool: ToolNode) -> Any:
+        run, meta = execution.run, tool.tool.meta
+        transport = run.registry.transport(meta.transport)
+        if transport is None:
+            raise StepProblem(
+                "transport_missing",
+                f"tool `{tool.name}` needs transport `{meta.transport}`, which no installed plugin provides; "
+                f"try: pip install gert-transport-{meta.transport}",
+            )
+        target = Target(
+            tool=tool.name,
+            binary=meta.binary,
+            connect=meta.connect,
+            environ=run.secrets.child_environ(run.environ, tool.name),
+        )
+        return resolve(transport.open)(target, run.services)
+
+    def session(self, execution: Execution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+        """A long-lived peer; what is written so far is on disk before anything outside happens."""
+        run = execution.run
+        run.journal.sync()
+        services = replace(run.services, environ=run.secrets.child_environ(run.environ))
+        return run.sessions.get(f"peer:{name}", lambda: open(services))
+
+    # -- people --------------------------------------------------------------------------------------------------
+
+    def ask(self, execution: Execution, question: Question) -> Answer:
+        """Ask the person at the terminal."""
+        run = execution.run
+        if not run.services.console.interactive:
+            raise NoAnswer(f"{question.name} was asked for, but nobody can answer here")
+        run.journal.sync()
+        with run.services.console.exclusive():
+            line = run.services.console.ask(
+                run.masker.mask_text(question.prompt), deadline=execution.deadline
+            )
+        if line is None:
+            if execution.deadline.cancelled:
+                raise StepProblem("cancelled", "the run was cancelled")
+            if execution.deadline.stopped:
+                raise StepProblem("timeout", f"nobody answered {question.name} in time")
+            raise NoAnswer(f"the input ended before {question.name} was answered")
+        return Answer(value=line, principal=Principal(kind="human", id=run.actor))
+
+    def attach(self, execution: Execution, path: str) -> Mapping[str, Any]:
+        """Copy a file into the run directory under a name that cannot escape it."""
+        source = Path(path).expanduser()
+        if not source.is_file():
+            raise StepProblem("attachment", f"{path} is not a file that can be read")
+        directory = execution.run.attachments()
+        target = directory / source.name
+        number = 2
+        while target.exists():
+            target = directory / f"{source.stem}-{number}{source.suffix}"
+            number += 1
+        try:
+            shutil.copyfile(source, target)
+            target.chmod(0o600)
+            with target.open("rb") as file:
+                digest = file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise StepProblem("attachment", f"{path} cannot be copied: {error.strerror}") from None
+        return {"name": target.name, "sha256": digest, "size": target.stat().st_size}
+
+    def settle(self, execution: Execution, request: ApprovalRequest, recorded: Any) -> Settled:
+        """Let the approval desk bring the request to an end."""
+        run = execution.run
+
+        def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
+            execution.add(type, data, principal=principal_of(principal), fresh=True)
+
+        desk = run.desk(emit)
+        return desk.settle(
+            request,
+            deadline=execution.frame.deadline,
+            submitted=recorded is not None,
+            recorded=recorded.responses if recorded is not None else (),
+        )
+
+
+def window(now: datetime, seconds: float) -> tuple[str, str]:
+    """When a request is made and when it expires."""
+    return timestamp(now), timestamp(datetime.fromtimestamp(now.timestamp() + seconds, UTC))
+
+
+__all__ = ["RealWorld", "window"]
