@@ -54,7 +54,7 @@ def explain_(
         out(json_.dumps(_json(str(runbook), policies, steps), ensure_ascii=False))
     else:
         _print(policies, steps)
-    return 0
+    return 1 if any(step.problem for step in steps) else 0
 
 
 def _unreadable(loaded: Loaded) -> DocumentError:

@@ -280,9 +280,7 @@ def test_each_answer_is_on_disk_before_the_next_one_is_asked_for():
 
 
 def test_one_rejection_among_approvals_halts():
-    settled = Case(answer("alice"), answer("bob", approved=False), answer("carol")).settle(
-        request(min_approvers=2)
-    )
+    settled = Case(answer("alice"), answer("bob", approved=False), answer("carol")).settle(request(min_approvers=2))
     assert (settled.status, settled.reason) == ("rejected", "approval_rejected")
 
 

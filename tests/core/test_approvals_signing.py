@@ -233,9 +233,7 @@ def test_recorded_responses_verify_offline_from_the_trace_alone():
     for type, data in events:
         if type == "approval_response":
             answer = ApprovalResponse(**{name: data[name] for name in names if name in data})
-            verify_response(
-                answer, request_hash=submitted["request_hash"], schemes=SCHEMES.get, environ=KEYS
-            )
+            verify_response(answer, request_hash=submitted["request_hash"], schemes=SCHEMES.get, environ=KEYS)
 
 
 def test_mixed_algorithms_count_by_being_verified_not_by_their_name():
@@ -243,9 +241,7 @@ def test_mixed_algorithms_count_by_being_verified_not_by_their_name():
         "GERT_APPROVAL_VERIFY_KEY_ALICE": b64(ALICE_PUBLIC),
         "GERT_APPROVAL_VERIFY_KEY_OPS": b64(SECRET),
     }
-    settled, _ = settle(
-        signed(), signed(response("carol"), key=SECRET, key_id="ops", scheme=HMAC), environ=environ
-    )
+    settled, _ = settle(signed(), signed(response("carol"), key=SECRET, key_id="ops", scheme=HMAC), environ=environ)
     assert settled.status == "approved"
 
 

@@ -19,9 +19,7 @@ ACTIONS = ("allow", "require-approval", "deny")
 
 
 def source(*rules, name="a", **more):
-    return Source.parse(
-        {"rules": list(rules), **more}, kind="file", name=name, title=f"the policy {name}"
-    )
+    return Source.parse({"rules": list(rules), **more}, kind="file", name=name, title=f"the policy {name}")
 
 
 def policies(*sources) -> Policies:

@@ -47,9 +47,7 @@ def test_every_kind_of_source_is_asked_in_order(tmp_path):
     write(tmp_path / "gert-project.yaml", "policies: [floor.yaml]\n")
     write(tmp_path / "floor.yaml", FLOOR % "allow")
     extra = write(tmp_path / "extra.yaml", FLOOR % "require-approval")
-    pack = PolicyPack(
-        name="acme", document={"apiVersion": "policy/v0", "rules": [{"default": "allow"}]}
-    )
+    pack = PolicyPack(name="acme", document={"apiVersion": "policy/v0", "rules": [{"default": "allow"}]})
     some = load(
         packs=[pack],
         project=find_project(tmp_path),

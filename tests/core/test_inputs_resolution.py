@@ -72,9 +72,7 @@ def test_the_order_is_command_line_file_source_default_null():
         name: {"type": "string", "from": f"env/{name}", "default": "default"} for name in ("a", "b", "c", "d")
     } | {"e": {"type": "string"}}
     source = Source("env", {name: "source" for name in "abc"})
-    done = resolve(
-        declared, source, given={"a": "cli"}, file_vars={"a": "file", "b": "file"}
-    )
+    done = resolve(declared, source, given={"a": "cli"}, file_vars={"a": "file", "b": "file"})
     assert done.values == {"a": "cli", "b": "file", "c": "source", "d": "default", "e": None}
     assert done.sources == {"a": "cli", "b": "file", "c": "env", "d": "default", "e": "none"}
 
