@@ -54,17 +54,17 @@ class Case:
             actor=actor,
         )
 
-    def _emit(self, type, data, principal):
-        assert type in EVENTS
-        self.log.append(type)
-        self.events.append((type, dict(data), principal))
+    def _emit(self, kind, data, principal):
+        assert kind in EVENTS
+        self.log.append(kind)
+        self.events.append((kind, dict(data), principal))
 
     def settle(self, asked=None, **more):
         more.setdefault("deadline", Deadline(Stop()))
         return self.desk.settle(asked or request(), **more)
 
-    def data(self, type):
-        return [data for name, data, _ in self.events if name == type]
+    def data(self, kind):
+        return [data for name, data, _ in self.events if name == kind]
 
 
 def request(**more):
@@ -137,7 +137,7 @@ def test_approval_resolved_has_ticket_verdict_approver_method_and_verified():
 def test_events_are_attributed_to_the_requester_and_the_approver():
     case = Case(answer())
     case.settle()
-    assert [(type, who["kind"], who["id"]) for type, _, who in case.events] == [
+    assert [(name, who["kind"], who["id"]) for name, _, who in case.events] == [
         ("approval_submitted", "human", "olga"),
         ("approval_response", "human", "alice"),
         ("approval_resolved", "human", "alice"),
@@ -174,7 +174,7 @@ def test_wait_respects_cancellation_and_the_ticket_stays_open():
     class Waiting(Provider):
         def wait(self, ticket, deadline):
             deadline.wait(30)
-            return None
+            return
 
     case = Case(blocking=True, provider=Waiting([]))
     threading.Timer(0.05, stop.throw, ["test"]).start()
@@ -234,7 +234,7 @@ def test_waiting_ends_when_the_ticket_expires_not_when_the_run_does():
     class Looking(Provider):
         def wait(self, ticket, deadline):
             self.left = deadline.remaining()
-            return None
+            return
 
     looking = Looking([])
     Case(provider=looking, now=START + timedelta(minutes=20)).settle()
@@ -284,7 +284,7 @@ def test_one_rejection_among_approvals_halts():
     assert (settled.status, settled.reason) == ("rejected", "approval_rejected")
 
 
-@pytest.mark.parametrize("again", ["alice", "ALICE", " alice ", "ａlice"])
+@pytest.mark.parametrize("again", ["alice", "ALICE", " alice ", "\uff41lice"])
 def test_the_same_approver_twice_is_traced_and_counts_once(again):
     case = Case(answer("alice"), answer(again, at=START + timedelta(seconds=1)))
     settled = case.settle(request(min_approvers=2))

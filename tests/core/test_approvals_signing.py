@@ -114,7 +114,7 @@ def settle(*answers, environ=KEYS, asked=None, schemes=SCHEMES.get, actor="olga"
     desk = Desk(
         session=Provider(),
         blocking=False,
-        emit=lambda type, data, principal: events.append((type, dict(data))),
+        emit=lambda kind, data, principal: events.append((kind, dict(data))),
         sync=lambda: None,
         schemes=schemes,
         environ=environ,
@@ -230,8 +230,8 @@ def test_recorded_responses_verify_offline_from_the_trace_alone():
     _, events = settle(signed(), good_bob())
     submitted = dict(events)["approval_submitted"]
     names = ApprovalResponse.__slots__
-    for type, data in events:
-        if type == "approval_response":
+    for kind, data in events:
+        if kind == "approval_response":
             answer = ApprovalResponse(**{name: data[name] for name in names if name in data})
             verify_response(answer, request_hash=submitted["request_hash"], schemes=SCHEMES.get, environ=KEYS)
 
@@ -301,7 +301,7 @@ def test_a_cheat_is_a_rejection_and_a_contract_violation(name):
 def test_an_answer_that_may_not_count_leaves_the_ticket_open(answer, kind):
     settled, events = settle(good_bob(), answer, asked=request(exclude_actor=True))
     assert settled.status == "pending"
-    problems = [data.get("problem") for type, data in events if type == "approval_response"]
+    problems = [data.get("problem") for name, data in events if name == "approval_response"]
     assert problems == [None, kind]
 
 

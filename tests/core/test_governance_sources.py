@@ -117,8 +117,8 @@ def test_a_broken_pack_stops_and_is_named():
         load(packs=[PolicyPack(name="floor", document={"apiVersion": "policy/v0", "rules": [{"risk": 7}]})])
     with pytest.raises(PluginError, match="neither or both"):
         load(packs=[PolicyPack(name="floor")])
+    rules = [{"default": "allow", "action": "deny"}]
     with pytest.raises(ProjectError, match="keep one"):
-        rules = [{"default": "allow", "action": "deny"}]
         load(packs=[PolicyPack(name="floor", document={"apiVersion": "policy/v0", "rules": rules})])
 
 

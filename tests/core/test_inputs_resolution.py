@@ -71,7 +71,7 @@ def test_the_order_is_command_line_file_source_default_null():
     declared = {
         name: {"type": "string", "from": f"env/{name}", "default": "default"} for name in ("a", "b", "c", "d")
     } | {"e": {"type": "string"}}
-    source = Source("env", {name: "source" for name in "abc"})
+    source = Source("env", dict.fromkeys("abc", "source"))
     done = resolve(declared, source, given={"a": "cli"}, file_vars={"a": "file", "b": "file"})
     assert done.values == {"a": "cli", "b": "file", "c": "source", "d": "default", "e": None}
     assert done.sources == {"a": "cli", "b": "file", "c": "env", "d": "default", "e": "none"}
@@ -110,7 +110,7 @@ def test_a_scenario_replaces_files_and_sources_but_not_the_command_line():
 
 
 @pytest.mark.parametrize(
-    ("type", "text", "value"),
+    ("kind", "text", "value"),
     [
         ("int", "5", 5),
         ("float", "0.5", 0.5),
@@ -122,8 +122,8 @@ def test_a_scenario_replaces_files_and_sources_but_not_the_command_line():
         ("any", "5", "5"),
     ],
 )
-def test_text_is_coerced_to_the_declared_type(type, text, value):
-    assert resolve({"x": {"type": type}}, given={"x": text}).values["x"] == value
+def test_text_is_coerced_to_the_declared_type(kind, text, value):
+    assert resolve({"x": {"type": kind}}, given={"x": text}).values["x"] == value
 
 
 def test_data_from_a_file_keeps_its_type_and_is_checked():
