@@ -1,0 +1,84 @@
+"""Shows diagnostics to people: grouped by file, each with its source line, a caret and what would mend it."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.diagnostics import Severity
+from gert_core.cli.terminal import paint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gert_core.api.diagnostics import Diagnostic
+
+    SourceLine = Callable[[str, int], str]
+    """``(file, line)`` to the text of that line; empty when it is not known."""
+
+_WIDTH: Final = 110
+_LEAD: Final = 30
+_CUT: Final = "…"
+
+
+def render(found: Iterable[Diagnostic], source_line: SourceLine) -> Iterator[str]:
+    """The lines to print; files in the order they come, findings as they are sorted."""
+    by_file: dict[str, list[Diagnostic]] = {}
+    for item in found:
+        by_file.setdefault(item.file or "", []).append(item)
+    for file, items in by_file.items():
+        yield paint(file or "(no file)", "bold")
+        for item in items:
+            yield from one(item, source_line(file, item.line) if item.line is not None else "")
+        yield ""
+
+
+def one(item: Diagnostic, source: str) -> Iterator[str]:
+    """One finding: place, severity, rule and message; then the line it is about, and the hint."""
+    colour = "red" if item.severity is Severity.ERROR else "yellow"
+    place = f"{item.line}:{item.column}" if item.line is not None else ""
+    severity = paint(str(item.severity), colour, "bold")
+    yield f"  {place:>7}  {severity}  {item.message}  {paint(f'[{item.rule}]', 'dim')}"
+    if source.strip():
+        shown, pad = _window(source, (item.column or 1) - 1)
+        yield f"           {paint('|', 'dim')} {shown}"
+        yield f"           {paint('|', 'dim')} {pad}{paint('^', colour, 'bold')}"
+    if item.hint:
+        yield f"           {paint('hint:', 'cyan')} {item.hint}"
+
+
+def counts(found: Iterable[Diagnostic]) -> str:
+    """``2 errors and 1 warning``, or ``no problems``."""
+    items = list(found)
+    errors = sum(1 for item in items if item.severity is Severity.ERROR)
+    parts = [_count(errors, "error"), _count(len(items) - errors, "warning")]
+    return " and ".join(part for part in parts if part) or "no problems"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}" if number else ""
+
+
+def _window(source: str, column: int) -> tuple[str, str]:
+    """The part of a line around a column without tabs and control characters, and the padding to its caret."""
+    start = max(0, column - _LEAD) if len(source) > _WIDTH and column > _WIDTH - _LEAD else 0
+    part = source[start : start + _WIDTH]
+    head = _CUT if start else ""
+    tail = _CUT if start + _WIDTH < len(source) else ""
+    before = _shown(source[start:column])
+    pad = " " * (len(head) + sum(_cells(char) for char in before))
+    return head + _shown(part).rstrip() + tail, pad
+
+
+def _shown(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _cells(char: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+__all__ = ["counts", "one", "render"]

@@ -1,0 +1,181 @@
+"""``gert validate``: judge runbooks, tools and other documents, and say everything that is wrong with them."""
+
+from __future__ import annotations
+
+import json as json_
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from gert_core.api.diagnostics import Diagnostic, Severity
+from gert_core.api.errors import UsageError
+from gert_core.cli import diagnostics
+from gert_core.cli.session import registry_for
+from gert_core.cli.terminal import out, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gert_core.documents.project import Project
+    from gert_core.documents.yaml import Document
+    from gert_core.plugin.registry import Registry
+    from gert_core.validation import Validated
+
+_SUFFIXES: Final = (".yaml", ".yml")
+
+
+def validate(
+    ctx: typer.Context,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Documents, or directories of them.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    sarif: Annotated[
+        Path | None, typer.Option("--sarif", metavar="FILE", help="Also write the findings as SARIF 2.1.0.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail too.")] = False,
+) -> int:
+    """Check runbooks, tools, policies, projects and scenarios without running anything."""
+    session = _Session(ctx.obj)
+    results = [result for file in files for result in session.validate(file)]
+    found = _distinct(results)
+    if sarif is not None:
+        _write_sarif(sarif, found)
+    if json:
+        documents = [result.to_json() for result in results]
+        single = len(files) == 1 and not files[0].is_dir()
+        out(json_.dumps(documents[0] if single else documents, ensure_ascii=False))
+    else:
+        _show(results, found, strict=strict)
+    failing = found if strict else [item for item in found if item.severity is Severity.ERROR]
+    return 1 if failing else 0
+
+
+class _Session:
+    """Validates file after file; projects and registries are found once per directory and project."""
+
+    def __init__(self, options: Any) -> None:
+        self._options = options
+        self._projects: dict[Path, Project | None] = {}
+        self._registries: dict[Path | None, Registry] = {}
+
+    def validate(self, path: Path) -> list[Validated]:
+        from gert_core.documents import yaml
+
+        if not path.is_dir():
+            return [self._one(yaml.load(path))]
+        documents = [yaml.load(file) for file in _below(path)]
+        ours = [document for document in documents if _is_ours(document)]
+        if not ours:
+            raise UsageError(f"there are no documents of gert under {path}", hint="name the files to validate")
+        return [self._one(document) for document in ours]
+
+    def _one(self, document: Document) -> Validated:
+        from gert_core.validation import validate_document
+        from gert_core.validation.kinds import Kind, kind_of
+
+        kind = kind_of(document)
+        # A project file that is wrong is what is being asked about, so it must not stop the asking.
+        project = None if kind == Kind.PROJECT or document.path is None else self._project(document.path.parent)
+        return validate_document(
+            document, kind=kind, registry=self._registry(project), project=project, environ=os.environ
+        )
+
+    def _project(self, directory: Path) -> Project | None:
+        from gert_core.documents.project import find_project
+
+        if directory not in self._projects:
+            self._projects[directory] = find_project(directory)
+        return self._projects[directory]
+
+    def _registry(self, project: Project | None) -> Registry:
+        root = project.root.resolve() if project is not None else None
+        if root not in self._registries:
+            self._registries[root] = registry_for(project, self._options)
+        return self._registries[root]
+
+
+def _below(directory: Path) -> list[Path]:
+    """Every YAML file under a directory, in a stable order; hidden directories are left out."""
+    found: list[Path] = []
+    for folder, names, files in os.walk(directory):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        found += [Path(folder) / name for name in sorted(files) if name.endswith(_SUFFIXES)]
+    return found
+
+
+def _is_ours(document: Document) -> bool:
+    """Whether a file found in a directory is meant for gert at all."""
+    from gert_core.validation.kinds import kind_of
+
+    if document.value is None and document.problems:
+        lines = (document.source_line(number) for number in range(1, 51))
+        return any(line.startswith("apiVersion:") for line in lines)
+    if not isinstance(document.value, dict):
+        return False
+    named = kind_of(document)
+    return named is not None and ("apiVersion" in document.value or named not in ("runbook", "policy"))
+
+
+def _distinct(results: Sequence[Validated]) -> list[Diagnostic]:
+    """Every finding once, also when several runbooks list the same tool."""
+    return list(dict.fromkeys(item for result in results for item in result.diagnostics))
+
+
+def _show(results: Sequence[Validated], found: Sequence[Diagnostic], *, strict: bool) -> None:
+    documents: dict[str, Document] = {}
+    for result in results:
+        documents.update(result.documents)
+
+    def source_line(file: str, line: int) -> str:
+        if file not in documents:
+            from gert_core.documents import yaml
+
+            try:
+                documents[file] = yaml.load(Path(file))
+            except UsageError:
+                return ""
+        return documents[file].source_line(line)
+
+    for line in diagnostics.render(found, source_line):
+        out(line)
+    for result in results:
+        _verdict(result, strict=strict)
+    if len(results) > 1:
+        wrong = sum(1 for result in results if not _passes(result, strict=strict))
+        summary = f"{len(results)} documents, {wrong} not valid" if wrong else f"{len(results)} documents, all valid"
+        out(f"{summary}: {diagnostics.counts(found)}")
+
+
+def _verdict(result: Validated, *, strict: bool) -> None:
+    good = _passes(result, strict=strict)
+    mark = paint("✓", "green") if good else paint("✗", "red")
+    what = " ".join(part for part in (result.kind or "document", result.name) if part)
+    if result.steps:
+        what += f", {result.steps} step{'' if result.steps == 1 else 's'}"
+    out(f"{mark} {result.document.file}: {what}: {diagnostics.counts(result.diagnostics)}")
+    required = [need for need in result.secrets if need.required]
+    if required:
+        names = ", ".join(need.env if need.present else f"{need.env} (missing)" for need in required)
+        noun = "secret" if len(required) == 1 else "secrets"
+        out(f"  requires {len(required)} {noun}: {names}")
+
+
+def _passes(result: Validated, *, strict: bool) -> bool:
+    return not result.diagnostics if strict else result.valid
+
+
+def _write_sarif(path: Path, found: Iterable[Diagnostic]) -> None:
+    from gert_core import __version__
+    from gert_core.cli.sarif import sarif
+
+    text = json_.dumps(sarif(found, version=__version__), ensure_ascii=False, indent=2)
+    try:
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror or error}", hint="choose another --sarif file"
+        ) from error
+
+
+__all__ = ["validate"]
