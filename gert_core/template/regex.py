@@ -97,7 +97,7 @@ def _is_quick(program: Program, length: int) -> bool:
     """Whether ``re`` cannot take long: every loop, and the search itself, may cost a pass over the text."""
     if program.nested or program.choices > 12:
         return False
-    counted = sum(step[2] for step in program.code if step[0] == RUN)
+    counted: int = sum(step[2] for step in program.code if step[0] == RUN)
     per_start = (len(program.code) + counted) << program.choices
     if not program.loops:
         return (length + 1) * per_start <= _QUICK_LINEAR
