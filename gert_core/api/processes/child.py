@@ -15,7 +15,7 @@ from gert_core.api.processes.spawn import spawn
 from gert_core.api.results import StepProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from gert_core.api.context import Deadline
 
@@ -73,7 +73,10 @@ class Child:
         After an exception nobody knows how much was written: end the program.
         """
         pending = memoryview(data)
-        with self._writing:
+        remaining = deadline.remaining()
+        if not self._writing.acquire(timeout=-1 if remaining is None else remaining):
+            raise TimeoutError
+        try:
             while pending:
                 if self._stdin < 0:
                     raise BrokenPipeError
@@ -81,8 +84,10 @@ class Child:
                     pending = pending[os.write(self._stdin, pending) :]
                 except BlockingIOError:
                     self._wait_writable(deadline)
+        finally:
+            self._writing.release()
 
-    def lines(self, limit: int = LINE_LIMIT) -> Iterator[bytes]:
+    def lines(self, limit: int = LINE_LIMIT) -> Generator[bytes, None, None]:
         """Every line of standard output, without its end, until the program closes it or is ended.
 
         Standard error is drained in the same loop, so a program that floods it never blocks. A line longer than
@@ -107,7 +112,7 @@ class Child:
                         self._stderr = (self._stderr + data)[-STDERR_TAIL:]
                         continue
                     if not data:  # its output has ended, or it was ended
-                        if held and fd == self._out:
+                        if size and fd == self._out:
                             yield b"".join(held)
                         return
                     first, *rest = data.split(b"\n")
@@ -135,11 +140,7 @@ class Child:
 
     def close(self, grace: float = 1.0) -> int | None:
         """Close its input, give it ``grace`` seconds to end by itself, then TERM, then KILL; nothing is left."""
-        with self._writing:
-            stdin, self._stdin = self._stdin, -1
-            if stdin >= 0:
-                os.close(stdin)
-        code = self.wait(grace)
+        code = self.wait(grace if self._close_stdin(grace) else 0)
         if code is None:
             with self._lock:
                 self._group.signal(signal.SIGTERM)
@@ -152,7 +153,18 @@ class Child:
                 os.close(wake)  # the reader sees it, even where a process outside the group holds the output
             if not self._reading:
                 self._close_output()
+        self._close_stdin(GRACE)
         return code
+
+    def _close_stdin(self, seconds: float) -> bool:
+        """Whether it is closed now: a writer that is stuck in the middle is not waited for longer than this."""
+        if not self._writing.acquire(timeout=seconds):
+            return False
+        stdin, self._stdin = self._stdin, -1
+        if stdin >= 0:
+            os.close(stdin)
+        self._writing.release()
+        return True
 
     def _wait_writable(self, deadline: Deadline) -> None:
         poll = select.poll()

@@ -1,0 +1,159 @@
+"""Calls to one child process: numbered requests out, one thread that sorts the answers."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_jsonrpc.errors import PeerError, PeerFault, RpcError
+from gert_jsonrpc.frames import BadFrame, parse, request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gert_core.api import Deadline
+    from gert_core.api.processes.child import Child
+
+LINE_LIMIT: Final = 10 * 1024 * 1024
+"""Bytes of one message from the peer."""
+
+
+class _Call:
+    __slots__ = ("done", "error", "method", "result")
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+        self.done = threading.Event()
+        self.result: Any = None
+        self.error: RpcError | PeerError | None = None
+
+
+class Client:
+    """Speaks JSON-RPC with a started child; calls may come from several threads at once.
+
+    A peer that breaks the protocol, dies, or does not answer in time is ended, whatever else it was doing: nobody
+    could tell what its next line means, and an abandoned request must not go on working unseen.
+    """
+
+    def __init__(self, child: Child, *, limit: int = LINE_LIMIT) -> None:
+        self._child = child
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._calls: dict[int, _Call] = {}
+        self._numbers = itertools.count(1)
+        self._failure: PeerError | None = None
+        self._reader = threading.Thread(target=self._read, name=f"jsonrpc {child.program}", daemon=True)
+        self._reader.start()
+
+    @property
+    def failure(self) -> PeerError | None:
+        """Why this peer cannot be used any more; None while it can."""
+        return self._failure
+
+    def call(self, method: str, params: Any, deadline: Deadline) -> Any:
+        """The result of one request. Raises ``RpcError`` when the peer says no and ``PeerError`` when it is lost."""
+        if deadline.stopped:
+            fault = PeerFault.CANCELLED if deadline.cancelled else PeerFault.TIMEOUT
+            raise PeerError(fault, f"{method!r} was not sent to {self._child.program!r}: it must stop already")
+        call = _Call(method)
+        number = next(self._numbers)
+        try:
+            line = request(number, method, params)
+        except ValueError as error:
+            raise RpcError(-32602, f"the parameters of {method!r} cannot be sent as JSON: {error}") from None
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            self._calls[number] = call
+        withdraw = deadline.on_stop(call.done.set)
+        try:
+            call.done.wait(deadline.remaining() if self._send(line, deadline) else 1.0)
+        finally:
+            withdraw()
+            with self._lock:
+                answered = self._calls.pop(number, None) is None
+        if not answered:
+            self._give_up(call, deadline)
+        if call.error is not None:
+            raise call.error
+        return call.result
+
+    def close(self, grace: float = 1.0) -> None:
+        """End the peer: its input is closed, then TERM, then KILL. Calls under way fail."""
+        self._fail(PeerError(PeerFault.CLOSED, f"{self._child.program!r} was ended"))
+        self._child.close(grace)
+        if threading.current_thread() is not self._reader:
+            self._reader.join(2.0)
+
+    def _send(self, line: bytes, deadline: Deadline) -> bool:
+        try:
+            self._child.write(line, deadline)
+        except BrokenPipeError:
+            return False  # the reader is about to learn why
+        except TimeoutError:
+            pass  # the same as no answer
+        return True
+
+    def _give_up(self, call: _Call, deadline: Deadline) -> None:
+        name = self._child.program
+        if deadline.cancelled:
+            fault, why = PeerFault.CANCELLED, f"{name!r} was ended during {call.method!r}: the run was cancelled"
+        elif deadline.stopped:
+            fault, why = PeerFault.TIMEOUT, f"{name!r} did not answer {call.method!r} in time and was ended"
+        else:
+            fault, why = PeerFault.CRASHED, f"{name!r} no longer reads its input; {call.method!r} was not sent"
+        self._fail(self._problem(fault, why))
+        self._child.close(0)
+        call.error = self._problem(fault, why)
+
+    def _read(self) -> None:
+        name = self._child.program
+        try:
+            with closing(self._child.lines(self._limit)) as lines:
+                for line in lines:
+                    self._settle(line)
+        except OverflowError:
+            self._break(f"{name!r} wrote a line of more than {self._limit} bytes")
+        except BadFrame as finding:
+            self._break(f"{name!r} wrote {finding}")
+        else:
+            code = self._child.wait(1.0)
+            how = "closed its output" if code is None else f"ended with exit code {code}"
+            self._fail(lambda call: self._problem(PeerFault.CRASHED, f"{name!r} {how} before it answered {call}"))
+            self._child.close(0)
+
+    def _settle(self, line: bytes) -> None:
+        answer = parse(line)
+        if answer is None:
+            return
+        with self._lock:  # whoever finds the call gone must find the answer in it
+            call = self._calls.pop(answer.id, None)
+            if call is not None:
+                call.result, call.error = answer.result, answer.error
+                call.done.set()
+        if call is None:
+            raise BadFrame(f"an answer with id {answer.id}, which is not the id of an open request")
+
+    def _break(self, why: str) -> None:
+        self._fail(self._problem(PeerFault.PROTOCOL, why))
+        self._child.close(0)
+
+    def _fail(self, problem: PeerError | Callable[[str], PeerError]) -> None:
+        """Remember the first reason and give it to every open call."""
+        with self._lock:
+            calls, self._calls = list(self._calls.values()), {}
+            if self._failure is None:
+                self._failure = problem if isinstance(problem, PeerError) else problem("the next request")
+            for call in calls:
+                call.error = self._failure if isinstance(problem, PeerError) else problem(repr(call.method))
+                call.done.set()
+
+    def _problem(self, fault: PeerFault, why: str) -> PeerError:
+        stderr = self._child.stderr
+        last = stderr.strip().rsplit("\n", 1)[-1][:200]
+        return PeerError(fault, f"{why}; its last words: {last}" if last else why, stderr=stderr)
+
+
+__all__ = ["Client"]

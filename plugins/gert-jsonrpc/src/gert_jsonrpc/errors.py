@@ -1,0 +1,42 @@
+"""The two ways a call goes wrong: the peer says no, or the peer cannot be talked to any more."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+
+class RpcError(Exception):
+    """The peer answered with an error; it goes on working."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class PeerFault(StrEnum):
+    """Why a peer cannot be used any more."""
+
+    CRASHED = "crashed"
+    PROTOCOL = "protocol"
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    CLOSED = "closed"
+
+
+class PeerError(Exception):
+    """The peer is lost: it has been ended, and every later call says the same. Start a new one.
+
+    ``message`` names the program and what was wrong; ``stderr`` is the end of what it wrote there.
+    """
+
+    def __init__(self, fault: PeerFault, message: str, *, stderr: str = "") -> None:
+        super().__init__(message)
+        self.fault = fault
+        self.message = message
+        self.stderr = stderr
+
+
+__all__ = ["PeerError", "PeerFault", "RpcError"]

@@ -1,0 +1,69 @@
+"""One line, one message: write requests, read and judge what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gert_core.api.wire import decode, encode
+from gert_jsonrpc.errors import RpcError
+
+SHOWN: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A response: a result, or the error in its place."""
+
+    id: int
+    result: Any = None
+    error: RpcError | None = None
+
+
+class BadFrame(Exception):  # noqa: N818 - a finding about a line
+    """A line that is no message a client can get; the text completes "wrote"."""
+
+
+def request(number: int, method: str, params: Any) -> bytes:
+    """The line of a request; ``ValueError`` for what JSON cannot say."""
+    text = encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def parse(line: bytes) -> Answer | None:
+    """The response in a line; ``None`` for a blank line and for a notification, which nobody listens to."""
+    text = line.decode("utf-8", "replace").strip()
+    if not text:
+        return None
+    try:
+        message = decode(text)
+    except ValueError as error:
+        raise BadFrame(f"a line that is not JSON ({error}): {show(text)}; logs belong on stderr") from None
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise BadFrame(f'a line that is not a JSON-RPC 2.0 message (one object with "jsonrpc": "2.0"): {show(text)}')
+    if "method" in message:
+        if "id" in message:
+            raise BadFrame(f"a request of its own ({message['method']!r}); only answers are expected from it")
+        return None
+    number = message.get("id")
+    if ("result" in message) == ("error" in message):
+        raise BadFrame(f'an answer that does not have exactly one of "result" and "error": {show(text)}')
+    refusal = _error(message["error"], text) if "error" in message else None
+    if type(number) is not int:
+        said = f"; it says: {refusal.message}" if refusal else ""
+        raise BadFrame(f"an answer to no request (id {number!r}){said}")
+    return Answer(id=number, result=message.get("result"), error=refusal)
+
+
+def _error(value: Any, text: str) -> RpcError:
+    if not isinstance(value, dict) or type(value.get("code")) is not int or not isinstance(value.get("message"), str):
+        raise BadFrame(f'an error that is not {{"code": number, "message": text}}: {show(text)}')
+    return RpcError(value["code"], value["message"], value.get("data"))
+
+
+def show(text: str) -> str:
+    """The beginning of a line, quoted."""
+    return repr(text if len(text) <= SHOWN else text[: SHOWN - 3] + "...")
+
+
+__all__ = ["Answer", "BadFrame", "parse", "request", "show"]
