@@ -65,6 +65,7 @@ class Execution:
         "run",
         "scope",
         "step",
+        "undecided",
         "unit",
     )
 
@@ -80,6 +81,7 @@ class Execution:
         self.keeper = Keeper()
         self.jump: str | None = None
         self.maybe = False
+        self.undecided: Undecided | None = None
         self.attempt = 1
         self.began = 0.0
         self.inputs: Mapping[str, Any] = {}
@@ -160,7 +162,8 @@ class Execution:
         partial = self.run.world.symbolic
         try:
             self.step = self.unit.body.render(self.layer)
-        except Undecided:
+        except Undecided as undecided:
+            self.undecided = undecided
             self.step = self.unit.body.render(self.layer, partial=True)
         except TemplateError as error:
             raise StepProblem("template", error.message) from None
@@ -242,6 +245,8 @@ class Execution:
             canned = run.world.canned(self)
             if canned is not None:
                 return canned
+        if self.undecided is not None and unit.type.flow is not Flow.TERMINAL:
+            return explore.undecided(self, self.undecided)
         door = Door(self)
         try:
             result: Result = unit.run(self.step, door)

@@ -61,7 +61,8 @@ class Recorded:
             self._fold.feed(event)
             self._index(event)
         for key in self._events:
-            self._unopened.setdefault(_prefix(key), set()).add(key)
+            if not key.endswith("]"):  # items of a loop open in any order; their loop vouches for them
+                self._unopened.setdefault(_prefix(key), set()).add(key)
 
     @property
     def state(self) -> RunState:
@@ -82,6 +83,15 @@ class Recorded:
         for key in keys:
             self._void(key)
             self._fold.state.steps.pop(key, None)
+
+    def complete(self, key: str, data: Mapping[str, Any]) -> None:
+        """Take a result that a person stated for a step whose outcome nobody knew."""
+        record = self._fold.state.steps[key]
+        record.status = str(data["status"])
+        record.outputs = dict(data.get("outputs") or {})
+        record.failure = data.get("failure")
+        record.finished = record.started
+        self._events[key]["step_complete"] = [data]
 
     def _void(self, key: str) -> None:
         gone = self._events.pop(key, None)
@@ -116,6 +126,8 @@ class Recorded:
 
     def opening(self, prefix: str, key: str) -> None:
         """Refuse a way the earlier process did not take: new keys come only after all recorded ones."""
+        if key.endswith("]"):
+            return
         with self._lock:
             waiting = self._unopened.get(prefix)
             if waiting and key in waiting:

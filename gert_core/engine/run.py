@@ -214,7 +214,7 @@ class Run:
             key = signal.outcome_key if signal is not None else None
             step_id = self.runbook_id(key)
             self.journal.add(
-                "outcome_resolved", {"step_id": step_id, "outcome": result.outcome.to_json()}, key=key, fresh=True
+                "outcome_resolved", {"step_id": step_id, "outcome": result.outcome.to_json()}, key=key
             )
         if result.failures:
             data["failure"] = result.failures[0].to_json()

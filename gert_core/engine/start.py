@@ -109,7 +109,7 @@ def start(request: Request, stack: ExitStack) -> Run:
     if request.keep:
         directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
         stack.enter_context(directory.lock())
-        directory.write_meta(runbook=request.runbook, trace=trace, extra={"mode": request.mode})
+        directory.write_meta(runbook=request.runbook, trace=trace, extra=_recorded_choices(request))
     if trace is None:
         if directory is None:
             raise RunError("a run without a directory needs a trace file")
@@ -143,6 +143,16 @@ def start(request: Request, stack: ExitStack) -> Run:
         approval=approval_provider(request),
         stop=request.stop,
     )
+
+
+def _recorded_choices(request: Request) -> dict[str, Any]:
+    """What a resume needs to make the same choices; the trace has everything else."""
+    return {
+        "mode": request.mode,
+        "policies": [str(path.absolute()) for path in request.policies],
+        "approval": request.approval,
+        "trace_sync": request.trace_sync,
+    }
 
 
 def services_for(request: Request, actor: str) -> Services:

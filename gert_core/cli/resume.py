@@ -1,0 +1,147 @@
+"""``gert resume``: go on with a run that was suspended, interrupted, cancelled or failed."""
+
+from __future__ import annotations
+
+import json as json_
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gert_core.api.errors import UsageError
+
+if TYPE_CHECKING:
+    from gert_core.engine.resume import Finished
+
+
+def resume(
+    ctx: typer.Context,
+    run: Annotated[str, typer.Option("--run", metavar="ID", help="The run, as `gert runs list` shows it.")],
+    ticket: Annotated[str | None, typer.Option("--ticket", metavar="T", help="The ticket that was answered.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run the failed step again.")] = False,
+    reconcile: Annotated[
+        list[str] | None,
+        typer.Option("--reconcile", metavar="KEY=done|redo|failed", help="Say what became of an interrupted step."),
+    ] = None,
+    outputs: Annotated[
+        str | None, typer.Option("--outputs", metavar="JSON", help="The outputs of the step reconciled as done.")
+    ] = None,
+    on_drift: Annotated[str, typer.Option("--on-drift", help="refuse or allow.")] = "refuse",
+    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help="A secret input again.")] = None,
+    actor: Annotated[str | None, typer.Option("--as", metavar="ID", help="Who resumes it.")] = None,
+    approval: Annotated[str | None, typer.Option("--approval", metavar="PROVIDER", help="Who is asked.")] = None,
+    no_input: Annotated[bool, typer.Option("--no-input", help="Never ask anything.")] = False,
+    pending_exit_code: Annotated[int, typer.Option("--pending-exit-code", metavar="N")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Go on with a run where it stopped; what is recorded is not executed again."""
+    from gert_core.cli.exec import parse_vars
+    from gert_core.cli.execution import carry_out
+    from gert_core.cli.session import project_here, registry_for
+    from gert_core.engine.resume import Finished, ResumeRequest
+    from gert_core.engine.resume import resume as resume_run
+    from gert_core.runs import RunDirectory, runs_root
+
+    if on_drift not in ("refuse", "allow"):
+        raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
+    here = project_here()
+    root = runs_root(here, cwd=Path.cwd())
+    directory = RunDirectory.open(root, run)
+    known = {str(t.get("ticket_id")) for t in directory.state().pending}
+    if ticket is not None and ticket not in known:
+        raise UsageError(
+            f"run {run} has no open ticket {ticket!r}", hint=f"open tickets: {', '.join(sorted(known)) or 'none'}"
+        )
+    runbook = Path(str(directory.meta().get("runbook_path") or "."))
+    project = project_here(runbook.parent) if runbook.parent.is_dir() else here
+    registry = registry_for(project, ctx.obj, executing=True)
+    verdicts = _pairs(reconcile or ())
+
+    def begin(stack: ExitStack, **given: Any) -> Any:
+        request = ResumeRequest(
+            root=root,
+            run_id=run,
+            registry=registry,
+            project=project,
+            retry_failed=retry_failed,
+            reconcile=verdicts,
+            outputs=_outputs(outputs, verdicts),
+            allow_drift=on_drift == "allow",
+            ticket=ticket,
+            actor=actor,
+            approval=approval,
+            host_vars=parse_vars(var or ()),
+            **given,
+        )
+        return resume_run(request, stack)
+
+    try:
+        return carry_out(
+            begin, mode="real", no_input=no_input, as_json=json, pending_exit_code=pending_exit_code
+        )
+    except Finished as finished:
+        return _show_finished(finished, as_json=json)
+
+
+def _pairs(words: Any) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for word in words:
+        key, equals, verdict = word.rpartition("=")
+        if not equals or not key:
+            raise UsageError(f"--reconcile takes STEP_KEY=done|redo|failed, not {word!r}")
+        out[key] = verdict
+    return out
+
+
+def _outputs(text: str | None, verdicts: dict[str, str]) -> dict[str, Any]:
+    if text is None:
+        return {}
+    done = [key for key, verdict in verdicts.items() if verdict == "done"]
+    if len(done) != 1:
+        raise UsageError("--outputs needs exactly one --reconcile KEY=done")
+    try:
+        value = json_.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--outputs is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UsageError("--outputs takes a JSON object")
+    return {done[0]: value}
+
+
+def _show_finished(finished: Finished, *, as_json: bool) -> int:
+    """A run that is over: nothing is executed, its result is printed, the exit code is what it was."""
+    from gert_core.cli.terminal import out, paint
+
+    state, directory = finished.state, finished.directory
+    done = state.status == "completed"
+    if as_json:
+        document = {
+            "run_id": state.run_id,
+            "runbook": state.runbook,
+            "status": state.status,
+            "outcome": state.outcome,
+            "duration": state.duration,
+            "trace": str(directory.trace),
+            "steps": [record.to_json() for record in state.steps.values()],
+            "outputs": {},
+            "failure": state.failure,
+            "pending": [],
+        }
+        out(json_.dumps(document, ensure_ascii=False))
+        return 0 if done else 1
+    if state.outcome is not None:
+        code = f" ({state.outcome.get('code')})" if state.outcome.get("code") else ""
+        out(f"{paint('✓', 'green')} Outcome: {state.outcome.get('category')}{code}")
+        for name, value in (state.outcome.get("meta") or {}).items():
+            out(f"  {name}: {value}")
+    else:
+        out(f"{paint('✗', 'red')} Run {state.status}")
+        if state.failure:
+            out(f"  step {state.failure.get('step_key')}: {state.failure.get('message')}")
+            out(f"  try the failed step again with: gert resume --run {state.run_id} --retry-failed")
+    out(f"  run: {state.run_id} (finished {state.finished}; nothing was executed)")
+    return 0 if done else 1
+
+
+__all__ = ["resume"]
