@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import json as json_
 import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gert_core.api.errors import UsageError
 from gert_core.approvals.inbox import find, respond
 from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.terminal import out
@@ -36,13 +34,15 @@ def reject(ctx: typer.Context, ticket: Ticket, as_: As = None, reason: Reason = 
 
 
 def _answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
+    from gert_core.engine.run import default_actor
+
     project = project_here()
     entry = find(runs_root(project), ticket)
     registry = registry_for(project, ctx.obj)
     response = respond(
         entry,
         approved=approved,
-        approver=_user() if as_ is None else as_,
+        approver=default_actor(os.environ) if as_ is None else as_,
         reason=reason,
         environ=os.environ,
         schemes=registry.signature_scheme,
@@ -75,13 +75,6 @@ def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:
         "response": response.to_json(),
         "missing": 0 if entry.answered else entry.request.min_approvers - len(entry.approvers),
     }
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        raise UsageError("the current user has no name", hint="say who answers with --as ID") from None
 
 
 __all__ = ["approve", "reject"]

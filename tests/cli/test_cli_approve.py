@@ -47,7 +47,7 @@ def request(**more):
 def store(tmp_path, monkeypatch):
     for name in ("GERT_APPROVAL_SIGNING_KEY", "GERT_APPROVAL_SIGNING_ALG", "GERT_APPROVAL_SIGNING_KEY_ID"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("LOGNAME", "alice")
+    monkeypatch.setenv("GERT_ACTOR", "alice")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / RUN).mkdir(parents=True)
     store = TicketStore(tmp_path / "runs" / RUN / "tickets")

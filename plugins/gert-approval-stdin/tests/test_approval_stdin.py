@@ -154,6 +154,15 @@ def test_the_second_question_does_not_repeat_the_whole_request():
     assert console.said[said:] == ["restart needs 2 different approvers."]
 
 
+def test_after_an_answer_that_could_not_count_the_question_says_what_is_needed():
+    console = Typed("y", "y alice")
+    desk = session(console)
+    ticket = desk.submit(replace(REQUEST, exclude_actor=True, requested_by="olga"))
+    desk.wait(ticket, Deadline(Stop()))
+    desk.wait(ticket, Deadline(Stop()))
+    assert console.said[-1] == "restart needs an approver other than olga."
+
+
 def test_values_cannot_disguise_themselves():
     sly = replace(REQUEST, inputs={"x": "a\x1b[2K\rb\u202e", "y\n": "c"}, step_id="s\x07")
     _, console = ask("y", request=sly)

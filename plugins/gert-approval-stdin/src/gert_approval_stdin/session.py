@@ -39,8 +39,8 @@ class StdinSession:
             given = self._answers.get(ticket.ticket_id, 0)
             for line in describe(request, actor=self._services.actor) if not given else ():
                 console.say(line)
-            if given and request.min_approvers > 1:
-                console.say(f"{printable(request.step_id)} needs {request.min_approvers} different approvers.")
+            if given:
+                console.say(_again(request))
             while True:
                 line = console.ask(f"Approve {printable(request.step_id)}? {_GRAMMAR} ", deadline=deadline)
                 if line is None:
@@ -63,6 +63,13 @@ class StdinSession:
             timestamp=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             reason=reason or None,
         )
+
+
+def _again(request: ApprovalRequest) -> str:
+    """Why one answer was not enough."""
+    people = "an approver" if request.min_approvers == 1 else f"{request.min_approvers} different approvers"
+    other = f" other than {printable(request.requested_by)}" if request.exclude_actor else ""
+    return f"{printable(request.step_id)} needs {people}{other}."
 
 
 def open_session(services: Services) -> StdinSession:
