@@ -1,0 +1,22 @@
+"""The wait step: its fields and what it does."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gert_core.api import Completed, StepContext
+from gert_core.api.models import StepModel, Templated
+
+
+class Wait(StepModel):
+    """``seconds`` may be a number or a template that renders to one."""
+
+    seconds: Templated[Annotated[float, Field(ge=0)]]
+
+
+def run(step: Wait, ctx: StepContext) -> Completed:
+    """Sleep through the context: cancellable in a real run, instant in replay and dry-run."""
+    ctx.sleep(step.seconds)
+    return Completed(fields={"waited": step.seconds})

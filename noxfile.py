@@ -1,0 +1,234 @@
+"""The sessions of the project: `nox` runs those that matter for correctness, `nox -l` lists all.
+
+Run nox from the development environment (README): `tests`, `lint`, `types`, `docs`, `bench` and `fuzz` use that
+environment itself; the others build wheels and try them in environments of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import nox
+from nox.command import CommandFailed
+
+ROOT = Path(__file__).parent
+WHEELS = ROOT / ".nox" / "wheels"
+CONSTRAINTS = WHEELS / "constraints.txt"
+CHECKED = ["gert_core", "docs", "noxfile.py", *(str(p) for p in sorted(Path("plugins").glob("*/src")))]
+
+nox.needs_version = ">=2024.4"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.error_on_missing_interpreters = True
+# The whole suite comes last, so that its closing lines are the last thing to read.
+nox.options.sessions = ["lint", "types", "docs", "bare", "isolated", "third_party", "bundle", "lowest", "tests"]
+
+
+def _share_pip_settings() -> None:
+    """Let uv use the package index that pip is configured for."""
+    if {"UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX"} & set(os.environ):
+        return
+    asked = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
+    )
+    index = os.environ.get("PIP_INDEX_URL") or asked.stdout.strip()
+    if index:
+        os.environ["UV_DEFAULT_INDEX"] = index
+
+
+_share_pip_settings()
+
+
+# -- in the development environment -----------------------------------------------------------------------------
+
+
+@nox.session(venv_backend="none")
+def tests(session: nox.Session) -> None:
+    """The whole suite: core, command line, every member, the repository's promises."""
+    session.run(sys.executable, "-m", "pytest", "-n", "auto", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def lint(session: nox.Session) -> None:
+    """Style and formatting."""
+    session.run(sys.executable, "-m", "ruff", "check", ".")
+    session.run(sys.executable, "-m", "ruff", "format", "--check", ".")
+
+
+@nox.session(venv_backend="none")
+def types(session: nox.Session) -> None:
+    """Types, strictly."""
+    session.run(sys.executable, "-m", "mypy", *CHECKED)
+
+
+@nox.session(venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """The generated reference pages are up to date."""
+    session.run(sys.executable, "docs/generate.py", "--check")
+
+
+@nox.session(venv_backend="none")
+def bench(session: nox.Session) -> None:
+    """Speed, as ratios; never part of the tests."""
+    for script in sorted(Path("tests/bench").glob("bench_*.py")):
+        session.run(sys.executable, str(script), *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def fuzz(session: nox.Session) -> None:
+    """The property tests with many more examples."""
+    session.run(sys.executable, "-m", "pytest", "-n", "auto", "tests", *session.posargs, env={"GERT_FUZZ": "1"})
+
+
+# -- from built wheels, in environments of their own ------------------------------------------------------------
+
+
+@nox.session(venv_backend="none")
+def build(session: nox.Session) -> None:
+    """Every distribution as a wheel, in .nox/wheels."""
+    shutil.rmtree(WHEELS, ignore_errors=True)
+    uv = [sys.executable, "-m", "uv"]
+    session.run(*uv, "build", "--quiet", "--all-packages", "--wheel", "--out-dir", str(WHEELS))
+    # An index may hold distributions of the same names: ours are named by file, so that no other can slip in.
+    built = {w.name.partition("-")[0].replace("_", "-"): w.resolve().as_uri() for w in sorted(WHEELS.glob("*.whl"))}
+    CONSTRAINTS.write_text("".join(f"{name} @ {uri}\n" for name, uri in built.items()), encoding="utf-8")
+
+
+@nox.session(requires=["build"])
+def bare(session: nox.Session) -> None:
+    """The core alone: it starts, knows no step type and says who would provide one."""
+    _install(session, "gert-core")
+    _gert(session, "--version")
+    said = _gert(session, "plugins", "why", "step:tool", success_codes=[1])
+    assert "gert-step-tool" in said, said
+    assert _gert(session, "plugins", "list", "--json").strip() == '{"plugins": []}'
+
+
+@nox.session(requires=["build"])
+def isolated(session: nox.Session) -> None:
+    """Every plugin's own tests with the core alone; `nox -s isolated -- NAME...` takes some of them."""
+    failed = []
+    for member in _members():
+        if member.name == "gert" or (session.posargs and member.name not in session.posargs):
+            continue
+        _fresh(session)
+        extra = "[testing]" if "testing" in _project(member).get("optional-dependencies", {}) else ""
+        _install(session, f"{member.name}{extra}", "gert-core[testing]", *_TOOLS)
+        try:
+            _pytest(session, member)
+        except CommandFailed:
+            failed.append(member.name)
+        else:
+            session.log(f"{member.name}: ok")
+    if failed:
+        session.error(f"failed alone: {', '.join(failed)}")
+
+
+@nox.session(requires=["build"])
+def third_party(session: nox.Session) -> None:
+    """The example plugin, installed by pip's rules against the built core."""
+    example = ROOT / "examples" / "third_party_step"
+    _install(session, f"{example}[testing]")
+    _pytest(session, example)
+    said = _gert(session, "plugins", "why", "step:wait")
+    assert "gert-step-wait" in said, said
+
+
+@nox.session(requires=["build"])
+def bundle(session: nox.Session) -> None:
+    """`pip install gert` gives everything: the shipped examples work outside of the checkout."""
+    _install(session, "gert")
+    said = _gert(session, "plugins", "list")
+    assert not {"broken", "conflicting", "incompatible"} & set(said.split()), said
+    elsewhere = Path(session.create_tmp()) / "examples"
+    shutil.rmtree(elsewhere, ignore_errors=True)
+    shutil.copytree(ROOT / "examples" / "runbooks", elsewhere)
+    for runbook in sorted(elsewhere.rglob("*.runbook.yaml")):
+        _gert(session, "validate", str(runbook))
+
+
+@nox.session(requires=["build"])
+def lowest(session: nox.Session) -> None:
+    """The lowest direct versions every member claims to work with, pluggy's floor included."""
+    claims = {
+        str(text)
+        for member in (ROOT, *_members())
+        for text in _project(member)["dependencies"]
+        if not str(text).startswith("gert")
+    }
+    wheels = sorted(str(w) for w in WHEELS.glob("*.whl"))
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", _python(session)]
+    session.run(*uv, "--resolution", "lowest-direct", *sorted(claims), external=True)
+    session.run(*uv, "--no-deps", *wheels, external=True)
+    session.run(*uv, *_TOOLS, external=True)
+    chosen = session.posargs or ["tests/core", "tests/cli"]
+    # The checkout must not be importable: the wheels are what is tested.
+    place = _outside(session, ROOT / "tests", ROOT / "docs", ROOT / "examples")
+    session.chdir(place)
+    session.run("python", "-m", "pytest", "-n", "auto", *_PYTEST, "-p", "gert_core.testing", *chosen, silent=True)
+    session.log("lowest: " + _versions(session, "pluggy", "pydantic", "typer", "jinja2", "importlib-metadata"))
+
+
+_TOOLS = ("pytest>=8", "pytest-xdist", "hypothesis")
+_PYTEST = ("--import-mode=importlib", "-q", "-W", "error", "-o", "pythonpath=tests/support")
+
+
+def _members() -> list[Path]:
+    return sorted(f.parent for place in ("plugins", "tool_packs") for f in (ROOT / place).glob("*/pyproject.toml"))
+
+
+def _project(member: Path) -> dict[str, Any]:
+    data: dict[str, Any] = tomllib.loads((member / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return data
+
+
+def _fresh(session: nox.Session) -> None:
+    """Take everything out of the environment again; making a new one would take longer."""
+    session.run(
+        "python",
+        "-c",
+        "import shutil, site; shutil.rmtree(site.getsitepackages()[0]); "
+        "import pathlib; pathlib.Path(site.getsitepackages()[0]).mkdir()",
+        silent=True,
+    )
+
+
+def _install(session: nox.Session, *requirements: str) -> None:
+    session.install("--quiet", "-c", str(CONSTRAINTS), *requirements)
+
+
+def _python(session: nox.Session) -> str:
+    return str(Path(session.bin) / "python")
+
+
+def _gert(session: nox.Session, *arguments: str, success_codes: list[int] | None = None) -> str:
+    with session.chdir(session.create_tmp()):
+        said = session.run("gert", *arguments, silent=True, success_codes=success_codes or [0])
+    return str(said)
+
+
+def _outside(session: nox.Session, *folders: Path) -> Path:
+    """A copy of tests (and what they read) where the checkout is not on the way."""
+    place = Path(session.create_tmp()).resolve() / "outside"
+    shutil.rmtree(place, ignore_errors=True)
+    for folder in folders:
+        shutil.copytree(folder, place / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+def _pytest(session: nox.Session, member: Path) -> None:
+    if not (member / "tests").is_dir():
+        return
+    place = _outside(session, member / "tests")
+    with session.chdir(place):
+        session.run("python", "-m", "pytest", *_PYTEST, "-p", "gert_core.testing", "tests", silent=True)
+
+
+def _versions(session: nox.Session, *names: str) -> str:
+    code = f"from importlib.metadata import version; print(' '.join(n + ' ' + version(n) for n in {names!r}))"
+    return str(session.run("python", "-c", code, silent=True)).strip()
