@@ -142,7 +142,7 @@ def _falls(ctx: Context, step: StepNode, *, trail: tuple[str, ...]) -> None:
     ):
         for block in loose:
             if block.block is not None and not block.block.jump:
-                _ends(ctx, block, trail=(*trail, f"{step.id}, {block.name}"))
+                _ends(ctx, block, trail=(*trail, f"`{block.name}` of `{step.id}`"))
         return
     if step.fields.for_each is not None and step.type.flow is not Flow.LEAF:
         why = f"`{step.id}` may go over an empty list"
@@ -161,7 +161,7 @@ def _falls(ctx: Context, step: StepNode, *, trail: tuple[str, ...]) -> None:
 
 
 def _via(trail: tuple[str, ...]) -> str:
-    return f" through {' > '.join(trail)}" if trail else ""
+    return f" through {', then '.join(trail)}" if trail else ""
 
 
 __all__ = ["check_paths"]

@@ -159,12 +159,22 @@ class References:
             message,
             path=text.path,
             hint=hint,
-            offset=reference.offset,
+            offset=_offset(text.value, reference),
         )
 
     def _syntax(self, text: Text, error: TemplateError) -> None:
         rule = getattr(error, "rule", None) or "template-syntax"
         self.ctx.add(rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
+
+
+def _offset(text: str, reference: Reference) -> int:
+    """Where the variable stands in the text; its expression's place when it is spelt in another way there."""
+    head = reference.path[0]
+    end = reference.offset + len(reference.source) + len(head) + 8
+    found = text.find(head, reference.offset, end)
+    if found < 0:
+        return reference.offset
+    return found - 1 if found and text[found - 1] == "." else found
 
 
 __all__ = ["Compiled", "References"]

@@ -1,0 +1,155 @@
+"""Every rule: the example that breaks it is reported at its exact place, the mended one is not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gert_core.api import Severity
+from gert_core.plugin.registry import Registry
+from gert_core.validation import validate_file
+from gert_core.validation.rules import RULES
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reference" / "rules.md"
+TOOLS = ROOT / "tests" / "data" / "rules" / "tools"
+
+# Line and column in the page's first example of the rule.
+PLACES = {
+    "action-unknown": (2, 41),
+    "api-version": (1, 13),
+    "assert-empty": (3, 13),
+    "assert-type": (4, 16),
+    "branch-empty": (3, 15),
+    "branch-not-exhaustive": (4, 7),
+    "condition-not-expression": (4, 11),
+    "constant-shadowed": (5, 10),
+    "contract-relaxed": (5, 24),
+    "duplicate-key": (3, 3),
+    "duplicate-step-id": (3, 10),
+    "duration-syntax": (4, 14),
+    "end-unreachable": (8, 13),
+    "evidence-shape": (5, 9),
+    "export-collision": (6, 82),
+    "export-undeclared": (2, 82),
+    "extension-contract": (2, 5),
+    "for-each-shape": (5, 32),
+    "governance-action": (5, 30),
+    "governance-default": (5, 9),
+    "input-missing": (2, 41),
+    "input-type": (2, 69),
+    "input-unknown": (2, 50),
+    "inputs-from-key": (6, 54),
+    "inputs-from-unknown": (6, 54),
+    "loop-variable-leak": (10, 24),
+    "missing-field": (2, 5),
+    "name-collision": (6, 10),
+    "next-backward-unbounded": (2, 69),
+    "next-cross-scope": (6, 11),
+    "next-unknown": (2, 69),
+    "not-acted-on": (3, 3),
+    "outcome-category": (3, 25),
+    "parallel-conflict": (7, 9),
+    "parallel-output-clash": (7, 18),
+    "platform-mismatch": (3, 52),
+    "provider-unknown": (4, 32),
+    "repeat-unbounded": (3, 13),
+    "reserved-name": (2, 10),
+    "scope-syntax": (4, 12),
+    "secret-missing": (4, 13),
+    "side-effects-and-effects": (4, 29),
+    "side-effects-deprecated": (4, 16),
+    "template-syntax": (4, 21),
+    "tool-invalid": (1, 9),
+    "tool-not-found": (1, 9),
+    "tool-undeclared": (3, 24),
+    "transport-missing": (3, 33),
+    "unknown-field": (3, 5),
+    "unknown-step-type": (2, 11),
+    "unreachable-step": (3, 5),
+    "unresolved-variable": (9, 24),
+    "visibility-glob": (4, 26),
+    "wrong-type": (3, 23),
+    "yaml-syntax": (3, 4),
+}
+
+
+def sections():
+    found = {}
+    for part in re.split(r"^### ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        name = part.split("\n", 1)[0].strip()
+        found[name] = (part, re.findall(r"^```yaml\n(.*?)^```", part, flags=re.MULTILINE | re.DOTALL))
+    return found
+
+
+SECTIONS = sections()
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return Registry.build()
+
+
+def written(directory: Path, example: str) -> Path:
+    """Put an example into files, completed without moving any of its lines; the file it is about."""
+    shutil.copytree(TOOLS, directory / "tools")
+    about = None
+    for text in example.split("---\n"):
+        if text.startswith("# tools/"):
+            about = directory / text.split("\n", 1)[0].removeprefix("# ")
+            about.write_text(text, encoding="utf-8")
+            continue
+        about = directory / "runbook.yaml"
+        about.write_text(completed(text), encoding="utf-8")
+    assert about is not None
+    return about
+
+
+def completed(text: str) -> str:
+    keys = set(re.findall(r"^([A-Za-z]+):", text, flags=re.MULTILINE))
+    if "steps" not in keys:
+        text += "steps:\n"
+    if "type: end" not in text:
+        text += "  - {id: closing, type: end, outcome: {category: resolved}}\n"
+    if "apiVersion" not in keys:
+        text += "apiVersion: kernel/v0\n"
+    if "meta" not in keys:
+        text += "meta: {name: example}\n"
+    if "tools" not in keys and "tool:" in text:
+        text += "tools: [ping, service]\n"
+    return text
+
+
+def test_the_page_has_a_section_for_every_rule_and_no_other():
+    assert set(SECTIONS) == set(RULES)
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_the_page_says_severity_and_meaning(name):
+    part, examples = SECTIONS[name]
+    assert f"*{RULES[name].severity}*: {RULES[name].meaning}." in part
+    assert len(examples) == 2
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_the_first_example_breaks_the_rule_at_its_place(name, registry, tmp_path):
+    file = written(tmp_path, SECTIONS[name][1][0])
+    found = [d for d in validate_file(file, registry=registry, environ={}).diagnostics if d.rule == name]
+    assert found, f"{name} is not reported"
+    first = found[0]
+    assert (first.line, first.column) == PLACES[name]
+    assert first.file == str(file)
+    assert first.severity is RULES[name].severity
+    assert first.message
+    assert "None" not in first.message
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_the_second_example_is_valid(name, registry, tmp_path):
+    file = written(tmp_path, SECTIONS[name][1][1])
+    found = validate_file(file, registry=registry, environ={}).diagnostics
+    assert name not in {d.rule for d in found}
+    assert [d for d in found if d.severity is Severity.ERROR] == []
