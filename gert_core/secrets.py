@@ -71,13 +71,10 @@ class Masker:
             return text
         out: list[str] = []
         done = 0
-        for start, end, label in self._find(text):
-            if end <= done or (start < done and not label):
-                continue
-            if start >= done:
-                out += (text[done:start], f"{MARK}{label}>" if label else f"{MARK}:")
-            else:  # it begins inside the secret before it: only its rest is left to replace
-                out.append(f"{MARK}{label}:from{done - start}>")
+        for start, end, label in self._choose(text):
+            # One that begins inside the secret before it has only its rest left to replace.
+            cut = f":from{done - start}" if start < done else ""
+            out += (text[done:start], f"{MARK}{label}{cut}>" if label else f"{MARK}:")
             done = end
         return Masked("".join((*out, text[done:])))
 
@@ -96,11 +93,7 @@ class Masker:
         if isinstance(value, str):
             if not self._masks or isinstance(value, Masked):
                 return 0
-            done = total = 0
-            for _, end, label in self._find(value):
-                if label and end > done:
-                    total, done = total + 1, end
-            return total
+            return sum(1 for _, _, label in self._choose(value) if label)
         if isinstance(value, (list, tuple)):
             return sum(self.hits(item) for item in value)
         if hasattr(value, "keys"):
@@ -119,6 +112,22 @@ class Masker:
         if hasattr(value, "keys"):
             return {self.unmask(key): self.unmask(value[key]) for key in value}
         return value
+
+    def _choose(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """The places to replace, from left to right; of those that overlap, enough to leave nothing over."""
+        hits = self._find(text)
+        done = index = 0
+        while index < len(hits):
+            start, end, label = hits[index]
+            index += 1
+            if end <= done or (start < done and not label):
+                continue
+            while start < done and index < len(hits) and hits[index][0] < done:
+                if hits[index][2] and hits[index][1] > end:
+                    start, end, label = hits[index]
+                index += 1
+            yield start, end, label
+            done = end
 
     def _find(self, text: str) -> list[tuple[int, int, str]]:
         """Every place of every form, by start, the longest first; the literal mark has no label."""

@@ -1,0 +1,244 @@
+"""Run directories: ids, modes, locks, links, metadata, and the list of runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gert_core.api.errors import RunError, UsageError
+from gert_core.runs import RunDirectory, list_runs, new_run_id, run_info, runs_root
+from gert_core.trace.writer import TraceWriter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def finish(directory: RunDirectory, *, status: str | None = "completed", path: Path | None = None) -> None:
+    trace = TraceWriter(path or directory.trace, run_id=directory.run_id)
+    trace.add("run_start", {"runbook": "check"})
+    if status:
+        trace.close_run("run_complete", {"status": status, "outcome": {"category": "resolved", "code": "", "meta": {}}})
+    trace.close()
+
+
+def test_run_ids_are_sortable_unique_and_safe() -> None:
+    when = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    run_id = new_run_id("Service: Health/../Check ü", now=when)
+    assert re.fullmatch(r"20260102T030405Z-service-health-check-[0-9a-f]{8}", run_id)
+    assert new_run_id("x") != new_run_id("x")
+    assert re.fullmatch(r"\d{8}T\d{6}Z-runbook-[0-9a-f]{8}", new_run_id("÷÷"))
+    assert len(new_run_id("x" * 500)) < 100
+
+
+def test_where_runs_are_kept(tmp_path) -> None:
+    assert runs_root(None, cwd=tmp_path) == tmp_path / "runs"
+    project = SimpleNamespace(root=tmp_path, model=SimpleNamespace(runs_dir="kept/here"))
+    assert runs_root(project) == tmp_path / "kept" / "here"
+
+
+def test_directory_and_files_are_private(tmp_path) -> None:
+    old = os.umask(0)
+    try:
+        directory = RunDirectory.create(tmp_path / "a" / "runs", "r1")
+        directory.write_meta(runbook=tmp_path / "x.yaml")
+        finish(directory)
+        assert directory.state().status == "completed"
+        with directory.lock():
+            pass
+        assert mode(directory.path) == mode(directory.attachments) == mode(directory.tickets) == 0o700
+        for name in ("meta.json", "state.json", "trace.jsonl", "lock"):
+            assert mode(directory.path / name) == 0o600, name
+    finally:
+        os.umask(old)
+
+
+@pytest.mark.parametrize(
+    "bad", ["", ".", "..", "../x", "a/b", "/etc", "a\0b", ".hidden", "-x", "a b", "x" * 300, "a\n"]
+)
+def test_ids_that_are_paths_are_refused(tmp_path, bad) -> None:
+    for attempt in (RunDirectory.open, RunDirectory.create):
+        with pytest.raises(UsageError, match="is no run id"):
+            attempt(tmp_path, bad)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_existing_and_unwritable(tmp_path) -> None:
+    with pytest.raises(UsageError, match="there is no run r1"):
+        RunDirectory.open(tmp_path, "r1")
+    RunDirectory.create(tmp_path, "r1")
+    with pytest.raises(RunError, match="cannot be made"):
+        RunDirectory.create(tmp_path, "r1")
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="cannot be made"):
+        RunDirectory.create(tmp_path / "file", "r1")
+
+
+def test_symbolic_links_are_refused(tmp_path) -> None:
+    target = RunDirectory.create(tmp_path / "elsewhere", "r1")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "r1").symlink_to(target.path)
+    with pytest.raises(RunError, match="symbolic link"):
+        RunDirectory.open(tmp_path / "runs", "r1")
+    assert list(list_runs(tmp_path / "runs")) == []
+    for name in ("meta.json", "lock", "attachments", "tickets"):
+        (target.path / name).symlink_to(tmp_path / "bait")
+    with pytest.raises(RunError, match="cannot be read"):
+        target.meta()
+    with pytest.raises(RunError, match="cannot be locked"), target.lock():
+        pass
+    for name in ("attachments", "tickets"):
+        with pytest.raises(RunError, match="symbolic link"):
+            getattr(target, name)
+    assert not (tmp_path / "bait").exists()
+
+
+def test_metadata_and_a_trace_elsewhere(tmp_path) -> None:
+    directory = RunDirectory.create(tmp_path, "r1")
+    assert directory.meta() == {}
+    assert directory.trace == directory.path / "trace.jsonl"
+    directory.write_meta(runbook=tmp_path / "x.yaml", trace=tmp_path / "t.jsonl", extra={"mode": "real"})
+    again = RunDirectory.open(tmp_path, "r1")
+    assert again.meta() == {
+        "run_id": "r1",
+        "runbook_path": str(tmp_path / "x.yaml"),
+        "mode": "real",
+        "trace": str(tmp_path / "t.jsonl"),
+    }
+    assert again.trace == tmp_path / "t.jsonl"
+    finish(again, path=again.trace)
+    assert again.state().status == "completed"
+    (directory.path / "meta.json").write_text("[")
+    with pytest.raises(RunError, match="damaged"):
+        _ = again.trace
+
+
+def test_a_replaced_file_is_whole_and_leaves_nothing_behind(tmp_path) -> None:
+    directory = RunDirectory.create(tmp_path, "r1")
+    for data in (b"one", b"two", b"x" * 100_000):
+        directory.write("f", data)
+        assert directory.read("f") == data
+    assert [path.name for path in directory.path.iterdir()] == ["f"]
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from gert_core.runs import RunDirectory
+with RunDirectory.open(Path(sys.argv[1]), "r1").lock():
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_locked_run_names_its_holder_and_a_killed_holder_holds_nothing(tmp_path) -> None:
+    directory = RunDirectory.create(tmp_path, "r1")
+    assert not directory.locked()
+    with subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout.readline() == "held\n"
+            assert directory.locked()
+            with pytest.raises(RunError, match=f"being executed by process {holder.pid}") as caught, directory.lock():
+                pass
+            assert caught.value.kind == "run_locked"
+        finally:
+            holder.send_signal(signal.SIGKILL)
+    assert not directory.locked()
+    with directory.lock():
+        assert directory.locked()
+    assert not directory.locked()
+
+
+def test_asking_whether_a_run_is_locked_does_not_lock_it_out(tmp_path) -> None:
+    import threading
+
+    directory = RunDirectory.create(tmp_path, "r1")
+    with directory.lock():
+        pass
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            directory.locked()
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    try:
+        for _ in range(50):
+            with directory.lock():
+                pass
+    finally:
+        stop.set()
+        asker.join()
+
+
+def test_the_state_is_cached_rebuilt_and_never_required(tmp_path) -> None:
+    directory = RunDirectory.create(tmp_path, "r1")
+    finish(directory)
+    assert directory.state().runbook == "check"
+    cache = directory.read("state.json")
+    directory.write("state.json", b"garbage")
+    assert directory.state().runbook == "check"
+    assert directory.read("state.json") == cache
+    stamp = directory.state_file.stat().st_mtime_ns
+    directory.state()
+    assert directory.state_file.stat().st_mtime_ns == stamp
+
+
+def test_a_run_in_progress_is_folded_but_not_cached(tmp_path) -> None:
+    directory = RunDirectory.create(tmp_path, "r1")
+    with directory.lock():
+        finish(directory, status=None)
+        assert run_info(directory).status == "running"
+        assert directory.read("state.json") is None
+    assert run_info(directory).status == "interrupted"
+    assert directory.read("state.json") is not None
+
+
+def test_recovering_keeps_the_torn_end_in_the_directory(tmp_path) -> None:
+    directory = RunDirectory.create(tmp_path, "r1")
+    finish(directory)
+    with directory.trace.open("ab") as file:
+        file.write(b'{"type":"torn')
+    found = directory.recover()
+    assert (found.seq, found.torn) == (2, 13)
+    assert directory.read("trace.torn") == b'{"type":"torn\n'
+
+
+def test_the_list_is_newest_first_lazy_and_survives_broken_runs(tmp_path) -> None:
+    for number in (1, 2, 3):
+        finish(RunDirectory.create(tmp_path, f"2026010{number}T000000Z-check-abcd"))
+    RunDirectory.create(tmp_path, "20260104T000000Z-empty-abcd")
+    damaged = RunDirectory.create(tmp_path, "20260105T000000Z-damaged-abcd")
+    damaged.write("meta.json", b"{")
+    (tmp_path / "a file").touch()
+    (tmp_path / ".hidden").mkdir()
+    infos = list(list_runs(tmp_path))
+    assert [info.directory.run_id[:8] for info in infos] == ["20260105", "20260104", "20260103", "20260102", "20260101"]
+    assert [info.status for info in infos] == ["unreadable", "unreadable", *["completed"] * 3]
+    assert "damaged" in infos[0].problem
+    assert "No such file" in infos[1].problem
+    assert list(list_runs(tmp_path / "missing")) == []
+    first = next(iter(list_runs(tmp_path)))
+    assert first.directory.run_id.startswith("20260105")
+
+
+def test_the_cache_holds_plain_json(tmp_path) -> None:
+    directory = RunDirectory.create(tmp_path, "r1")
+    finish(directory)
+    directory.state()
+    raw = json.loads(directory.read("state.json"))
+    assert set(raw) == {"format", "seq", "hash", "digest", "state"}
