@@ -28,7 +28,7 @@ class ResolvedInputs:
     values: Mapping[str, Any]
     sources: Mapping[str, str]
     events: tuple[Mapping[str, Any], ...]
-    secrets: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, Any] = field(default_factory=dict)
 
 
 def resolve_inputs(
@@ -147,7 +147,7 @@ class _Resolution:
             sources={name: self.sources[name] for name in order},
             events=tuple(self._event(name) for name in order),
             secrets={
-                name: _text(self.values[name])
+                name: self.values[name]
                 for name in order
                 if self.declared[name].secret and self.values[name] is not None
             },
@@ -285,14 +285,6 @@ def _unfit(name: str, model: InputModel, error: ValueError, *, source: str) -> s
     if model.secret:
         return f"the input {name!r} from {source} must be {model.type}; its value is secret and not shown"
     return f"the input {name!r} from {source} must be {model.type}: {error}"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    from gert_core.template import to_text
-
-    return to_text(value)
 
 
 __all__ = ["ResolvedInputs", "coerce_any", "has_default", "resolve_inputs", "split_source"]

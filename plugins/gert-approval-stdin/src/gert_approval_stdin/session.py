@@ -37,10 +37,9 @@ class StdinSession:
             if deadline.stopped:
                 return None
             given = self._answers.get(ticket.ticket_id, 0)
-            for line in describe(request, actor=self._services.actor) if not given else ():
-                console.say(line)
-            if given:
-                console.say(_again(request))
+            shown = [_again(request)] if given else describe(request, actor=self._services.actor)
+            for text in shown:
+                console.say(text)
             while True:
                 line = console.ask(f"Approve {printable(request.step_id)}? {_GRAMMAR} ", deadline=deadline)
                 if line is None:
