@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api.errors import UsageError
 from gert_core.cli.errors import settle
 from gert_core.cli.session import Options, registry_for
-from gert_core.cli.terminal import out
+from gert_core.cli.terminal import err, out
 from gert_core.cli.verbs import VERBS, installed
+from gert_core.plugin.kinds import COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +107,11 @@ def _plugin_commands(options: Options) -> dict[str, Command]:
     from gert_core.cli.session import project_or_warning
 
     registry = registry_for(project_or_warning(), options)
-    return {name: command for name, command in registry.commands().items() if name not in VERBS}
+    given = registry.commands()
+    for name in sorted(given.keys() & VERBS.keys()):
+        (owner,) = registry.providers(COMMAND, name)
+        err(f"warning: plugin {owner.label}: its command {name!r} is left out because gert has one of that name")
+    return {name: command for name, command in given.items() if name not in VERBS}
 
 
 def _help(options: Options) -> str:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gert_core.api.diagnostics import Diagnostic
 from gert_core.api.errors import PluginError
 from gert_core.plugin.advice import ways_out
 from gert_core.plugin.kinds import DIAGNOSTICS_HOOK, OBSERVER_HOOK, POLICIES_HOOK
-from gert_core.plugin.loader import Fault, call, describe, implementations
+from gert_core.plugin.loader import Fault, call, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gert_core.api.events import TraceEvent
-    from gert_core.plugin.loader import Manager, Plugin
+    from gert_core.plugin.loader import Plugin
 
 _Record = TypeVar("_Record")
 
 
-def policy_packs(manager: Manager, plugin: Plugin, project: Any, record: type[_Record]) -> list[_Record]:
+def policy_packs(plugin: Plugin, project: Any, record: type[_Record]) -> list[_Record]:
     """One plugin's policy packs; anything but a clean answer is a ``PluginError``: guards fail closed."""
     try:
-        return _checked(call(manager, plugin, POLICIES_HOOK, project=project), record, POLICIES_HOOK)
+        return _checked(call(plugin, POLICIES_HOOK, project=project), record, POLICIES_HOOK)
     except Exception as exc:
         cause = describe(exc, plugin.candidate.target)
         raise PluginError(
@@ -30,12 +30,12 @@ def policy_packs(manager: Manager, plugin: Plugin, project: Any, record: type[_R
         ) from exc
 
 
-def diagnostics(manager: Manager, plugins: Sequence[Plugin], runbook: Any, project: Any) -> list[Diagnostic]:
+def diagnostics(plugins: Sequence[Plugin], runbook: Any, project: Any) -> list[Diagnostic]:
     """Every plugin's findings; one that raises is reported as rule ``plugin-failed``."""
     found: list[Diagnostic] = []
     for plugin in plugins:
         try:
-            given = call(manager, plugin, DIAGNOSTICS_HOOK, runbook=runbook, project=project)
+            given = call(plugin, DIAGNOSTICS_HOOK, runbook=runbook, project=project)
             found += _checked(given, Diagnostic, DIAGNOSTICS_HOOK)
         except Exception as exc:
             cause = describe(exc, plugin.candidate.target)
@@ -49,12 +49,12 @@ def diagnostics(manager: Manager, plugins: Sequence[Plugin], runbook: Any, proje
     return sorted(found, key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.rule, d.path, d.message))
 
 
-def observers(manager: Manager, plugins: Sequence[Plugin]) -> list[tuple[str, Callable[[TraceEvent], None]]]:
+def observers(plugins: Sequence[Plugin]) -> list[tuple[str, Callable[[TraceEvent], None]]]:
     """The trace observers by plugin name; the writer calls them and drops one that raises."""
     return [
-        (plugin.candidate.name, function)
+        (plugin.candidate.name, cast("Callable[[TraceEvent], None]", plugin.hooks[OBSERVER_HOOK].function))
         for plugin in plugins
-        for function in implementations(manager, plugin, OBSERVER_HOOK)
+        if OBSERVER_HOOK in plugin.hooks
     ]
 
 

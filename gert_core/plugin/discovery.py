@@ -150,11 +150,20 @@ def _version(folder: str) -> str:
 
 
 def _read(file: str) -> str:
+    # Most of the scan is reading these small files; text streams would double its cost.
     try:
-        with open(file, encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
-            return stream.read()
+        descriptor = os.open(file, os.O_RDONLY)
     except OSError:
         return ""
+    try:
+        parts = []
+        while part := os.read(descriptor, 65536):
+            parts.append(part)
+        return b"".join(parts).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 __all__ = ["FAMILY", "GROUP", "Candidate", "normalise", "scan"]

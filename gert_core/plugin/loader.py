@@ -18,7 +18,7 @@ from gert_core.plugin.lazy import resolve
 from gert_core.plugin.states import PluginInfo, PluginState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gert_core.plugin.discovery import Candidate
     from gert_core.plugin.kinds import Kind
@@ -37,12 +37,24 @@ class Manager(pluggy.PluginManager):
         self.add_hookspecs(hookspecs)
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
-        held = inspect.getattr_static(plugin, name, None)
+        held = vars(plugin).get(name) if inspect.ismodule(plugin) else inspect.getattr_static(plugin, name, None)
         function = getattr(held, "__func__", held)
         if not inspect.isfunction(function):
             return None
         options = getattr(function, "gert_impl", None) or getattr(held, "gert_impl", None)
         return options if isinstance(options, dict) else None
+
+    def implementations(self, plugin: object) -> dict[str, pluggy.HookImpl]:
+        """What a registered plugin implements, by hook name."""
+        found = {}
+        for attribute in dir(plugin):
+            options = self.parse_hookimpl_opts(plugin, attribute)
+            if options is not None:
+                hook = options.get("specname") or attribute
+                # The newest implementation stands last, so this ends at once however many plugins there are.
+                registered = reversed(getattr(self.hook, hook).get_hookimpls())
+                found[hook] = next(impl for impl in registered if impl.plugin is plugin)
+        return found
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -52,6 +64,7 @@ class Plugin:
     candidate: Candidate
     state: PluginState = PluginState.ACTIVE
     cause: str = ""
+    hooks: dict[str, pluggy.HookImpl] = field(default_factory=dict)
     records: dict[str, list[Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """Parts of it that were left out although the plugin is active."""
@@ -71,6 +84,7 @@ class Plugin:
     def fail(self, cause: str) -> None:
         """Make it BROKEN and drop what it gave."""
         self.state, self.cause = PluginState.BROKEN, cause
+        self.hooks.clear()
         self.records.clear()
 
 
@@ -84,33 +98,29 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
     try:
         found = loaded if loaded is not None else _import(plugin.candidate.target)
         manager.register(found, name=key)
-        _inspect(manager, found)
+        plugin.hooks = manager.implementations(found)
+        _inspect(plugin.hooks)
         for kind in KINDS:
-            _collect(manager, plugin, kind)
+            if kind.hook in plugin.hooks:
+                _collect(plugin, kind)
     except (Exception, SystemExit) as exc:
         plugin.fail(describe(exc, plugin.candidate.target))
         if manager.has_plugin(key):  # pluggy up to 1.6 leaves a half-registered plugin behind
             manager.unregister(name=key)
 
 
-def call(manager: Manager, plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
+def call(plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
     """What one plugin's implementation of a hook gives; generators are consumed here, inside the caller's guard."""
-    given: list[Any] = []
-    for function in implementations(manager, plugin, hook):
-        parameters = inspect.signature(function).parameters
-        answer = function(**{name: value for name, value in arguments.items() if name in parameters})
-        if answer is None:
-            continue
-        if isinstance(answer, str | bytes) or not hasattr(answer, "__iter__"):
-            raise Fault(f"{hook} returned {_kind_of(answer)} instead of a list of records")
-        given.extend(answer)
-    return given
-
-
-def implementations(manager: Manager, plugin: Plugin, hook: str) -> list[Any]:
-    """The functions with which a plugin implements a hook (none or one)."""
-    caller = getattr(manager.hook, hook)
-    return [impl.function for impl in caller.get_hookimpls() if impl.plugin_name == plugin.candidate.key]
+    impl = plugin.hooks.get(hook)
+    if impl is None:
+        return []
+    wanted = (*impl.argnames, *impl.kwargnames)
+    answer = impl.function(**{name: value for name, value in arguments.items() if name in wanted})
+    if answer is None:
+        return []
+    if isinstance(answer, str | bytes) or not hasattr(answer, "__iter__"):
+        raise Fault(f"{hook} returned {_kind_of(answer)} instead of a list of records")
+    return list(answer)
 
 
 def describe(exc: BaseException, target: str) -> str:
@@ -137,26 +147,21 @@ def _import(target: str) -> object:
     return found
 
 
-def _inspect(manager: Manager, found: object) -> None:
+def _inspect(hooks: Mapping[str, pluggy.HookImpl]) -> None:
     """Refuse what pluggy would accept silently: unknown hooks, wrappers, a plugin without any hook."""
-    callers = manager.get_hookcallers(found) or []
-    known = [name for name in vars(hookspecs) if name.startswith("gert_")]
-    for caller in callers:
-        mine = [impl for impl in caller.get_hookimpls() if impl.plugin is found]
-        if not caller.has_spec() and not all(impl.optionalhook for impl in mine):
-            close = get_close_matches(caller.name, known, n=1)
-            raise Fault(f"implements unknown hook {caller.name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
-        if any(impl.wrapper or impl.hookwrapper for impl in mine):
-            raise Fault(f"{caller.name} is a wrapper; gert has no wrappers, return records instead")
-    if not callers:
+    for name, impl in hooks.items():
+        if not hasattr(hookspecs, name) and not impl.optionalhook:
+            close = get_close_matches(name, [known for known in vars(hookspecs) if known.startswith("gert_")], n=1)
+            raise Fault(f"implements unknown hook {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+        if impl.wrapper or impl.hookwrapper:
+            raise Fault(f"{name} is a wrapper; gert has no wrappers, return records instead")
+    if not hooks:
         raise Fault("implements no hook; mark its functions with @gert_core.hookimpl")
 
 
-def _collect(manager: Manager, plugin: Plugin, kind: Kind) -> None:
-    if not implementations(manager, plugin, kind.hook):
-        return
+def _collect(plugin: Plugin, kind: Kind) -> None:
     try:
-        records = call(manager, plugin, kind.hook)
+        records = call(plugin, kind.hook)
         _check(records, kind)
     except Exception as exc:
         if not kind.optional:
@@ -184,4 +189,4 @@ def _kind_of(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-__all__ = ["Fault", "Manager", "Plugin", "call", "describe", "implementations", "load"]
+__all__ = ["Fault", "Manager", "Plugin", "call", "describe", "load"]

@@ -131,23 +131,19 @@ class Registry:
         from gert_core.api.policies import PolicyPack
         from gert_core.plugin.calls import policy_packs
 
-        return [
-            (pack, plugin.info)
-            for plugin in self._active
-            for pack in policy_packs(self._manager, plugin, project, PolicyPack)
-        ]
+        return [(pack, plugin.info) for plugin in self._active for pack in policy_packs(plugin, project, PolicyPack)]
 
     def diagnostics(self, runbook: Any, project: Any) -> list[Diagnostic]:
         """What plugins find wrong with a runbook, sorted; a plugin that raises gives one error naming it."""
         from gert_core.plugin.calls import diagnostics
 
-        return diagnostics(self._manager, self._active, runbook, project)
+        return diagnostics(self._active, runbook, project)
 
     def trace_observers(self) -> list[tuple[str, Callable[[TraceEvent], None]]]:
         """The functions that want to see trace events, with their plugin's name."""
         from gert_core.plugin.calls import observers
 
-        return observers(self._manager, self._active)
+        return observers(self._active)
 
     # -- the plugins themselves -----------------------------------------------------------------------------
 
@@ -231,8 +227,7 @@ class Registry:
     @property
     def _active(self) -> list[Plugin]:
         _ = self._tables
-        usable = {PluginState.ACTIVE, PluginState.CONFLICTING}
-        return [p for p in self._plugins if p.state in usable and self._manager.has_plugin(p.candidate.key)]
+        return [plugin for plugin in self._plugins if plugin.hooks]
 
     @cached_property
     def _manager(self) -> Manager:
@@ -272,7 +267,10 @@ class Registry:
                     continue
                 rivals = table.conflicts[name] = [plugin for plugin, _ in claimed]
                 for plugin in rivals:
-                    plugin.state, plugin.cause = PluginState.CONFLICTING, _conflict(kind, name, rivals)
+                    if kind.optional:
+                        plugin.notes.append(_conflict(kind, name, rivals))
+                    else:
+                        plugin.state, plugin.cause = PluginState.CONFLICTING, _conflict(kind, name, rivals)
         return tables
 
 

@@ -70,8 +70,9 @@ def test_version(gert, args):
 
 def test_help_lists_verbs_and_plugin_commands_without_importing_them(gert, fake_dist):
     fake_dist.add("gert-command-zoo", COMMAND)
-    code, out, _ = gert("--help")
+    code, out, err = gert("--help")
     assert code == 0
+    assert "its command 'plugins' is left out because gert has one of that name" in err
     assert "  plugins" in out
     assert "Feeds the animals." in out
     assert "Hides a verb." not in out

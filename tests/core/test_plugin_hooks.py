@@ -186,6 +186,17 @@ def test_gert_commands_that_fail_are_left_out_with_a_warning(gert_registry):
     assert "commands are left out: RuntimeError: boom" in warning
 
 
+def test_gert_commands_of_one_name_are_left_out_with_warnings(gert_registry):
+    def given():
+        return [Command(name="acme-report", summary="Another.", target="a:b")]
+
+    registry = gert_registry(example("gert_commands"), plugin("p", gert_commands=given))
+    assert registry.commands() == {}
+    assert [i.state for i in registry.plugins] == ["active", "active"]
+    assert len(registry.warnings()) == 2
+    registry.require_healthy()
+
+
 def test_an_argument_with_a_default_is_still_given(gert_registry):
     seen = []
 
