@@ -141,15 +141,12 @@ class Execution:
         self.inputs = record.inputs or {}
         self._render_scope(quiet=True)
         status = Status(record.status)
-        if record.outcome is not None:
-            run.progress.recalled(self)
-            return Done(
-                status=status,
-                signal=Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=self.key),
-            )
         self.exported = apply_state(self, status, record.outputs, record.fields)
         run.remember(self, status)
         run.progress.recalled(self)
+        if record.outcome is not None:
+            ended = Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=self.key)
+            return Done(status=status, signal=ended)
         failure = None
         if record.failure is not None:
             failure = Failure(key=self.key, step_id=self.unit.id, status=str(status), **record.failure)

@@ -9,6 +9,7 @@ import pytest
 
 from gert_core.plugin.registry import Registry
 from gert_core.testing.fake_dist import FakeDist
+from gert_core.testing.running import GertRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,4 +44,10 @@ def fake_dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeD
             del sys.modules[name]
 
 
-__all__ = ["fake_dist", "gert_registry"]
+@pytest.fixture
+def gert_run(tmp_path: Path) -> GertRunner:
+    """Runs a runbook with the installed plugins in a temporary directory: ``gert_run(text, inputs={...})``."""
+    return GertRunner(directory=tmp_path, registry=Registry.build())
+
+
+__all__ = ["fake_dist", "gert_registry", "gert_run"]

@@ -54,7 +54,7 @@ class Check(StepModel):
                 },
                 {
                     "if": {"properties": {"type": {"enum": list(_WITH_PATTERN)}}},
-                    "then": {"required": ["pattern"]},
+                    "then": {"required": ["pattern"], "properties": {"pattern": {"type": "string"}}},
                 },
             ]
         }

@@ -1,0 +1,143 @@
+"""gert as a library: load, validate, run and resume runbooks from another program."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import DocumentError, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gert_core.api import Console, Deadline
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook
+    from gert_core.engine.cancel import Stop
+    from gert_core.engine.progress import Progress
+    from gert_core.engine.run import RunResult
+    from gert_core.plugin.registry import Registry
+    from gert_core.validation.pipeline import Validated
+
+
+class SilentConsole:
+    """Nobody is there: questions are not answered."""
+
+    interactive = False
+
+    def say(self, text: str) -> None:
+        """Nothing is shown."""
+
+    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
+        """No answer."""
+        return None
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Nothing to keep apart."""
+        yield
+
+
+def _registry(registry: Registry | None) -> Registry:
+    if registry is not None:
+        return registry
+    from gert_core.plugin.registry import Registry as Installed
+
+    return Installed.build()
+
+
+def _project(path: Path) -> Project | None:
+    from gert_core.documents.project import find_project
+
+    return find_project(path.resolve().parent)
+
+
+def validate(path: str | Path, *, registry: Registry | None = None) -> Validated:
+    """Everything validation has to say about a document."""
+    from gert_core.validation import validate_file
+
+    return validate_file(Path(path), registry=_registry(registry), project=_project(Path(path)))
+
+
+def load(path: str | Path, *, registry: Registry | None = None) -> Runbook:
+    """A valid runbook as a tree; ``DocumentError`` with every finding otherwise."""
+    from gert_core.validation import validate_runbook
+
+    found = validate_runbook(Path(path), registry=_registry(registry), project=_project(Path(path)))
+    errors = [d for d in found.diagnostics if d.severity is Severity.ERROR]
+    if errors or found.runbook is None:
+        raise DocumentError(f"{path} is not valid", file=str(path), diagnostics=errors)
+    return found.runbook
+
+
+def run(
+    path: str | Path,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    mode: str = "real",
+    registry: Registry | None = None,
+    console: Console | None = None,
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+    environ: Mapping[str, str] | None = None,
+    policies: Sequence[Path] = (),
+    **options: Any,
+) -> RunResult:
+    """Run a runbook in this thread and return how it came out; call it from a worker thread in an async host.
+
+    ``stop.throw(reason)`` from another thread cancels it. Further ``options`` are fields of
+    ``gert_core.engine.start.Request`` (``actor``, ``approval``, ``trace``, ``scenario`` ...).
+    """
+    from gert_core.engine.cancel import Stop as NewStop
+    from gert_core.engine.progress import Progress as Quiet
+    from gert_core.engine.start import Request, start
+
+    wanted = _registry(registry)
+    wanted.require_healthy()
+    request = Request(
+        runbook=Path(path),
+        registry=wanted,
+        project=options.pop("project", None) or _project(Path(path)),
+        console=console or SilentConsole(),
+        mode=mode,
+        host_vars=dict(inputs or {}),
+        policies=tuple(policies),
+        progress=progress or Quiet(),
+        stop=stop or NewStop(),
+        environ=dict(os.environ if environ is None else environ),
+        **options,
+    )
+    with ExitStack() as stack:
+        return start(request, stack).execute()
+
+
+def resume(
+    run_id: str,
+    *,
+    root: str | Path,
+    registry: Registry | None = None,
+    console: Console | None = None,
+    environ: Mapping[str, str] | None = None,
+    **options: Any,
+) -> RunResult:
+    """Go on with a run below the runs directory ``root``; ``Finished`` when there is nothing left to do."""
+    from gert_core.engine.resume import ResumeRequest
+    from gert_core.engine.resume import resume as resume_run
+
+    wanted = _registry(registry)
+    wanted.require_healthy()
+    request = ResumeRequest(
+        root=Path(root),
+        run_id=run_id,
+        registry=wanted,
+        console=console or SilentConsole(),
+        environ=dict(os.environ if environ is None else environ),
+        **options,
+    )
+    with ExitStack() as stack:
+        return resume_run(request, stack).execute()
+
+
+__all__ = ["SilentConsole", "load", "resume", "run", "validate"]

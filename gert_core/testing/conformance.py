@@ -1,0 +1,150 @@
+"""What every step type must keep to; a plugin's tests subclass this and give an example runbook."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from gert_core.api import Flow, RunError, StepType
+from gert_core.api.models import StepModel
+from gert_core.documents.scenario import ScenarioModel
+from gert_core.engine.resume import Finished
+from gert_core.plugin.lazy import resolve
+from gert_core.plugin.registry import Registry
+from gert_core.testing.running import GertRunner
+from gert_core.trace.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gert_core.testing.running import Ran
+
+
+class StepTypeConformance:
+    """Subclass it, set ``plugin`` and ``runbook`` (a text that uses the type), and pytest does the rest.
+
+    ``files`` are written beside the runbook, ``inputs``, ``answers`` and ``environ`` go to the run, ``scenario`` to
+    the replay; ``helpers`` are further plugins the runbook needs. ``status`` is how a real run must come out.
+    """
+
+    plugin: ClassVar[Any]
+    runbook: ClassVar[str]
+    files: ClassVar[Mapping[str, str]] = {}
+    inputs: ClassVar[Mapping[str, Any]] = {}
+    answers: ClassVar[tuple[str, ...]] = ()
+    environ: ClassVar[Mapping[str, str]] = {}
+    scenario: ClassVar[Mapping[str, Any]] = {}
+    helpers: ClassVar[tuple[Any, ...]] = ()
+    status: ClassVar[str] = "completed"
+
+    @pytest.fixture
+    def runner(self, tmp_path: Path) -> GertRunner:
+        """A runner that knows this plugin and its helpers, and nothing that happens to be installed."""
+        needed = [self.plugin, *self.helpers]
+        registry = Registry.build(scan=(), extra_plugins=needed)
+        if all(t.flow is not Flow.TERMINAL for t in registry.step_types().values()):
+            from gert_core.testing import finish
+
+            registry = Registry.build(scan=(), extra_plugins=[*needed, finish])
+        return GertRunner(directory=tmp_path, registry=registry, environ=dict(self.environ))
+
+    def types(self) -> list[StepType]:
+        """The step types the plugin registers."""
+        return list(self.plugin.gert_step_types())
+
+    def _real(self, runner: GertRunner) -> Ran:
+        return runner(self.runbook, files=self.files, inputs=self.inputs, answers=self.answers)
+
+    # -- the promises --------------------------------------------------------------------------------------------
+
+    def test_the_records_are_complete(self) -> None:
+        for step_type in self.types():
+            assert step_type.name.isidentifier(), step_type.name
+            assert step_type.summary, "say in one line what the type does"
+            assert issubclass(resolve(step_type.model), StepModel)
+            assert callable(resolve(step_type.run))
+            has_blocks = step_type.flow in (Flow.ONE_OF, Flow.ALL_OF, Flow.IN_ORDER)
+            assert has_blocks == (step_type.blocks is not None), "flow and blocks must agree"
+
+    def test_every_field_is_described(self) -> None:
+        for step_type in self.types():
+            for name, field in resolve(step_type.model).model_fields.items():
+                assert field.description, f"{step_type.name}.{name} has no description"
+
+    def test_the_entry_module_imports_nothing_heavy(self) -> None:
+        code = (
+            f"import sys, {self.plugin.__name__}; "
+            "print([m for m in ('pydantic','jinja2','typer','jsonschema','yaml','asyncio') if m in sys.modules])"
+        )
+        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+        assert said.stdout.strip() == "[]"
+
+    def test_a_real_run_comes_out_as_promised(self, runner: GertRunner) -> None:
+        ran = self._real(runner)
+        assert ran.status == self.status, [f.message for f in ran.result.failures]
+        verdict = verify(ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
+        assert str(verdict.verdict) == "unsigned"
+
+    def test_a_dry_run_touches_nothing(self, runner: GertRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+        seal_the_world(monkeypatch)
+        ran = runner(self.runbook, files=self.files, inputs=self.inputs, mode="dry-run")
+        assert ran.status == "completed", [f.message for f in ran.result.failures]
+
+    def test_a_replay_touches_nothing_and_comes_out_the_same(
+        self, runner: GertRunner, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seal_the_world(monkeypatch)
+        scenario = ScenarioModel.model_validate({"inputs": dict(self.inputs), **self.scenario})
+        ran = runner(self.runbook, files=self.files, mode="replay", scenario=scenario)
+        assert ran.status == self.status, [f.message for f in ran.result.failures]
+
+    def test_a_crash_after_any_event_changes_nothing(self, runner: GertRunner) -> None:
+        whole = self._real(runner)
+        run_id, trace = whole.result.run_id, whole.result.trace
+        lines = trace.read_bytes().splitlines(keepends=True)
+        home = trace.parent
+        kept = home.with_name(f"{home.name}.whole")
+        shutil.copytree(home, kept)
+        for count in range(1, len(lines)):
+            shutil.rmtree(home)
+            shutil.copytree(kept, home)
+            (home / "state.json").unlink(missing_ok=True)
+            trace.write_bytes(b"".join(lines[:count]))
+            again = self._resume(runner, run_id)
+            told = f"crash after event {count}"
+            assert (again.status, again.result.outcome) == (whole.status, whole.result.outcome), told
+            assert again.steps == whole.steps, told
+            verdict = verify(trace, key_for=lambda *_: None, schemes=lambda _: None)
+            assert str(verdict.verdict) == "unsigned", told
+
+    def _resume(self, runner: GertRunner, run_id: str) -> Ran:
+        answers = [*self.answers] * 2
+        try:
+            return runner.resume(run_id, answers=answers)
+        except RunError as error:
+            assert error.kind == "unknown_outcome", error.message
+            keys = error.message.removeprefix("nobody knows whether ").partition(" took effect")[0].split(", ")
+            return runner.resume(run_id, answers=answers, reconcile=dict.fromkeys(keys, "redo"))
+        except Finished as finished:
+            pytest.fail(f"a run cut short counts as finished: {finished.state.status}")
+
+
+def seal_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every socket and every child process an error: what goes round the door is caught here."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the step went round the door: sockets and processes are not for this mode")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    for name in ("posix_spawn", "posix_spawnp", "fork", "system", "execv", "execve"):
+        monkeypatch.setattr(f"os.{name}", refuse, raising=False)
+
+
+__all__ = ["StepTypeConformance", "seal_the_world"]
