@@ -60,7 +60,7 @@ def run(
             "cancelled" if cancelled else "timeout",
             f"{argv[0]!r} was not started: {'the run is cancelled' if cancelled else 'no time is left'}",
         )
-    watch = _Watch(argv, limit)
+    watch = _Watch(argv, limit, deadline.remaining())
     try:
         watch.start(environ, stdin)
         watch.follow(deadline)
@@ -78,9 +78,10 @@ class _Watch:
     __slots__ = ("argv", "chunks", "ended", "group", "kind", "limit", "open", "pending", "seconds", "size",
                  "stage", "stdin", "until")  # fmt: skip
 
-    def __init__(self, argv: Sequence[str], limit: int) -> None:
+    def __init__(self, argv: Sequence[str], limit: int, seconds: float | None) -> None:
         self.argv = argv
         self.limit = limit
+        self.seconds = seconds
         self.open: dict[int, list[bytes]] = {}
         self.stdin = -1
         self.group: Group | None = None
@@ -112,8 +113,8 @@ class _Watch:
         """Read until the leader has ended and its output is closed, or the last means has been used."""
         assert self.group is not None  # noqa: S101 - start() came first
         self.kind, self.stage, self.size, self.ended = "", _RUNNING, 0, False
-        self.seconds = deadline.remaining()
-        self.until = None if self.seconds is None else monotonic() + self.seconds
+        remaining = deadline.remaining()
+        self.until = None if remaining is None else monotonic() + remaining
         streams, pidfd, stop, poll = self.open, self.group.pidfd, deadline.fileno(), select.poll()
         for fd in streams:
             poll.register(fd, select.POLLIN)
@@ -215,7 +216,7 @@ class _Watch:
     def _sentence(self) -> str:
         name = repr(self.argv[0])
         if self.kind == "timeout":
-            return f"{name} did not end within {round(self.seconds or 0, 2):g}s and was stopped"
+            return f"{name} did not end within {max(round(self.seconds or 0, 1), 0.1):g}s and was stopped"
         if self.kind == "output_too_large":
             return f"{name} wrote more than {self.limit} bytes and was stopped; let it write less or to a file"
         return f"{name} was stopped because the run was cancelled"

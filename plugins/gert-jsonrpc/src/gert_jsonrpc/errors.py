@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from gert_core.api import StepProblem
+
 
 class RpcError(Exception):
     """The peer answered with an error; it goes on working."""
@@ -37,6 +39,11 @@ class PeerError(Exception):
         self.fault = fault
         self.message = message
         self.stderr = stderr
+
+    def to_problem(self) -> StepProblem:
+        """The same for a step: ``timeout``, ``cancelled``, ``protocol`` or ``crashed``."""
+        kind = PeerFault.CRASHED if self.fault is PeerFault.CLOSED else self.fault
+        return StepProblem(str(kind), self.message, detail={"stderr": self.stderr})
 
 
 __all__ = ["PeerError", "PeerFault", "RpcError"]

@@ -1,0 +1,91 @@
+"""A session that keeps a tool's process and calls its methods; a process that is lost is started again."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from gert_jsonrpc import Client, PeerError, PeerFault, RpcError
+
+from gert_core.api import Reply, StepProblem
+from gert_core.api.processes import start
+from gert_core.api.wire import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Action, Deadline, Services, Target
+
+    # What a process is started with: its command line and the action's own environment.
+    Command = tuple[tuple[str, ...], frozenset[tuple[str, str]]]
+
+
+class JsonRpcSession:
+    """The processes of one tool: one, unless its actions start it with different arguments."""
+
+    def __init__(self, target: Target, services: Services) -> None:
+        self._target = target
+        self._lock = threading.Lock()
+        self._clients: dict[Command, Client] = {}
+
+    def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
+        """Call the action's method with the inputs as parameters; an error answer is the tool's own failure."""
+        command = self._command(action)
+        if action.method is None:
+            raise StepProblem("spawn", f"action {action.name!r} of tool {self._target.tool!r} has no method to call")
+        shown = (*command, action.method)
+        params = dict(inputs)
+        if "idempotency_key" in params and params["idempotency_key"] is None:
+            params["idempotency_key"] = action.idempotency_key
+        key = (command, frozenset(action.env.items()))
+        try:
+            result = self._client(key).call(action.method, params, deadline)
+        except RpcError as error:
+            message = f"{self._target.tool} {action.method}: {error.message} (code {error.code})"
+            stderr = error.message if error.data is None else f"{error.message}\n{encode(error.data)}"
+            return Reply(failed=True, message=message, stderr=stderr, command=shown)
+        except PeerError as error:
+            self._forget(key)
+            problem = error.to_problem()
+            problem.detail["command"] = list(shown)
+            raise problem from None
+        if isinstance(result, dict):
+            return Reply(outputs=result, command=shown)
+        if result is None:
+            return Reply(outputs={}, command=shown)
+        return Reply(stdout=result if isinstance(result, str) else encode(result), command=shown)
+
+    def close(self) -> None:
+        """End the processes: input closed, then TERM, then KILL."""
+        with self._lock:
+            clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            client.close()
+
+    def _command(self, action: Action) -> tuple[str, ...]:
+        binary = self._target.binary
+        command = (binary, *action.argv[1:]) if binary else action.argv
+        if not command:
+            raise StepProblem("spawn", f"tool {self._target.tool!r} names no program; set meta.binary")
+        return command
+
+    def _client(self, key: Command) -> Client:
+        command, env = key
+        with self._lock:
+            client = self._clients.get(key)
+            failure = client.failure if client else None
+            if failure is not None and failure.fault is PeerFault.PROTOCOL:
+                raise failure  # nobody was told yet: it came after the last answer
+            if client is None or failure is not None:
+                client = Client(start(command, environ={**self._target.environ, **dict(env)}))
+                self._clients[key] = client
+            return client
+
+    def _forget(self, key: Command) -> None:
+        with self._lock:
+            client = self._clients.get(key)
+            if client is not None and client.failure is not None:
+                del self._clients[key]
+
+
+__all__ = ["JsonRpcSession"]
