@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import re
-import secrets as _random
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,7 +32,7 @@ def new_run_id(runbook_name: str, *, now: datetime | None = None) -> str:
     """``<UTC time>-<runbook>-<random>``, sortable by time and safe as a directory name."""
     when = (now or datetime.now(UTC)).astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     slug = re.sub(r"[^a-z0-9]+", "-", runbook_name.lower()).strip("-")[:60].rstrip("-") or "runbook"
-    return f"{when}-{slug}-{_random.token_hex(4)}"
+    return f"{when}-{slug}-{os.urandom(4).hex()}"
 
 
 def runs_root(project: Project | None, *, cwd: Path | None = None) -> Path:
@@ -151,7 +150,7 @@ class RunDirectory:
 
     def write(self, name: str, data: bytes, *, durable: bool = True) -> None:
         """Replace a file as a whole: after a crash it is the old one or the new one."""
-        temporary = self.path / f".{name}.{os.getpid()}.{_random.token_hex(4)}"
+        temporary = self.path / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
         try:
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o600)
             try:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, quote_plus
 
 from gert_core.api.errors import InputError, RunError
 
@@ -218,6 +216,8 @@ def _check(name: str, value: str) -> None:
 
 def _forms(value: str) -> Iterator[tuple[str, str]]:
     """Every spelling of a value with the name of its form; the first to claim a text names it."""
+    from urllib.parse import quote, quote_plus
+
     yield "", value
     yield "strip", value.strip()
     for text, form in ((json.dumps(value)[1:-1], "json"), (encode_basestring(value)[1:-1], "json-utf8")):
@@ -237,6 +237,8 @@ def _forms(value: str) -> Iterator[tuple[str, str]]:
 
 
 def _base64_forms(data: bytes) -> Iterator[tuple[str, str]]:
+    from base64 import b64encode
+
     for form, alphabet in (("b64", None), ("b64url", b"-_")):
         whole = b64encode(data, alphabet).decode()
         yield form, whole

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import binascii
 import re
-from base64 import b64decode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,6 +98,8 @@ def key_suffix(key_id: str) -> str:
 
 def decode_key(text: str, *, name: str) -> bytes:
     """A base64 key from the environment; the message never shows it."""
+    from base64 import b64decode
+
     try:
         key = b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError):

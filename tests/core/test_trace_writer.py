@@ -19,6 +19,7 @@ import pytest
 from gert_core.api.errors import TraceError
 from gert_core.secrets import Masker
 from gert_core.trace import writer as writer_module
+from gert_core.trace.reader import recover
 from gert_core.trace.signing import Signer
 from gert_core.trace.writer import TraceWriter
 
@@ -440,3 +441,57 @@ def test_a_step_that_never_commits_does_not_fill_the_memory(tmp_path, monkeypatc
     assert (tmp_path / "t").stat().st_size > 5000
     trace.close()
     assert audit(tmp_path / "t").stdout == "50\n"
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from gert_core.api.errors import TraceError
+from gert_core.trace.writer import TraceWriter
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+trace = TraceWriter(Path(sys.argv[1]), run_id="r1")
+try:
+    while True:
+        for _ in range(3):
+            trace.add("note", {"text": "x" * 100})
+        trace.sync()
+except TraceError as error:
+    print(error.message)
+"""
+
+
+def test_a_full_disk_stops_the_run_and_loses_nothing_written(tmp_path) -> None:
+    path = tmp_path / "t"
+    done = subprocess.run([sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True)
+    assert done.stdout == f"the trace {path} cannot be written: File too large; the run stops here\n"
+    assert 4000 < path.stat().st_size <= 5000
+    assert int(audit(path).stdout) == len(lines(path))
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from gert_core.trace.writer import TraceWriter
+trace = TraceWriter(Path(sys.argv[1]), run_id="r1", sync="none")
+print("on", flush=True)
+while True:
+    for _ in range(5):
+        trace.add("note", {"text": "x" * 5000})
+    trace.commit()
+"""
+
+
+def test_a_killed_writer_leaves_a_chain_that_goes_on(tmp_path) -> None:
+    path = tmp_path / "t"
+    with subprocess.Popen([sys.executable, "-c", ENDLESS, path], stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"on\n"
+        while path.stat().st_size < 200_000:
+            pass
+        child.kill()
+    found = recover(path)
+    assert found.seq == len(lines(path)) > 20
+    more = open_writer(path, append=True, start_seq=found.seq, prev_hash=found.prev_hash)
+    more.add("run_resumed", {})
+    more.close()
+    assert audit(path).stdout == f"{found.seq + 1}\n"
