@@ -63,7 +63,7 @@ def _request(execution: Execution, recorded: Any) -> ApprovalRequest:
     run, unit, decision = execution.run, execution.unit, execution.decision
     inputs = run.masker.mask(execution.inputs)
     contract = unit.contract.to_json()
-    created, expires = run.approval_window(recorded)
+    created, expires = run.approval_window(execution, recorded)
     return ApprovalRequest(
         ticket_id=ticket_id(run.run_id, execution.key),
         run_id=run.run_id,

@@ -53,7 +53,8 @@ class Door:
 
     @property
     def random(self) -> random.Random:
-        return random.Random(f"{self._execution.run.run_id}\n{self.key}")  # noqa: S311 - repeatable on purpose
+        run = self._execution.run
+        return random.Random(f"{run.world.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
 
     @property
     def vars(self) -> Mapping[str, Any]:

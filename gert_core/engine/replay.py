@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import (
     Answer,
+    ApprovalResponse,
+    ApprovalTicket,
     Completed,
     Errored,
     Failed,
+    Flow,
     NoAnswer,
     Principal,
     Reply,
     StepProblem,
 )
+from gert_core.engine.approve import principal_of
 from gert_core.engine.world import RealWorld
 from gert_core.tools import extract, preview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from gert_core.api import ApprovalRequest, Question, Result, Services
+    from gert_core.api import ApprovalRequest, Deadline, Question, Result, Services
     from gert_core.approvals import Settled
-    from gert_core.documents.scenario import ScenarioModel
+    from gert_core.documents.scenario import CannedApproval, ScenarioModel, ToolResponse
     from gert_core.documents.tree import Runbook, ToolNode
     from gert_core.engine.phases import Execution
+    from gert_core.engine.run import Run
 
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+NOBODY: Final = "replay"
+"""Who answers where the scenario names nobody."""
 
 
 class Replay(RealWorld):
@@ -44,9 +52,9 @@ class Replay(RealWorld):
         self._clock = EPOCH
 
     def canned(self, execution: Execution) -> Result | None:
-        """A result written down for this very execution wins over everything."""
+        """A result written down for this very execution wins over everything; an end always ends."""
         given = self._scenario.steps.get(execution.key)
-        if given is None:
+        if given is None or execution.unit.type.flow is Flow.TERMINAL:
             return None
         self._used_steps.add(execution.key)
         message = given.message or f"the scenario says {given.status}"
@@ -75,44 +83,23 @@ class Replay(RealWorld):
         """Waiting moves the logical clock."""
         self._clock += timedelta(seconds=seconds)
 
+    def seed(self, run: Run) -> str:
+        """The same every time: a replay's run id is not."""
+        return run.runbook.document.digest
+
     def call_tool(self, execution: Execution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
         """The next response under ``tool:action``, else under ``tool``."""
-        for key in (f"{tool.name}:{action}", tool.name):
-            responses = self._scenario.tool_responses.get(key)
-            if responses is None:
-                continue
-            position = self._cursors[key]
-            if position >= len(responses):
-                raise StepProblem(
-                    "scenario_miss",
-                    f"the scenario has {len(responses)} responses for {key!r} and this is call {position + 1}",
-                )
-            self._cursors[key] = position + 1
-            return self._reply(responses[position], tool, action, inputs)
-        raise StepProblem(
-            "scenario_miss", f"the scenario has no response for {tool.name}:{action} (tool_responses)"
-        )
-
-    def _reply(self, given: Any, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
-        reply = Reply(
-            exit_code=given.exit_code,
-            stdout=given.stdout,
-            stderr=given.stderr,
-            outputs=given.outputs,
-            command=preview(tool, action, inputs),
-            failed=given.exit_code != 0,
-        )
-        if given.outputs is not None:
-            return reply
-        outputs = extract(tool.tool.actions[action], tool.contracts[action], reply)
-        return Reply(
-            exit_code=reply.exit_code,
-            stdout=reply.stdout,
-            stderr=reply.stderr,
-            outputs=outputs,
-            command=reply.command,
-            failed=reply.failed,
-        )
+        full = f"{tool.name}:{action}"
+        used = 0
+        for key in (full, tool.name):
+            responses = self._scenario.tool_responses.get(key, ())
+            position = self._cursors.get(key, 0)
+            if position < len(responses):
+                self._cursors[key] = position + 1
+                return _reply(responses[position], tool, action, inputs)
+            used += position
+        said = f"no response for {full!r}" if not used else f"no response left for {full!r} after {used}"
+        raise StepProblem("scenario_miss", f"the scenario has {said} (tool_responses)")
 
     def session(self, execution: Execution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
         """No peer is started: the scenario must give the step's result."""
@@ -122,7 +109,7 @@ class Replay(RealWorld):
 
     def ask(self, execution: Execution, question: Question) -> Answer:
         """Evidence by step key or id; a mere confirmation needs none."""
-        person = Principal(kind="human", id="replay")
+        person = Principal(kind="human", id=NOBODY)
         for name in (execution.key, execution.unit.id):
             given = self._scenario.evidence.get(name)
             if given is not None and question.name in given:
@@ -137,77 +124,131 @@ class Replay(RealWorld):
         return {"name": path, "sha256": None, "size": None}
 
     def settle(self, execution: Execution, request: ApprovalRequest, recorded: Any) -> Settled:
-        """Answers from the scenario, in order; a step without any is approved."""
-        from gert_core.approvals import Settled
+        """Answers from the scenario, in order, weighed as real ones are; a step without any is approved."""
+        from gert_core.approvals import Desk
 
-        for name in (execution.key, execution.unit.id):
-            answers = self._scenario.approvals.get(name)
-            if answers is not None:
-                break
-        else:
-            name, answers = "", []
-        execution.add(
-            "approval_submitted",
-            {"ticket_id": request.ticket_id, "step_id": request.step_id, "risk_level": request.risk_level},
+        del recorded
+        name = next((n for n in (execution.key, execution.unit.id) if n in self._scenario.approvals), None)
+        answers = self._answers(name) if name is not None else iter([_approval()])
+        if name is None:
+            request = replace(request, min_approvers=1, exclude_actor=False)
+
+        def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
+            execution.add(type, data, principal=principal_of(principal))
+
+        run = execution.run
+        desk = Desk(
+            session=_Canned(answers, request),
+            blocking=False,
+            emit=emit,
+            sync=run.journal.sync,
+            schemes=run.registry.signature_scheme,
+            environ=run.environ,
+            now=lambda: self._clock,
+            actor=run.actor,
         )
-        approvers: list[str] = []
-        for answer in answers[self._approvals.get(name, 0) :]:
+        # Nobody can sign for a request whose ticket is named only now.
+        return desk.settle(replace(request, require_signed=False), deadline=execution.frame.deadline)
+
+    def _answers(self, name: str) -> Iterator[CannedApproval]:
+        given = self._scenario.approvals[name]
+        while self._approvals[name] < len(given):
             self._approvals[name] += 1
-            if not answer.approved:
-                return self._resolved(execution, request, Settled(
-                    status="rejected",
-                    reason="approval_rejected",
-                    message=f"{answer.approver_id!r} rejected it" + (f": {answer.reason}" if answer.reason else ""),
-                ))
-            if answer.approver_id not in approvers:
-                approvers.append(answer.approver_id)
-            if len(approvers) >= request.min_approvers:
-                break
-        if not name:
-            approvers = ["replay"]
-        elif len(approvers) < request.min_approvers:
-            return Settled(status="pending", approvers=tuple(approvers))
-        return self._resolved(execution, request, Settled(status="approved", approvers=tuple(approvers)))
+            yield given[self._approvals[name] - 1]
 
-    def _resolved(self, execution: Execution, request: ApprovalRequest, settled: Settled) -> Settled:
-        execution.add(
-            "approval_resolved",
-            {
-                "ticket_id": request.ticket_id,
-                "approved": settled.status == "approved",
-                "approvers": list(settled.approvers),
-                "method": "scenario",
-            },
-        )
-        return settled
-
-    def leftovers(self, runbook: Runbook, ran: set[str]) -> list[str]:
+    def remarks(self, run: Run) -> list[str]:
         """Sentences about answers nobody asked for and names the runbook does not have."""
-        found = []
+        return [*self._odd_inputs(run.runbook), *self._odd_responses(run.runbook), *self._odd_steps(run)]
+
+    def _odd_inputs(self, runbook: Runbook) -> Iterator[str]:
+        for name in self._scenario.inputs:
+            if name not in runbook.model.meta.inputs:
+                yield f"inputs: {name!r} is no input of this runbook"
+
+    def _odd_responses(self, runbook: Runbook) -> Iterator[str]:
         for key, used in self._cursors.items():
             total = len(self._scenario.tool_responses[key])
             tool, _, action = key.partition(":")
-            node = runbook.tools.get(tool)
-            if node is None or (action and action not in node.tool.actions):
-                found.append(f"tool_responses: {key!r} is no tool or action of this runbook")
+            node = runbook.tools.get(key) or runbook.tools.get(tool)
+            if node is None or (action and node.name != key and action not in node.tool.actions):
+                yield f"tool_responses: {key!r} is no tool or action of this runbook"
             elif used < total:
-                found.append(f"tool_responses: {total - used} of {total} responses for {key!r} were not used")
-        for key in self._scenario.steps:
-            if key not in self._used_steps:
-                found.append(f"steps: {key!r} was never executed")
-        for name, items in self._scenario.evidence.items():
-            if name not in runbook.by_id and name not in ran:
-                found.append(f"evidence: {name!r} is no step of this runbook")
-                continue
+                yield f"tool_responses: {total - used} of {_count(total, 'response')} for {key!r} not used"
+
+    def _odd_steps(self, run: Run) -> Iterator[str]:
+        known = {*run.runbook.by_id, *(key for key, *_ in run.steps)}
+        scenario = self._scenario
+        for key in scenario.steps:
+            if run.runbook_id(key) not in run.runbook.by_id:
+                yield f"steps: {key!r} is no step of this runbook"
+            elif key not in self._used_steps:
+                yield f"steps: the result for {key!r} was not used"
+        for name, items in scenario.evidence.items():
             unused = [item for item in items if (name, item) not in self._used_evidence]
-            if unused:
-                found.append(f"evidence: {', '.join(map(repr, unused))} of step {name!r} was not asked for")
+            if name not in known and run.runbook_id(name) not in run.runbook.by_id:
+                yield f"evidence: {name!r} is no step of this runbook"
+            elif unused:
+                yield f"evidence: {', '.join(map(repr, unused))} of step {name!r} was not asked for"
         for name, used in self._approvals.items():
-            if name not in runbook.by_id and name not in ran:
-                found.append(f"approvals: {name!r} is no step of this runbook")
-            elif used < len(self._scenario.approvals[name]):
-                found.append(f"approvals: {len(self._scenario.approvals[name]) - used} for {name!r} were not used")
-        return found
+            total = len(scenario.approvals[name])
+            if name not in known and run.runbook_id(name) not in run.runbook.by_id:
+                yield f"approvals: {name!r} is no step of this runbook"
+            elif used < total:
+                yield f"approvals: {total - used} of {_count(total, 'answer')} for {name!r} not used"
 
 
-__all__ = ["Replay"]
+class _Canned:
+    """An approval provider that has its answers already."""
+
+    def __init__(self, answers: Iterator[CannedApproval], request: ApprovalRequest) -> None:
+        self._answers = answers
+        self._request = request
+
+    def submit(self, request: ApprovalRequest) -> ApprovalTicket:
+        return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
+
+    def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
+        del deadline
+        given = next(self._answers, None)
+        if given is None:
+            return None
+        return ApprovalResponse(
+            ticket_id=ticket.ticket_id,
+            approved=given.approved,
+            approver_id=given.approver_id,
+            method="scenario",
+            timestamp=self._request.created,
+            reason=given.reason,
+        )
+
+
+def _approval() -> CannedApproval:
+    from gert_core.documents.scenario import CannedApproval
+
+    return CannedApproval(approved=True, approver_id=NOBODY)
+
+
+def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    """A response as the tool's transport would give it; without ``outputs`` it goes through ``extract``."""
+    reply = Reply(
+        exit_code=given.exit_code,
+        stdout=given.stdout,
+        stderr=given.stderr,
+        outputs=given.outputs,
+        command=preview(tool, action, inputs),
+        failed=given.exit_code != 0,
+    )
+    if given.outputs is not None:
+        return reply
+    try:
+        return replace(reply, outputs=extract(tool.tool.actions[action], tool.contracts[action], reply))
+    except StepProblem as problem:
+        problem.detail = {"command": list(reply.command), "stdout": reply.stdout, "stderr": reply.stderr}
+        raise
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+__all__ = ["EPOCH", "NOBODY", "Replay"]

@@ -133,6 +133,8 @@ class Run:
             self.sessions.close()
         result = self._result(signal, layer, time.perf_counter() - began)
         self._write_end(result, signal)
+        for remark in self.world.remarks(self):
+            self.progress.warn(remark)
         return result
 
     def cancel(self, reason: str) -> None:
@@ -302,13 +304,11 @@ class Run:
 
     # -- approvals -----------------------------------------------------------------------------------------------
 
-    def approval_window(self, recorded: RecordedApproval | None) -> tuple[str, str]:
+    def approval_window(self, execution: Execution, recorded: RecordedApproval | None) -> tuple[str, str]:
         """When the request was made and when it expires; a resumed request keeps its times."""
         if recorded is not None and recorded.expires_at:
             return recorded.created, recorded.expires_at
-        from datetime import UTC, datetime
-
-        return window(datetime.now(UTC), self.policies.approval_timeout)
+        return window(self.world.now(execution), self.policies.approval_timeout)
 
     def desk(self, emit: Callable[..., None]) -> Desk:
         """The desk of one request over the run's approval provider, opened on first use."""

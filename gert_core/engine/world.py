@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gert_core.approvals import Settled
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.phases import Execution
+    from gert_core.engine.run import Run
 
 DEFAULT_TOOL_TIMEOUT = 60.0
 
@@ -46,6 +47,14 @@ class RealWorld:
     def canned(self, execution: Execution) -> Result | None:
         """A result that stands in for executing a leaf."""
         return None
+
+    def seed(self, run: Run) -> str:
+        """What a step's random numbers begin with; the same for a resumed run."""
+        return run.run_id
+
+    def remarks(self, run: Run) -> list[str]:
+        """What the person should know when the run is over."""
+        return []
 
     def elapsed(self, began: float) -> float:
         """Seconds since a step began."""
