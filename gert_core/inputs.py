@@ -123,19 +123,19 @@ class _Resolution:
 
     def finish(self, *, resolvers: Mapping[str, InputResolver], project: Any) -> ResolvedInputs:
         """Defaults and nulls for what is open; one error for all that is missing or wrong."""
-        families = _families(resolvers, project)
+        unreachable = _unreachable(self.declared, resolvers, project)
         for name, model in self.declared.items():
             if name in self.sources or name in self.troubled:
                 continue
             if has_default(model):
                 self.take(name, model.default, source="default")
             elif model.required:
-                self.complain(name, _missing(name, model, families))
+                self.complain(name, _missing(name, model, unreachable))
             else:
                 self.values[name], self.sources[name] = None, "none"
         for name, model in self.declared.items():
             if model.required and name in self.sources and self.values[name] is None:
-                self.complain(name, _missing(name, model, families))
+                self.complain(name, _missing(name, model, unreachable))
         if self.problems:
             raise InputError(
                 "; ".join(self.problems),
@@ -268,16 +268,23 @@ def _refuse_undeclared(given: Mapping[str, Any], declared: Mapping[str, Any], *,
         )
 
 
-def _missing(name: str, model: InputModel, families: Mapping[str, str]) -> str:
+def _unreachable(
+    declared: Mapping[str, InputModel], resolvers: Mapping[str, InputResolver], project: Any
+) -> frozenset[str]:
+    """The inputs whose ``from:`` no resolver answers."""
+    bindings = [_binding(name, model) for name, model in declared.items() if model.from_]
+    reached = {b.name for batch in _batches(bindings, resolvers, project) for b in batch.bindings}
+    return frozenset(binding.name for binding in bindings) - reached
+
+
+def _missing(name: str, model: InputModel, unreachable: frozenset[str]) -> str:
     text = f"the required input {name!r} ({model.type}) has no value"
     if model.description:
         text += f" ({model.description.strip().rstrip('.')})"
     if model.from_:
         text += f"; its source is {model.from_!r}"
-        word, path = split_source(model.from_)
-        member = path.split(".", 1)[0]
-        if word not in families and member not in families and "." in model.from_:
-            text += ", which the project does not configure"
+        if name in unreachable:
+            text += ", which no installed plugin and no configured provider answers"
     return text
 
 

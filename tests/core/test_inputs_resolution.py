@@ -237,7 +237,7 @@ def test_a_source_that_crashes_is_named():
 def test_a_source_nobody_provides_leaves_the_default_and_says_so_when_there_is_none():
     declared = {"a": {"type": "string", "from": "vault/x", "default": "d"}}
     assert resolve(declared).sources == {"a": "default"}
-    with pytest.raises(InputError, match=r"'provider/nope\.x', which the project does not configure"):
+    with pytest.raises(InputError, match=r"'provider/nope\.x', which no installed plugin"):
         resolve(
             {"a": {"type": "string", "from": "provider/nope.x", "required": True}},
             Source("provider", names=names),
