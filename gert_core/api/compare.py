@@ -17,9 +17,13 @@ def equal(a: Any, b: Any) -> bool:
 
 def order(a: Any, b: Any) -> int:
     """Negative, zero or positive; numeric when both sides are, ``ValueError`` when they cannot be ordered."""
+    from gert_core.template import TemplateError
     from gert_core.template import order as _order
 
-    return _order(a, b)
+    try:
+        return _order(a, b)
+    except TemplateError as error:
+        raise ValueError(error.message) from None
 
 
 def contains(container: Any, item: Any) -> bool:
@@ -32,11 +36,14 @@ def contains(container: Any, item: Any) -> bool:
 
 
 def matches(pattern: str, value: Any) -> re.Match[str] | None:
-    """A bounded search for a regular expression in the text of a value."""
+    """A bounded search for a regular expression in the text of a value; ``ValueError`` for an unsafe one."""
+    from gert_core.template import TemplateError, to_text
     from gert_core.template import matches as _matches
-    from gert_core.template import to_text
 
-    return _matches(pattern, to_text(value))
+    try:
+        return _matches(pattern, to_text(value))
+    except TemplateError as error:
+        raise ValueError(error.message) from None
 
 
 def truth(value: Any) -> bool:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import DocumentError, RunError, Services, Severity, UsageError
+from gert_core.api import DocumentError, Services, Severity, UsageError
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ScenarioModel
     from gert_core.documents.tree import Runbook
+    from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
+    from gert_core.secrets import Masker
 
 MODES: Final = ("real", "dry-run", "probe", "replay")
 PROBE_EFFECTS: Final = frozenset({"network"})
@@ -59,7 +61,11 @@ class Request:
     stop: Stop = field(default_factory=Stop)
     runs: Path | None = None
     keep: bool = True
-    """False runs without a directory: the trace goes to ``trace`` alone (tests of scenarios)."""
+    """False runs without a directory, observers and signature: the trace goes to ``trace``, or nowhere."""
+    checked: Runbook | None = None
+    """The runbook when ``check`` found it valid already, for hosts that run it many times."""
+    governed: Policies | None = None
+    """Its policies when they are loaded already."""
 
 
 def check(request: Request) -> Runbook:
@@ -83,12 +89,11 @@ def start(request: Request, stack: ExitStack) -> Run:
     """A run ready to ``execute``; ``stack`` closes what was opened."""
     if request.mode not in MODES:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
-    runbook = check(request)
-    policies = load_policies(
+    runbook = request.checked or check(request)
+    policies = request.governed or load_policies(
         registry=request.registry, project=request.project, files=request.policies, runbook=runbook
     )
     secrets = collect(runbook, request.environ)
-    signer = signer_from_environ(request.environ, request.registry.signature_scheme)
     actor = request.actor or default_actor(request.environ)
     services = services_for(request, actor)
     inputs = resolve_inputs(
@@ -110,18 +115,9 @@ def start(request: Request, stack: ExitStack) -> Run:
         directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
         stack.enter_context(directory.lock())
         directory.write_meta(runbook=request.runbook, trace=trace, extra=_recorded_choices(request))
-    if trace is None:
-        if directory is None:
-            raise RunError("a run without a directory needs a trace file")
+    if trace is None and directory is not None:
         trace = directory.path / "trace.jsonl"
-    writer = TraceWriter(
-        trace,
-        run_id=run_id,
-        sync=request.trace_sync,  # type: ignore[arg-type]
-        masker=masker,
-        signer=signer,
-        observers=request.registry.trace_observers(),
-    )
+    writer = _writer(request, trace, run_id=run_id, masker=masker)
     stack.callback(writer.close)
     return Run(
         run_id=run_id,
@@ -142,6 +138,22 @@ def start(request: Request, stack: ExitStack) -> Run:
         environ=request.environ,
         approval=approval_provider(request),
         stop=request.stop,
+    )
+
+
+def _writer(request: Request, trace: Path | None, *, run_id: str, masker: Masker) -> TraceWriter:
+    if trace is None:
+        from gert_core.trace.unkept import UnkeptTrace
+
+        return UnkeptTrace(run_id=run_id, masker=masker)
+    registry, keep = request.registry, request.keep
+    return TraceWriter(
+        trace,
+        run_id=run_id,
+        sync=request.trace_sync,  # type: ignore[arg-type]
+        masker=masker,
+        signer=signer_from_environ(request.environ, registry.signature_scheme) if keep else None,
+        observers=registry.trace_observers() if keep else (),
     )
 
 

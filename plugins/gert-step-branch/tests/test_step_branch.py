@@ -56,7 +56,7 @@ def test_the_first_true_arm_is_taken(runner: GertRunner, severity: str, label: s
 
 
 def test_no_true_condition_and_no_default_fails(runner: GertRunner) -> None:
-    text = RUNBOOK.replace("- condition: default\n        steps: []\n", "")
+    text = RUNBOOK.replace("      - condition: default\n        steps: []\n", "")
     ran = runner(text, inputs={"severity": "none"})
     ran.assert_failed("no_branch_matched")
 

@@ -32,7 +32,7 @@ class Evidence(StepModel):
     model_config = ConfigDict(
         json_schema_extra={
             "if": {"properties": {"kind": {"const": "checklist"}}},
-            "then": {"required": ["items"]},
+            "then": {"required": ["items"], "properties": {"items": {"minItems": 1}}},
             "else": {"properties": {"items": {"maxItems": 0}}},
         }
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Block, Completed
@@ -34,6 +34,15 @@ class RepeatSpec(StepModel):
 
 class RepeatStep(StepModel):
     """A block that runs several times."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["steps"], "properties": {"steps": {"type": "array"}}},
+                {"properties": {"repeat": {"required": ["steps"], "properties": {"steps": {"type": "array"}}}}},
+            ]
+        }
+    )
 
     repeat: Annotated[RepeatSpec, BeforeValidator(_bounded)] = Field(description="Bound and condition.")
     steps: Steps | None = Field(default=None, description="The steps of one iteration.")

@@ -1,0 +1,45 @@
+"""A transport for tests of other plugins alone: it answers with what it was called with and starts nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core import hookimpl
+from gert_core.api import Reply, Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Action, Deadline, Services, Target
+
+
+class EchoSession:
+    """Standard output is ``stdin`` or the arguments after the first, the exit code the action's ``EXIT``."""
+
+    def __init__(self, target: Target) -> None:
+        self._program = target.binary or target.tool
+
+    def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
+        """Answer at once."""
+        code = int(action.env.get("EXIT") or 0)
+        text = action.stdin if action.stdin is not None else " ".join(action.argv[1:])
+        return Reply(
+            exit_code=code, stdout=text + "\n", command=(self._program, *action.argv[1:]), failed=code != 0
+        )
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def open_session(target: Target, services: Services) -> EchoSession:
+    """The transport's ``open``."""
+    return EchoSession(target)
+
+
+@hookimpl
+def gert_transports() -> list[Transport]:
+    """Register ``echo``."""
+    return [Transport(name="echo", open=open_session, summary="Answers with what it was called with.")]
+
+
+__all__ = ["gert_transports"]

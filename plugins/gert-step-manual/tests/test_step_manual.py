@@ -1,0 +1,127 @@
+"""The manual step: confirmations, evidence of every kind, rejection, and nobody there."""
+
+from __future__ import annotations
+
+import hashlib
+
+import gert_step_manual
+import pytest
+from gert_core.plugin.registry import Registry
+from gert_core.testing import GertRunner, finish
+from gert_core.testing.conformance import StepTypeConformance
+
+RUNBOOK = """
+apiVersion: kernel/v0
+meta: { name: people, inputs: { host: { type: string, default: srv1 } } }
+steps:
+  - id: look
+    type: manual
+    instructions: "Look at {{ .host }}."
+    required_evidence:
+      - { kind: text, name: notes }
+      - { kind: checklist, name: done, items: [ first, second ] }
+  - id: confirm
+    type: manual
+    instructions: Are we good?
+    contract: { effects: [] }
+  - type: finish
+"""
+
+
+class TestManualConformance(StepTypeConformance):
+    plugin = gert_step_manual
+    runbook = RUNBOOK
+    answers = ("saw it", "1 2", "")
+    scenario = {"evidence": {"look": {"notes": "saw it", "done": {"first": True, "second": True}}}}
+
+    def _resume(self, runner, run_id):
+        # Who crashed in the middle is asked again: as many answers as there are questions left.
+        done = {k for k, s in _finished(runner, run_id)}
+        left = [*(() if "look" in done else ("saw it", "1 2")), *(() if "confirm" in done else ("",))]
+        type(self).answers, before = tuple(left), self.answers
+        try:
+            return super()._resume(runner, run_id)
+        finally:
+            type(self).answers = before
+
+
+def _finished(runner: GertRunner, run_id: str) -> list[tuple[str, str]]:
+    from gert_core.runs import RunDirectory
+
+    state = RunDirectory.open(runner.directory / "runs", run_id).state()
+    return [(key, record.status) for key, record in state.steps.items() if record.done]
+
+
+@pytest.fixture
+def runner(tmp_path) -> GertRunner:
+    return GertRunner(
+        directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_manual, finish])
+    )
+
+
+def book(evidence: str) -> str:
+    return (
+        "apiVersion: kernel/v0\nmeta: { name: p }\nsteps:\n"
+        f"  - {{ id: look, type: manual, instructions: Do it., required_evidence: [{evidence}] }}\n"
+        "  - { type: finish }\n"
+    )
+
+
+def test_evidence_becomes_outputs_given_by_a_human(runner: GertRunner) -> None:
+    ran = runner(RUNBOOK, answers=["saw it", "all", ""], inputs={"host": "db7"})
+    ran.assert_outcome("resolved")
+    assert ran.of("step_complete", "look")[0]["outputs"] == {
+        "notes": "saw it",
+        "done": {"first": True, "second": True},
+    }
+    assert ran.console.asked[0].startswith("Look at db7.\n")
+    complete = next(e for e in ran.events if e.type == "step_complete" and e.step_key == "look")
+    assert complete.principal == {"kind": "human", "id": "tester"}
+
+
+def test_an_unusable_answer_is_asked_again(runner: GertRunner) -> None:
+    ran = runner(RUNBOOK, answers=["", "notes", "9", "first", "2,1", ""])
+    ran.assert_outcome("resolved")
+    assert "An answer is needed." in ran.console.asked[1]
+    assert "numbers from 1 to 2" in ran.console.asked[3]
+
+
+def test_an_incomplete_checklist_fails_and_names_what_is_missing(runner: GertRunner) -> None:
+    ran = runner(RUNBOOK, answers=["notes", "1"])
+    ran.assert_failed("checklist_incomplete")
+    assert ran.result.failures[0].message == "not done: done: second"
+
+
+def test_reject_fails_the_step_wherever_it_is_typed(runner: GertRunner) -> None:
+    ran = runner(RUNBOOK, answers=["notes", "reject wrong host"])
+    ran.assert_failed("rejected")
+    assert ran.result.failures[0].message == "wrong host"
+    assert runner(RUNBOOK, answers=["notes", "all", "reject"]).result.failures[0].kind == "rejected"
+
+
+def test_an_attachment_is_copied_and_hashed(runner: GertRunner) -> None:
+    shot = runner.directory / "shot.png"
+    shot.write_bytes(b"\x89PNG picture")
+    ran = runner(book("{kind: attachment, name: shot}"), answers=["/no/such/file", str(shot)])
+    ran.assert_outcome("resolved")
+    given = ran.of("step_complete", "look")[0]["outputs"]["shot"]
+    assert given == {"name": "shot.png", "sha256": hashlib.sha256(b"\x89PNG picture").hexdigest(), "size": 12}
+    copy = ran.result.trace.parent / "attachments" / "shot.png"
+    assert copy.read_bytes() == b"\x89PNG picture"
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
+def test_two_attachments_of_the_same_name_do_not_overwrite_each_other(runner: GertRunner) -> None:
+    for folder, text in (("a", "one"), ("b", "two")):
+        (runner.directory / folder).mkdir()
+        (runner.directory / folder / "log.txt").write_text(text)
+    paths = [str(runner.directory / folder / "log.txt") for folder in "ab"]
+    ran = runner(book("{kind: attachment, name: x}, {kind: attachment, name: y}"), answers=paths)
+    kept = ran.result.trace.parent / "attachments"
+    assert sorted(f.read_text() for f in kept.iterdir()) == ["one", "two"]
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+def test_nobody_there_is_an_error_not_a_guess(runner: GertRunner, interactive: bool) -> None:
+    ran = runner(RUNBOOK, answers=[], interactive=interactive)
+    ran.assert_failed("evidence_unavailable", status="error")
