@@ -9,6 +9,7 @@ import json
 import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import gert_signature_ed25519
 import gert_signature_hmac
@@ -334,3 +335,25 @@ def test_a_key_of_the_wrong_kind_says_so():
     environ = {"GERT_APPROVAL_VERIFY_KEY_ALICE": b64(b"short")}
     settled, _ = settle(signed(), environ=environ)
     assert settled.reason == "signature_key_unusable"
+
+
+# --- the published vector ---
+
+
+def test_the_test_vector_in_the_docs_is_what_gert_computes():
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "approve-runs.md"
+    text = page.read_text(encoding="utf-8")
+    over = request_hash(
+        runbook_hash="sha256:" + "0" * 64,
+        step_id="restart",
+        contract={"effects": ["kubernetes"], "writes": ["production"]},
+        inputs={"service": "api"},
+    )
+    answer = replace(response(ticket="t-0123456789abcdef0123"), timestamp="2026-03-01T12:00:00.000Z", method="inbox")
+    key = bytes(range(32))
+    made = {a: signed(answer, key=key, scheme=s, over=over).signature for a, s in SCHEMES.items()}
+    assert f"| `request_hash` | `{over}` |" in text
+    assert f"| signed text | `{signature_payload(answer, over).decode()}` |" in text
+    assert f"| key | `{b64(key)}` |" in text
+    for algorithm, signature in made.items():
+        assert f"| `{algorithm}` | `{signature}` |" in text
