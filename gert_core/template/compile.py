@@ -36,16 +36,15 @@ class Compiled:
     __slots__ = ("_run", "offset", "source", "text", "tree")
 
     def __init__(self, part: Expression) -> None:
+        self.text = part.text
+        self.source = part.source
+        self.offset = part.offset + (part.source.index(part.text, 2) if part.text else 2)
         try:
             self.tree: Any = _tree(part.text)
         except TemplateError as error:
-            inside = part.source.index(part.text, 2) if part.text else 2
             raise TemplateError(
-                error.message, hint=error.hint, offset=part.offset + inside + error.offset, rule=error.rule
+                error.message, hint=error.hint, offset=self.offset + error.offset, rule=error.rule
             ) from None
-        self.text = part.text
-        self.source = part.source
-        self.offset = part.offset
         run = evaluator(self.tree)
         self._run: Callable[[Variables], Any] = run if isinstance(self.tree, Path) else _measured(run)
 

@@ -13,7 +13,7 @@ from gert_core.template.tree import Call, children
 
 MAX_COST: Final = 200
 """Calls of one expression, weighed by what each may take: memory and time grow with them and nothing else."""
-_LEADING_DOT: Final = re.compile(r"(?:^|[\s(|])\.[^\W\d]")
+_LEADING_DOT: Final = re.compile(r"(?:^|[\s(|])\.(?!\d)")
 _FIRST_WORD: Final = re.compile(r"([^\W\d]\w*)\s+[.\"'`(\w]")
 
 

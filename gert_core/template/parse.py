@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.template.errors import TemplateError
@@ -94,7 +95,7 @@ class _Parser:
             case "string":
                 return Const(_unquote(text, offset))
             case "number":
-                return Const(float(text) if set(text) & set(".eE") else int(text))
+                return Const(_number(text, offset))
             case "path" | "scope":
                 return _path(text, kind, offset)
             case "name" if text in _WORDS:
@@ -170,6 +171,13 @@ def _unreadable(text: str, at: int) -> TemplateError:
     if char == "-":
         return TemplateError("unexpected `-`", offset=at, hint="`{{-` and `-}}` are not supported")
     return TemplateError(f"unexpected `{char}`", offset=at)
+
+
+def _number(text: str, offset: int) -> int | float:
+    value = float(text) if set(text) & set(".eE") else int(text)
+    if isinstance(value, float) and not isfinite(value):
+        raise TemplateError("the number is too large", offset=offset)
+    return value
 
 
 def _path(text: str, kind: str, offset: int) -> Path:

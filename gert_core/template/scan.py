@@ -10,7 +10,7 @@ from gert_core.template.errors import TemplateError
 
 MAX_EXPRESSION: Final = 8 * 1024
 MAX_EXPRESSIONS: Final = 10_000
-_STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`|\{|\}', re.DOTALL)
+_STEP: Final = re.compile(r'"(?:[^"\\]+|\\.)*+"?|\'(?:[^\'\\]+|\\.)*+\'?|`[^`]*+`?|\{|\}', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def _end(text: str, start: int) -> int:
     window = text[start + 2 : start + 2 + MAX_EXPRESSION + 2]
     depth = 0
     closed = -1
+    quote: int | None = None
     for step in _STEP.finditer(window):
         mark = step[0]
         if mark == "{":
@@ -57,10 +58,14 @@ def _end(text: str, start: int) -> int:
                 return start + 2 + closed
             else:
                 closed = position
+        elif len(mark) < 2 or mark[-1] != mark[0]:
+            quote = start + 2 + step.start()
     if len(window) > MAX_EXPRESSION:
         raise TemplateError(
             "the expression is longer than 8 KiB or is not closed", offset=start, hint="close it with `}}`"
         )
+    if quote is not None:
+        raise TemplateError("the string is not closed", offset=quote, hint=f"close it with {text[quote]}")
     raise TemplateError(
         "the expression is not closed", offset=start, hint='close it with `}}`; write braces as {{ "{{" }}'
     )
