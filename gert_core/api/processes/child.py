@@ -67,13 +67,14 @@ class Child:
         """The end of what the program wrote to standard error so far."""
         return self._stderr.decode("utf-8", "replace")
 
-    def write(self, data: bytes, deadline: Deadline) -> None:
+    def write(self, data: bytes, deadline: Deadline | None) -> None:
         """Write all of it; ``BrokenPipeError`` when the program no longer reads, ``TimeoutError`` past the deadline.
 
-        After an exception nobody knows how much was written: end the program.
+        Without a deadline it is written only if it can be at once. After an exception nobody knows how much was
+        written: end the program.
         """
         pending = memoryview(data)
-        remaining = deadline.remaining()
+        remaining = 0.0 if deadline is None else deadline.remaining()
         if not self._writing.acquire(timeout=-1 if remaining is None else remaining):
             raise TimeoutError
         try:
@@ -166,7 +167,9 @@ class Child:
         self._writing.release()
         return True
 
-    def _wait_writable(self, deadline: Deadline) -> None:
+    def _wait_writable(self, deadline: Deadline | None) -> None:
+        if deadline is None:
+            raise TimeoutError
         poll = select.poll()
         poll.register(self._stdin, select.POLLOUT)
         poll.register(deadline.fileno(), select.POLLIN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_jsonrpc.errors import PeerError, PeerFault, RpcError
@@ -80,12 +80,27 @@ class Client:
             raise call.error
         return call.result
 
-    def close(self, grace: float = 1.0) -> None:
-        """End the peer: its input is closed, then TERM, then KILL. Calls under way fail."""
+    def close(self, grace: float = 1.0, *, farewell: str | None = None) -> None:
+        """End the peer: its input is closed, then TERM, then KILL, with ``grace`` seconds before TERM.
+
+        ``farewell`` is a method called first, with no parameters. Other calls under way fail.
+        """
+        if farewell is not None:
+            self._say_farewell(farewell, grace)
         self._fail(PeerError(PeerFault.CLOSED, f"{self._child.program!r} was ended"))
         self._child.close(grace)
         if threading.current_thread() is not self._reader:
             self._reader.join(2.0)
+
+    def _say_farewell(self, method: str, grace: float) -> None:
+        call, number = _Call(method), next(self._numbers)
+        with self._lock:
+            if self._failure is not None:
+                return
+            self._calls[number] = call
+        with suppress(OSError):  # it is busy or gone already: it will be ended anyway
+            self._child.write(request(number, method, {}), None)
+            call.done.wait(grace)
 
     def _send(self, line: bytes, deadline: Deadline) -> bool:
         try:

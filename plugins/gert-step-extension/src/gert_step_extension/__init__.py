@@ -1,1 +1,22 @@
-"""Runs a step through an external runner program over JSON-RPC."""
+"""The step type ``extension``: hands a step to a runner program of its own."""
+
+from __future__ import annotations
+
+from gert_core import hookimpl
+from gert_core.api import Contract, StepType
+
+
+@hookimpl
+def gert_step_types() -> list[StepType]:
+    """Register ``extension``; its contract is the one the step declares."""
+    return [
+        StepType(
+            name="extension",
+            model="gert_step_extension.step:ExtensionStep",
+            run="gert_step_extension.step:run",
+            contract=Contract(assumed_writing=True, open_inputs=True, floor=False),
+            requires_contract=True,
+            timeout=60.0,
+            summary="Hands the step to a runner program over JSON-RPC.",
+        )
+    ]

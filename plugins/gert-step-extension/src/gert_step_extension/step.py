@@ -1,0 +1,64 @@
+"""Model and run of ``extension``: one ``execute`` of a runner that lives as long as the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_jsonrpc import RpcError
+from pydantic import Field
+
+from gert_core.api import Completed, Errored, Failed, Result, StepProblem
+from gert_core.api.models import InputsModel
+from gert_step_extension.runner import Runner, program_of
+
+if TYPE_CHECKING:
+    from gert_core.api import StepContext
+
+
+class ExtensionStep(InputsModel):
+    """A step carried out by an external runner under the contract it declares."""
+
+    extension: str = Field(
+        min_length=1, description="The runner: `gert-ext-<name>` on PATH, a name that begins so, or a path."
+    )
+
+
+def run(step: ExtensionStep, ctx: StepContext) -> Result:
+    """Execute the step in its runner; a runner that is lost is forgotten, so that the next use starts a new one."""
+    program = program_of(step.extension)
+    name = f"extension {program}"
+    try:
+        runner: Runner = ctx.session(name, lambda services: Runner(program, services.environ, ctx.deadline))
+        if runner.lost:  # it ended after its last answer; nothing was under way
+            ctx.drop_session(name)
+            runner = ctx.session(name, lambda services: Runner(program, services.environ, ctx.deadline))
+        answer = runner.execute(
+            inputs=dict(ctx.inputs),
+            vars=dict(ctx.vars),
+            contract=ctx.contract.to_json(),
+            idempotency_key=ctx.idempotency_key,
+            deadline=ctx.deadline,
+        )
+    except RpcError as error:
+        message = f"{program}: {error.message} (code {error.code})"
+        return Failed(kind="extension_failed", message=message, detail={"command": [program], "data": error.data})
+    except StepProblem as problem:
+        ctx.drop_session(name)
+        if problem.kind == "cancelled":
+            raise
+        return Errored(kind=problem.kind, message=problem.message, detail={"command": [program], **problem.detail})
+    detail = {"command": [program], "exit_code": answer.exit_code, "stderr": answer.stderr}
+    if answer.exit_code != 0:
+        last = answer.stderr.strip().rsplit("\n", 1)[-1][:200]
+        message = f"{program} reports exit code {answer.exit_code}" + (f": {last}" if last else "")
+        return Failed(
+            kind="extension_failed",
+            message=message,
+            outputs=answer.outputs,
+            detail=detail,
+            principal=answer.principal,
+        )
+    return Completed(outputs=answer.outputs, detail=detail, principal=answer.principal)
+
+
+__all__ = ["ExtensionStep", "run"]
