@@ -8,6 +8,7 @@ from gert_core.template import TemplateError, compile_condition, compile_value
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.misses import Misses
 from gert_core.validation.domain.positions import ancestors, may_precede
+from gert_core.validation.domain.scalars import scalar_uses
 from gert_core.validation.domain.shapes import Miss, Shape, follow, plain
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.environment import Environment
     from gert_core.validation.domain.expressions import Text
     from gert_core.validation.domain.facts import FactBook
+    from gert_core.validation.domain.scalars import ScalarUse
 
 RETRY: Final = "retry_count"
 _RUN: Final = Shape("object", fields={name: plain("string") for name in ("id", "actor", "mode", "runbook")})
@@ -27,15 +29,17 @@ _RUN: Final = Shape("object", fields={name: plain("string") for name in ("id", "
 class Compiled:
     """A template text, compiled once: its references, or what is wrong with it."""
 
-    __slots__ = ("error", "references", "template")
+    __slots__ = ("error", "references", "scalars", "template")
 
     def __init__(self, text: Any, *, condition: bool) -> None:
         self.template: Any = None
         self.references: Sequence[Reference] = ()
+        self.scalars: Sequence[ScalarUse] = ()
         self.error: TemplateError | None = None
         try:
             self.template = compile_condition(text) if condition else compile_value(text)
             self.references = self.template.references()
+            self.scalars = scalar_uses(self.template)
         except TemplateError as error:
             self.error = error
 
@@ -87,6 +91,8 @@ class References:
                 ):
                     continue
                 self._slow(text, reference)
+            if compiled.scalars:
+                self._scalars(text, compiled.scalars)
 
     def find(self, path: Sequence[str]) -> Shape | Miss | None:
         """The shape at a path; where it leaves what is known; or None when the name itself is not there."""
@@ -159,21 +165,37 @@ class References:
             message,
             path=text.path,
             hint=hint,
-            offset=_offset(text.value, reference),
+            offset=_offset(text.value, path=reference.path, offset=reference.offset),
         )
+
+    def _scalars(self, text: Text, uses: Sequence[ScalarUse]) -> None:
+        """A list or map where a single value is needed can never be what is meant."""
+        for use in uses:
+            found = self.find(use.path)
+            if isinstance(found, Shape) and found.kind in ("list", "object"):
+                shown = "." + ".".join(use.path)
+                hint = f"take one item of it: `index {shown} 0`"
+                if found.kind == "object":
+                    hint = f"take one member of it: `{shown}.{next(iter(found.fields or ()), 'name')}`"
+                self.ctx.add(
+                    "unresolved-variable",
+                    f"`{shown}` is of type {found.kind}, and `{use.function}` needs a single value",
+                    path=text.path,
+                    offset=_offset(text.value, path=use.path, offset=use.offset),
+                    hint=hint,
+                )
 
     def _syntax(self, text: Text, error: TemplateError) -> None:
         rule = getattr(error, "rule", None) or "template-syntax"
         self.ctx.add(rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
 
 
-def _offset(text: str, reference: Reference) -> int:
+def _offset(text: str, *, path: Sequence[str], offset: int) -> int:
     """Where the variable stands in the text; its expression's place when it is spelt in another way there."""
-    head = reference.path[0]
-    end = reference.offset + len(reference.source) + len(head) + 8
-    found = text.find(head, reference.offset, end)
+    end = text.find("}}", offset)
+    found = text.find(path[0], offset, end if end >= 0 else len(text))
     if found < 0:
-        return reference.offset
+        return offset
     return found - 1 if found and text[found - 1] == "." else found
 
 

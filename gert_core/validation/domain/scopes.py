@@ -31,6 +31,8 @@ def check_scope(ctx: Context, step: StepNode) -> None:
     if scope is None:
         return
     plain = _EXPRESSION.sub(_STAND_IN, scope)
+    if "{{" in plain:
+        return  # a template that is not closed is reported by itself
     wrong = next((part for part in _SEPARATOR.split(plain) if not _SEGMENT.fullmatch(part)), None)
     if wrong is not None:
         what = f"the segment `{wrong}` is no plain name" if wrong else "it has an empty segment"
