@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +23,7 @@ from gert_core.validation import validate_runbook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import ExitStack
     from pathlib import Path
 
     from gert_core.api import ApprovalProvider, Console
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
     from gert_core.secrets import Masker
+    from gert_core.trace.signing import Signer
 
 MODES: Final = ("real", "dry-run", "probe", "replay")
 PROBE_EFFECTS: Final = frozenset({"network"})
@@ -94,6 +95,7 @@ def start(request: Request, stack: ExitStack) -> Run:
         registry=request.registry, project=request.project, files=request.policies, runbook=runbook
     )
     secrets = collect(runbook, request.environ)
+    signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.keep else None
     actor = request.actor or default_actor(request.environ)
     services = services_for(request, actor)
     inputs = resolve_inputs(
@@ -117,7 +119,7 @@ def start(request: Request, stack: ExitStack) -> Run:
         directory.write_meta(runbook=request.runbook, trace=trace, extra=_recorded_choices(request))
     if trace is None and directory is not None:
         trace = directory.path / "trace.jsonl"
-    writer = _writer(request, trace, run_id=run_id, masker=masker)
+    writer = _writer(request, trace, run_id=run_id, masker=masker, signer=signer)
     stack.callback(writer.close)
     return Run(
         run_id=run_id,
@@ -141,19 +143,20 @@ def start(request: Request, stack: ExitStack) -> Run:
     )
 
 
-def _writer(request: Request, trace: Path | None, *, run_id: str, masker: Masker) -> TraceWriter:
+def _writer(
+    request: Request, trace: Path | None, *, run_id: str, masker: Masker, signer: Signer | None
+) -> TraceWriter:
     if trace is None:
         from gert_core.trace.unkept import UnkeptTrace
 
         return UnkeptTrace(run_id=run_id, masker=masker)
-    registry, keep = request.registry, request.keep
     return TraceWriter(
         trace,
         run_id=run_id,
         sync=request.trace_sync,  # type: ignore[arg-type]
         masker=masker,
-        signer=signer_from_environ(request.environ, registry.signature_scheme) if keep else None,
-        observers=registry.trace_observers() if keep else (),
+        signer=signer,
+        observers=request.registry.trace_observers() if request.keep else (),
     )
 
 
