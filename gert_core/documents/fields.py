@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 NAME_PATTERN: Final = "^[A-Za-z_][A-Za-z0-9_-]*$"
+_NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
 DURATION_PATTERN: Final = (
-    r"^(?=.*[1-9])(?:\d+(?:\.\d+)?|(?=\d)(?:\d+(?:\.\d+)?d)?(?:\d+(?:\.\d+)?h)?(?:\d+(?:\.\d+)?m(?!s))?"
-    r"(?:\d+(?:\.\d+)?s)?(?:\d+(?:\.\d+)?ms)?)$"
+    rf"^(?=.*[1-9])(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER}d)?(?:{_NUMBER}h)?(?:{_NUMBER}m(?!s))?"
+    rf"(?:{_NUMBER}s)?(?:{_NUMBER}ms)?)$"
 )
-_DURATION = re.compile(DURATION_PATTERN, re.ASCII)
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)?", re.ASCII)
+_DURATION: Final = re.compile(DURATION_PATTERN)
+_PART: Final = re.compile(rf"({_NUMBER})(ms|d|h|m|s)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 
 
@@ -40,7 +41,7 @@ def parse_duration(value: str | float) -> float:
         if isfinite(value) and value > 0:
             return float(value)
         raise ValueError(f"a duration must be a positive number of seconds, not {value}")
-    if not isinstance(value, str) or len(value) > 60 or not _DURATION.match(value):
+    if not isinstance(value, str) or len(value) > 60 or not _DURATION.fullmatch(value):
         raise ValueError(f"{value!r} is no duration; write one like 30s, 5m, 1h30m or 500ms")
     return sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value))
 

@@ -103,7 +103,7 @@ def load_tool(path: Path, *, name: str | None = None) -> LoadedTool:
 
 def read_tool(document: yaml.Document) -> LoadedTool:
     """The same for a document that is loaded already."""
-    tool, diagnostics = judge(document, ToolModel, what="tool", api_version=TOOL_VERSION)
+    tool, diagnostics = judge(document, ToolModel, what="tool definition", api_version=TOOL_VERSION)
     if tool is not None:
         if tool.contract is not None:
             diagnostics += old_words(document, tool.contract, ("contract",))
@@ -152,17 +152,18 @@ def _model(
 ) -> tuple[RunbookModel | None, bool]:
     """The head of the runbook; fields it does not have are reported and then left out."""
     judged = any(problem.rule == "api-version" for problem in diagnostics)
-    value = {**raw, "apiVersion": API_VERSION} if judged else raw
-    try:
-        return RunbookModel.model_validate(value), True
-    except ValidationError as error:
-        found = findings(error, value)
-    diagnostics += translate(document, found, model=RunbookModel)
-    if any(item.type != "extra_forbidden" for item in found):
-        return None, False
-    for item in found:
-        value = _without(value, item.path)
-    return RunbookModel.model_validate(value), True
+    value: Any = {**raw, "apiVersion": API_VERSION} if judged else raw
+    while True:
+        try:
+            return RunbookModel.model_validate(value), True
+        except ValidationError as error:
+            found = findings(error, value)
+        diagnostics += translate(document, found, model=RunbookModel)
+        if any(item.type != "extra_forbidden" for item in found):
+            return None, False
+        # Checks of whole models only run once the unknown fields are gone, so it is asked again.
+        for item in found:
+            value = _without(value, item.path)
 
 
 def _without(value: Any, path: Place) -> Any:

@@ -33,69 +33,60 @@ def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
         return {"$schema": DIALECT, "title": "gert trace", **_TRACE}
     model = MODELS[Kind(kind)]
     parts: list[type[BaseModel]] = [model]
+    has_steps = model is MODELS[Kind.RUNBOOK]
     bodies: dict[str, type[BaseModel]] = {}
-    if model is MODELS[Kind.RUNBOOK]:
+    if has_steps:
         bodies = {name: resolve(types[name].model) for name in sorted(types)}
         parts += [StepFields, *bodies.values()]
     unique = dict.fromkeys(parts)
     places, whole = models_json_schema([(part, "validation") for part in unique], ref_template="#/$defs/{model}")
     definitions = {name: _tidy(schema) for name, schema in whole["$defs"].items()}
     named = {part: places[part, "validation"]["$ref"].rpartition("/")[2] for part in unique}
-    root = definitions.pop(named[model])
-    root.pop("title", None)
-    if bodies:
-        _add_steps(definitions, types=types, bodies=bodies, named=named)
+    tops = {part: definitions.pop(name) for part, name in named.items()}
+    if has_steps:
+        definitions |= _steps(types, bodies=bodies, tops=tops)
     versions = {held: text for text, held in VERSIONS.items()}
     title = f"gert {kind}" + (f" ({versions[Kind(kind)]})" if Kind(kind) in versions else "")
-    head = {"$schema": DIALECT, "title": title, **root}
+    head = {"$schema": DIALECT, "title": title, **tops[model]}
     return {**head, "$defs": dict(sorted(definitions.items()))} if definitions else head
 
 
-def _add_steps(
-    definitions: dict[str, Any],
-    *,
+def _steps(
     types: Mapping[str, StepType],
+    *,
     bodies: Mapping[str, type[BaseModel]],
-    named: Mapping[type[BaseModel], str],
-) -> None:
-    """The definition of a step: common fields, then what its ``type`` adds, then nothing else."""
-    common = definitions.pop(named[StepFields])
-    own = {name: definitions.pop(named[model], None) for name, model in bodies.items()}
+    tops: Mapping[type[BaseModel], dict[str, Any]],
+) -> dict[str, Any]:
+    """The definitions of a step: the fields every step has, then one case per type that closes the step.
+
+    The cases list the common fields too, only to allow them: so each case can forbid all others by itself, and a
+    mistake deep inside a step is reported there and nowhere else.
+    """
+    common = tops[StepFields]["properties"]
+    definitions: dict[str, Any] = {}
     for name, model in bodies.items():
-        # Two types may share one model; its definition was taken out at the first of them.
-        schema = own[name] or next(own[n] for n, m in bodies.items() if m is model and own[n])
-        schema = {**schema, "description": types[name].summary or schema.get("description", "")}
-        # The step as a whole forbids other fields; here that would forbid the common ones.
-        schema.pop("additionalProperties", None)
-        schema.pop("title", None)
+        own = tops[model]
+        case = {**own, "properties": {**own.get("properties", {}), **dict.fromkeys(common, True)}}
+        case["description"] = types[name].summary or own.get("description", "")
         if types[name].requires_contract:
-            schema["required"] = [*schema.get("required", ()), "contract"]
-        definitions[_own(name)] = schema
-    properties = dict(common["properties"])
-    properties["type"] = {**properties["type"], "enum": sorted(types)}
-    cases = [_case(name) for name in sorted(types)]
+            case["required"] = [*own.get("required", ()), "contract"]
+        definitions[_own(name)] = case
     step: dict[str, Any] = {
         "description": "A step: the fields every step has, and those of its `type`.",
         "type": "object",
-        "properties": properties,
+        "properties": {**common, "type": {**common["type"], "enum": sorted(types)}},
         "required": ["type"],
     }
-    claimed = [_claimed(name, bodies[name]) for name in sorted(types) if types[name].claims is not None]
-    taken = [case for case in claimed if case is not None]
-    if taken:
-        # A step that another type takes over by its fields: its own fields are not looked at.
-        otherwise: dict[str, Any] = {"allOf": cases}
-        for condition, name in taken:
-            otherwise = {
-                "if": condition,
-                "then": {"$ref": f"#/$defs/{_own(name)}", "additionalProperties": True},
-                "else": otherwise,
-            }
-        step |= otherwise
-    else:
-        step["allOf"] = cases
-    step["unevaluatedProperties"] = False
-    definitions[_STEP] = step
+    cases: dict[str, Any] = {"allOf": [_case(name) for name in sorted(types)]} if types else {}
+    for name in sorted(types):
+        condition = _claimed(name, bodies[name]) if types[name].claims is not None else None
+        if condition is not None:
+            # A step that this type takes over by its fields: what else it says is not looked at.
+            taken = f"{_own(name)}-by-fields"
+            definitions[taken] = {k: v for k, v in tops[bodies[name]].items() if k != "additionalProperties"}
+            cases = {"if": condition, "then": {"$ref": f"#/$defs/{taken}"}, "else": cases}
+    definitions[_STEP] = step | cases
+    return definitions
 
 
 def _own(name: str) -> str:
@@ -109,7 +100,7 @@ def _case(name: str) -> dict[str, Any]:
     }
 
 
-def _claimed(name: str, model: type[BaseModel]) -> tuple[dict[str, Any], str] | None:
+def _claimed(name: str, model: type[BaseModel]) -> dict[str, Any] | None:
     """When a step of another type is taken over: it nests a list of steps inside a field of the claiming type."""
     nests = [
         {"required": [field], "properties": {field: {"type": "object", "required": [below]}}}
@@ -121,7 +112,7 @@ def _claimed(name: str, model: type[BaseModel]) -> tuple[dict[str, Any], str] | 
     if not nests:
         return None
     other = {"properties": {"type": {"not": {"const": name}}}, "required": ["type"]}
-    return {"allOf": [other, nests[0] if len(nests) == 1 else {"anyOf": nests}]}, name
+    return {"allOf": [other, nests[0] if len(nests) == 1 else {"anyOf": nests}]}
 
 
 def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gert_core.documents.fields import Model
 
 _M = TypeVar("_M", bound="Model")
+_EMPTY: Final = "the file is empty"
 
 
 def check_head(document: yaml.Document, *, what: str, api_version: str | None) -> list[Diagnostic]:
@@ -74,6 +75,11 @@ def judge(
     return (None if problems else read), problems
 
 
+def says_nothing(document: yaml.Document) -> bool:
+    """Whether the file is empty: the one problem that documents without a mandatory field can live with."""
+    return document.value is None and [problem.message for problem in document.problems] in ([], [_EMPTY])
+
+
 def read_strictly(
     path: Path, *, what: str, name: str | None = None, error: type[GertError] = ProjectError
 ) -> yaml.Document:
@@ -82,7 +88,8 @@ def read_strictly(
         document = yaml.load(path, name=name)
     except GertError as problem:
         raise error(f"cannot read the {what} {path}: {problem.message}", file=problem.file) from problem
-    _refuse(document, list(document.problems), what=what, error=error)
+    if not says_nothing(document):
+        _refuse(document, list(document.problems), what=what, error=error)
     return document
 
 
@@ -98,9 +105,8 @@ def load_strictly(
 ) -> _M:
     """The model of a file; raises ``error`` with every diagnostic when anything is wrong."""
     document = document or read_strictly(path, what=what, name=name, error=error)
-    value: Any = document.value
-    if value is None and api_version is None:
-        return model()  # an empty file says nothing, and every field of these documents has a default
+    if api_version is None and says_nothing(document):
+        return model()  # every field of these documents has a default
     read, problems = judge(document, model, what=what, api_version=api_version)
     _refuse(document, problems, what=what, error=error)
     if read is None:  # pragma: no cover - judge gives a model or a reason
@@ -124,4 +130,4 @@ def _refuse(document: yaml.Document, problems: list[Diagnostic], *, what: str, e
     )
 
 
-__all__ = ["check_head", "judge", "load_strictly", "read_strictly"]
+__all__ = ["check_head", "judge", "load_strictly", "read_strictly", "says_nothing"]

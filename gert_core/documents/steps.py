@@ -175,7 +175,8 @@ class StepReader:
         if rest:
             return None
         names = {item.path[0] for item in unknown}
-        return kind.validate({key: value for key, value in own.items() if key not in names})
+        # Checks of the whole model only run once the unknown fields are gone.
+        return self._body(kind, {key: value for key, value in own.items() if key not in names}, path)
 
     def _unknown_field(self, kind: _Kind, item: Finding, path: Path) -> Diagnostic:
         name = str(item.path[0])
