@@ -172,8 +172,12 @@ def gert_policies(project: Any) -> Iterable[PolicyPack] | None:
 
     @hookimpl
     def gert_policies(project):
-        rules = [{"risk": "critical", "action": "deny"}]
-        return [PolicyPack(name="acme-floor", document={"apiVersion": "policy/v0", "rules": rules})]
+        document = {
+            "apiVersion": "policy/v0",
+            "meta": {"name": "acme-floor"},
+            "rules": [{"risk": "critical", "action": "deny"}],
+        }
+        return [PolicyPack(name="acme-floor", document=document)]
     ```
     """
 

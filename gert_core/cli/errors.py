@@ -25,6 +25,8 @@ def report(error: GertError, *, as_json: bool) -> int:
         out(json.dumps({"error": error.to_json()}, ensure_ascii=False))
     else:
         where = ":".join(str(part) for part in (error.file, error.line, error.column) if part is not None)
+        if where and where in error.message:
+            where = ""
         err(f"{paint('error:', 'red', 'bold', stream=sys.stderr)} {where + ': ' if where else ''}{error.message}")
         for diagnostic in error.diagnostics:
             err(f"  {_diagnostic(diagnostic)}")

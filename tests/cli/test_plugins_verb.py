@@ -181,3 +181,49 @@ def test_the_project_file_blocks(gert, tmp_path, zoo):
     _, out, err = gert("plugins", "list")
     assert "going on without" not in err
     assert zoo_lines(out)["good"].split()[3] == "blocked"
+
+
+RUNBOOK = """
+apiVersion: kernel/v0
+meta:
+  name: demo
+steps:
+  - id: finish
+    type: end
+    outcome:
+      category: resolved
+      code: fine
+"""
+
+
+@pytest.fixture
+def runbook(tmp_path):
+    file = tmp_path / "demo.runbook.yaml"
+    file.write_text(RUNBOOK)
+    return str(file)
+
+
+@pytest.mark.parametrize("bad", ["syntax", "later", "one"])
+def test_an_unusable_plugin_stops_exec_with_exit_3_and_the_ways_out(gert, zoo, runbook, bad):
+    others = [w for n in ("syntax", "later", "one", "two", "off") if n != bad for w in ("-p", f"no:step-zoo-{n}")]
+    if bad == "one":
+        others = others[:-4] + others[-2:]
+    code, out, err = gert(*others, "exec", runbook)
+    assert (code, out) == (3, "")
+    assert f"step-zoo-{bad} (gert-step-zoo-{bad} " in err
+    assert f"pip uninstall gert-step-zoo-{bad}" in err
+    assert f"-p no:gert-step-zoo-{bad}" in err
+    assert gert(*others, "validate", runbook)[0] == 0
+
+
+def test_exec_works_without_the_faulty_plugins(gert, zoo, runbook):
+    words = [w for n in ("syntax", "later", "two", "off") for w in ("-p", f"no:step-zoo-{n}")]
+    code, out, err = gert(*words, "exec", runbook)
+    assert code == 0, err
+    assert "resolved" in out
+
+
+def test_exec_refuses_as_json_too(gert, zoo, runbook):
+    code, out, _ = gert("exec", runbook, "--json", "-p", "no:step-zoo-off")
+    assert code == 3
+    assert json.loads(out)["error"]["kind"] == "plugin"

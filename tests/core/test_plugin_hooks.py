@@ -22,6 +22,7 @@ from gert_core.api import (
     TraceEvent,
     Transport,
 )
+from gert_core.documents.policy import PolicyModel
 
 HOOKS = [name for name in vars(hookspecs) if name.startswith("gert_")]
 
@@ -113,6 +114,7 @@ def test_gert_policies(gert_registry):
     registry = gert_registry(example("gert_policies"), plugin("quiet", gert_policies=lambda: None))
     ((pack, info),) = registry.policies(None)
     assert isinstance(pack, PolicyPack)
+    assert PolicyModel.model_validate(pack.document).meta.name == "acme-floor"
     assert info.name == "example_gert_policies"
     seen = []
 

@@ -205,6 +205,16 @@ def test_a_broken_plugin_leaves_nothing_registered(fake_dist):
     assert all(not caller.get_hookimpls() for caller in vars(registry._manager.hook).values())
 
 
+def test_a_plugin_that_fails_while_giving_records_leaves_nothing_registered(fake_dist):
+    source = "from gert_core import hookimpl\n\n@hookimpl\ndef gert_step_types():\n    1 / 0\n"
+    source += "\n@hookimpl\ndef gert_trace_event(event):\n    pass\n"
+    fake_dist.add("gert-step-bad", source)
+    registry = build(fake_dist)
+    assert only(registry, "step-bad").state is PluginState.BROKEN
+    assert registry.trace_observers() == []
+    assert all(not caller.get_hookimpls() for caller in vars(registry._manager.hook).values())
+
+
 def test_properties_and_lazy_attributes_of_a_plugin_object_are_not_evaluated(fake_dist, gert_registry):
     from gert_core import hookimpl
     from gert_core.api import StepType

@@ -9,6 +9,16 @@ from repository import ROOT, core_modules, module_name
 
 from gert_core.plugin.registry import Registry
 
+# Words that happen to be a step type's name and mean something else here; every entry has its reason.
+ANOTHER_MEANING = {
+    ("gert_core.cli.timeline", "branch"): "a field of trace events: which of several concurrent lists wrote it",
+    ("gert_core.engine.journal", "branch"): "the same field, where it is written",
+    ("gert_core.trace.fold", "branch"): "the same field, where it is read",
+    ("gert_core.engine.for_each", "parallel"): "a field of `for_each`, repeated in its event",
+    ("gert_core.documents.load", "tool"): "a kind of document, in messages",
+    ("gert_core.template.parse", "end"): "a word of the template language that is refused with an explanation",
+}
+
 
 @pytest.fixture(scope="module")
 def registry():
@@ -16,7 +26,18 @@ def registry():
 
 
 def strings(node):
-    return {(n.value, n.lineno) for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    """String constants with their lines; ``__slots__`` are attributes and do not count."""
+    slots = {
+        id(constant)
+        for n in ast.walk(node)
+        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__slots__" for t in n.targets)
+        for constant in ast.walk(n.value)
+    }
+    return {
+        (n.value, n.lineno)
+        for n in ast.walk(node)
+        if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in slots
+    }
 
 
 def compared(tree):
@@ -43,9 +64,16 @@ def test_the_core_holds_no_step_types_name(registry, file):
     found = {
         f"{file.relative_to(ROOT)}:{line}: {text!r}"
         for text, line in strings(ast.parse(file.read_text()))
-        if text in names
+        if text in names and (module_name(file), text) not in ANOTHER_MEANING
     }
     assert not found
+
+
+def test_the_exceptions_are_needed():
+    files = {module_name(file): file for file in core_modules()}
+    for module, word in ANOTHER_MEANING:
+        assert module in files, f"{module} is gone"
+        assert word in {text for text, _ in strings(ast.parse(files[module].read_text()))}, (module, word)
 
 
 @pytest.mark.parametrize("file", core_modules(), ids=module_name)
