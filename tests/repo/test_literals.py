@@ -15,7 +15,6 @@ ANOTHER_MEANING = {
     ("gert_core.engine.journal", "branch"): "the same field, where it is written",
     ("gert_core.trace.fold", "branch"): "the same field, where it is read",
     ("gert_core.engine.for_each", "parallel"): "a field of `for_each`, repeated in its event",
-    ("gert_core.documents.load", "tool"): "a kind of document, in messages",
     ("gert_core.template.parse", "end"): "a word of the template language that is refused with an explanation",
 }
 
