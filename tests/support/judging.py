@@ -19,7 +19,7 @@ def written(directory: Path, text: str, *, tools: dict[str, str] | None = None) 
     shutil.copytree(TOOLS, directory / "tools", dirs_exist_ok=True)
     for name, tool in (tools or {}).items():
         (directory / "tools" / f"{name}.tool.yaml").write_text(dedent(tool), encoding="utf-8")
-    text = dedent(text).lstrip("\n")
+    text = dedent(text).strip("\n") + "\n"
     keys = set(re.findall(r"^([A-Za-z]+):", text, flags=re.MULTILINE))
     if "steps" not in keys:
         text += "steps:\n  - {id: closing, type: end, outcome: {category: resolved}}\n"

@@ -17,7 +17,7 @@ _APPROVAL: Final = ("min_approvers", "exclude_actor")
 
 
 def check_rules(report: Report, document: Document, rules: Sequence[RuleModel], *, base: Path) -> None:
-    """Report misplaced defaults and rules whose parts contradict each other."""
+    """Report misplaced defaults, and warn about parts of rules that do nothing."""
     for index, rule in enumerate(rules):
         path = (*base, index)
         if rule.default is not None:
@@ -26,7 +26,7 @@ def check_rules(report: Report, document: Document, rules: Sequence[RuleModel], 
         approval = next((name for name in _APPROVAL if getattr(rule, name)), None)
         if approval is not None and action in ("allow", "deny"):
             report.add(
-                "governance-action",
+                "not-acted-on",
                 f"`{approval}` does nothing in a rule whose action is `{action}`",
                 document=document,
                 path=(*path, approval),
@@ -56,7 +56,7 @@ def _default(report: Report, document: Document, rule: RuleModel, *, last: bool,
             key=True,
             hint="keep one of them",
         )
-    if not last:
+    elif not last:
         report.add(
             "governance-default",
             "the default rule matches every step, so the rules after it are never reached",

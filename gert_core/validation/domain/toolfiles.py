@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Path
     from gert_core.documents.yaml import Document
     from gert_core.plugin.registry import Registry
+    from gert_core.template import Reference
     from gert_core.validation.domain.report import Report
 
 _RENDERED: Final = ("argv", "method", "mcp_tool", "stdin", "env")
@@ -75,22 +76,28 @@ class ToolFile:
                 self._add(error.rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
                 continue
             for reference in references:
-                if reference.guarded:
-                    continue
-                head = reference.path[0]
-                param = contract.inputs.get(head)
-                if param is not None and not isinstance(follow(plain(param.type), reference.path, 1), Miss):
-                    continue
-                if param is not None or not contract.open_inputs:
-                    known = listing(contract.inputs) if contract.inputs else "none"
-                    what = f"declares no input `{head}`" if param is None else f"has `{head}` as {param.type}"
-                    self._add(
-                        "unresolved-variable",
-                        f"`.{'.'.join(reference.path)}`: the contract of action `{name}` {what}",
-                        path=text.path,
-                        offset=reference.offset,
-                        hint=did_you_mean(head, contract.inputs, prefix=".") or f"its inputs: {known}",
-                    )
+                if not reference.guarded:
+                    self._reference(name, contract, text, reference)
+
+    def _reference(self, action: str, contract: Contract, text: Text, reference: Reference) -> None:
+        head = reference.path[0]
+        param = contract.inputs.get(head)
+        if param is None:
+            what = f"declares no input `{head}`"
+            known = listing(contract.inputs) if contract.inputs else "none"
+            hint = did_you_mean(head, contract.inputs, prefix=".") or f"its inputs: {known}"
+        elif isinstance(follow(plain(param.type), reference.path, 1), Miss):
+            what = f"has `{head}` as {param.type}"
+            hint = f"use `.{head}` as a whole, or declare it as an object"
+        else:
+            return
+        self._add(
+            "unresolved-variable",
+            f"`.{'.'.join(reference.path)}`: the contract of action `{action}` {what}",
+            path=text.path,
+            offset=reference.offset,
+            hint=hint,
+        )
 
     def _defaults(self, contract: ContractModel | None, path: Path) -> None:
         for name, param in ((contract.inputs if contract is not None else None) or {}).items():
