@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from contextlib import ExitStack
@@ -31,6 +32,8 @@ def carry_out(
     console = TerminalConsole(no_input=no_input, quiet=progress.hold)
     with ExitStack() as stack, interrupts(stop) as interrupt:
         run = begin(stack, console=console, progress=progress, stop=stop)
+        # The document stays until the end: the collector need not look at it again and again.
+        gc.freeze()
         progress.mask = run.masker.mask_text
         interrupt.run = run
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import StepNode
     from gert_core.template import Template, Variables
 
-_LATER = frozenset({EXPR, RAW, STEPS})
+_LATER: Final = frozenset({EXPR, RAW, STEPS})
 
 
 class Body:
@@ -27,9 +27,9 @@ class Body:
 
     def __init__(self, node: StepNode) -> None:
         cls: type[BaseModel] = type(node.body)
-        own = {name: node.raw[name] for name in node.raw if name in _names(cls)}
+        known = _fields(cls)
         self._model = cls
-        self._render = _plan(own, cls)
+        self._render = _plan_map({name: (node.raw[name], known[name]) for name in node.raw if name in known})
         self._static = node.body if self._render is None else None
 
     def render(self, variables: Variables, *, partial: bool = False) -> Any:
@@ -47,22 +47,57 @@ class Body:
             ) from None
 
 
+class _Shape:
+    """What an annotation says about rendering, worked out once per model: leave, go into, or render."""
+
+    __slots__ = ("item", "later", "model")
+
+    def __init__(self, annotation: Any) -> None:
+        self.model: type[BaseModel] | None = None
+        self.item: _Shape | None = None
+        self.later = False
+        if isinstance(annotation, type) and not get_args(annotation):
+            self.model = annotation if issubclass(annotation, BaseModel) else None
+            return
+        origin, args = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            self.later = any(isinstance(mark, str) and mark in _LATER for mark in args[1:])
+            args = args[:1]
+        elif origin in (list, tuple, dict):
+            self.item = _Shape(args[-1 if origin is dict else 0])
+            return
+        for option in args:
+            found = _Shape(option)
+            self.model = self.model or found.model
+            self.item = self.item or found.item
+            self.later = self.later or found.later
+
+
+_PLAIN: Final = _Shape(Any)
+
+
 @cache
-def _names(cls: type[BaseModel]) -> frozenset[str]:
-    return frozenset(field.alias or name for name, field in cls.model_fields.items())
+def _fields(cls: type[BaseModel]) -> dict[str, _Shape]:
+    """The shape of every field by the name it has in documents."""
+    return {field.alias or name: _Shape(_full(field)) for name, field in cls.model_fields.items()}
 
 
-def _plan(raw: Any, annotation: Any) -> Callable[[Variables, bool], Any] | None:
+def _full(field: Any) -> Any:
+    """A field's annotation with the markers pydantic took out of it."""
+    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+
+
+def _plan(raw: Any, shape: _Shape) -> Callable[[Variables, bool], Any] | None:
     """A function that renders ``raw``, or None when nothing in it is a template."""
-    model, item, later = _shape(annotation)
-    if later:
+    if shape.later:
         return None
-    if isinstance(raw, dict) and model is not None:
-        return _plan_map(raw, {f.alias or n: _full(f) for n, f in model.model_fields.items()})
-    if isinstance(raw, dict) and item is not None:
-        return _plan_map(raw, dict.fromkeys(raw, item))
-    if isinstance(raw, list) and item is not None:
-        return _plan_list(raw, item)
+    if isinstance(raw, dict) and (shape.model is not None or shape.item is not None):
+        if shape.model is not None:
+            known = _fields(shape.model)
+            return _plan_map({key: (value, known.get(key, _PLAIN)) for key, value in raw.items()})
+        return _plan_map({key: (value, shape.item or _PLAIN) for key, value in raw.items()})
+    if isinstance(raw, list) and shape.item is not None:
+        return _plan_list(raw, shape.item)
     template = compile_value(raw)
     return None if template.static else _of_template(template)
 
@@ -72,20 +107,28 @@ def _of_template(template: Template) -> Callable[[Variables, bool], Any]:
     return lambda variables, partial: part(variables) if partial else whole(variables)
 
 
-def _plan_map(raw: dict[str, Any], annotations: dict[str, Any]) -> Callable[[Variables, bool], Any] | None:
-    plans = {key: _plan(value, annotations.get(key, Any)) for key, value in raw.items()}
-    if not any(plans.values()):
+def _plan_map(parts: dict[str, tuple[Any, _Shape]]) -> Callable[[Variables, bool], Any] | None:
+    constant: dict[str, Any] = {}
+    moving: list[tuple[str, Callable[[Variables, bool], Any]]] = []
+    for key, (value, shape) in parts.items():
+        constant[key] = value
+        plan = _plan(value, shape)
+        if plan is not None:
+            moving.append((key, plan))
+    if not moving:
         return None
-    parts = [(key, raw[key], plan) for key, plan in plans.items()]
 
     def render(variables: Variables, partial: bool) -> Any:
-        return {key: value if plan is None else plan(variables, partial) for key, value, plan in parts}
+        out = dict(constant)  # keeps the order of the document
+        for key, plan in moving:
+            out[key] = plan(variables, partial)
+        return out
 
     return render
 
 
-def _plan_list(raw: list[Any], annotation: Any) -> Callable[[Variables, bool], Any] | None:
-    plans = [_plan(value, annotation) for value in raw]
+def _plan_list(raw: list[Any], shape: _Shape) -> Callable[[Variables, bool], Any] | None:
+    plans = [_plan(value, shape) for value in raw]
     if not any(plans):
         return None
     parts = list(zip(raw, plans, strict=True))
@@ -94,31 +137,6 @@ def _plan_list(raw: list[Any], annotation: Any) -> Callable[[Variables, bool], A
         return [value if plan is None else plan(variables, partial) for value, plan in parts]
 
     return render
-
-
-def _full(field: Any) -> Any:
-    """A field's annotation with the markers pydantic took out of it."""
-    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-
-
-def _shape(annotation: Any) -> tuple[type[BaseModel] | None, Any, bool]:
-    """The nested model, the item annotation of a list or map, and whether the value is for later."""
-    if isinstance(annotation, type) and not get_args(annotation):
-        return (annotation, None, False) if issubclass(annotation, BaseModel) else (None, None, False)
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        if any(isinstance(mark, str) and mark in _LATER for mark in args[1:]):
-            return None, None, True
-        return _shape(args[0])
-    if origin in (list, tuple):
-        return None, args[0], False
-    if origin is dict:
-        return None, args[1], False
-    model, item, later = None, None, False
-    for option in args:
-        found = _shape(option)
-        model, item, later = model or found[0], item or found[1], later or found[2]
-    return model, item, later
 
 
 __all__ = ["Body"]

@@ -194,7 +194,7 @@ class Door:
         return execution.run.world.session(execution, name, open)
 
     def drop_session(self, name: str) -> None:
-        self._enter(acts=True).run.sessions.drop(name)
+        self._enter(acts=True).run.sessions.drop(f"peer:{name}")
 
     def ask(self, question: Question) -> Answer:
         execution = self._enter(acts=True)

@@ -112,7 +112,7 @@ class Run:
     lists: dict[int, CompiledList] = field(default_factory=dict)
     steps: list[tuple[str, str, str, str]] = field(default_factory=list)
     faults: list[BaseException] = field(default_factory=list)
-    _governed: dict[tuple[int, str | None], tuple[Decision, bytes, bytes]] = field(default_factory=dict)
+    _encoded: dict[tuple[int, int], tuple[bytes, bytes]] = field(default_factory=dict)
     _tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     # -- start to end --------------------------------------------------------------------------------------------
@@ -253,23 +253,17 @@ class Run:
         return "sha256:" + hashlib.sha256(canonical(self.masker.mask(value))).hexdigest()
 
     def governed(self, unit: Compiled, category: str | None) -> tuple[Decision, bytes, bytes]:
-        """The decision about a step with both events encoded once per document step."""
-        key = (id(unit), category)
-        found = self._governed.get(key)
+        """The decision about a step with both of its events encoded; contracts and decisions live as long as the run."""
+        decision = self.policies.decide(unit.contract, outcome=category)
+        encode = self.journal.writer.encode
+        found = self._encoded.get((id(unit.contract), id(decision)))
         if found is None:
-            decision = self.policies.decide(unit.contract, outcome=category)
-            encode = self.journal.writer.encode
-            contract = {
-                "step_id": unit.id,
-                "resolved_contract": unit.contract.to_json(),
-                "writing": unit.contract.writing,
-            }
-            found = self._governed[key] = (
-                decision,
-                encode(contract),
-                encode({"step_id": unit.id, **decision.to_json()}),
-            )
-        return found
+            contract = {"resolved_contract": unit.contract.to_json(), "writing": unit.contract.writing}
+            found = encode(contract)[1:], encode(decision.to_json())[1:]
+            self._encoded[id(unit.contract), id(decision)] = found
+        # Equal contracts share their encoding; only the step's id differs.
+        lead = b'{"step_id":"%b",' % unit.id.encode()
+        return decision, lead + found[0], lead + found[1]
 
     def serializes(self, block: BlockNode) -> bool:
         """Whether a policy wants branches with such steps one after another."""
