@@ -85,7 +85,9 @@ class Client:
 
         ``farewell`` is a method called first, with no parameters. Other calls under way fail.
         """
-        if farewell is not None:
+        if self._failure is not None:
+            grace = 0  # it is being ended already
+        elif farewell is not None:
             self._say_farewell(farewell, grace)
         self._fail(PeerError(PeerFault.CLOSED, f"{self._child.program!r} was ended"))
         self._child.close(grace)
