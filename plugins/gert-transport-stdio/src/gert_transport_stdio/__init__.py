@@ -10,7 +10,5 @@ from gert_core.api import Transport
 def gert_transports() -> list[Transport]:
     """Register ``stdio``."""
     return [
-        Transport(
-            name="stdio", open="gert_transport_stdio.session:StdioSession", summary="Runs one process per call."
-        )
+        Transport(name="stdio", open="gert_transport_stdio.session:StdioSession", summary="Runs one process per call.")
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Reply, StepProblem
@@ -54,10 +55,8 @@ def _sentence(program: str, code: int, stderr: str) -> str:
     if code > 128:
         import signal
 
-        try:
+        with suppress(ValueError):
             text += f" ({signal.Signals(code - 128).name})"
-        except ValueError:
-            pass
     lines = stderr.strip().rsplit("\n", 1)
     return f"{text}: {lines[-1][:200]}" if lines[-1] else text
 
