@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def check_concurrent(ctx: Context, facts: FactBook) -> None:
     """Report clashes of names and conflicts of resources in every step whose blocks run concurrently."""
-    if any(step.type.flow is Flow.ALL_OF for step in ctx.runbook.walk()):
+    if any(step.type.flow is Flow.ALL_OF for step in ctx.steps):
         _names(ctx, ctx.runbook.root, facts)
 
 

@@ -22,7 +22,20 @@ RESERVED: Final = frozenset({"step", "scope", "run"})
 class Context:
     """One runbook under examination. ``broken``: steps are missing from the tree, so absence proves nothing."""
 
-    __slots__ = ("binders", "broken", "environ", "flow", "plans", "project", "registry", "report", "runbook", "texts")
+    __slots__ = (
+        "binders",
+        "broken",
+        "environ",
+        "flow",
+        "plans",
+        "project",
+        "registry",
+        "report",
+        "reserved",
+        "runbook",
+        "steps",
+        "texts",
+    )
 
     def __init__(
         self,
@@ -40,16 +53,14 @@ class Context:
         self.environ = environ
         self.report = report
         self.broken = broken
+        self.steps = list(runbook.walk())
         self.flow = FlowMap(runbook)
         self.plans = Plans()
         self.texts: dict[Any, Any] = {}
         self.binders = frozenset(name for name, kind in registry.step_types().items() if kind.binds)
         """Step types whose blocks bind variables under the type's name."""
-
-    @property
-    def reserved(self) -> frozenset[str]:
+        self.reserved = RESERVED | self.binders
         """Names that mean something of their own in templates."""
-        return RESERVED | self.binders
 
     def add(
         self,

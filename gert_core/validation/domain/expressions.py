@@ -56,9 +56,8 @@ class Plans:
             known = self._known[model] = Plan(fields=fields)
             for name, field in model.model_fields.items():
                 plan = self._marked(field.metadata) or self._annotation(field.annotation)
-                fields[name] = plan
-                if field.alias:
-                    fields[field.alias] = plan
+                if plan != SKIP:
+                    fields[field.alias or name] = plan
         return known
 
     def _marked(self, metadata: typing.Iterable[Any]) -> str | None:
@@ -90,17 +89,22 @@ def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[Text]) -> None:
         templates(raw, path=path, found=found)
     elif plan == CONDITION:
         found.append(Text(raw, True, path))
-    elif isinstance(plan, Plan):
-        if isinstance(raw, dict):
-            fields, members = plan.fields, plan.members
-            for key, value in raw.items():
-                below = members if fields is None else fields.get(key, SKIP)
-                if below is not None and below != SKIP:
-                    texts(value, below, path=(*path, key), found=found)
-        elif isinstance(raw, list):
-            below = plan.members if plan.members is not None else plan
-            for index, value in enumerate(raw):
-                texts(value, below, path=(*path, index), found=found)
+    elif not isinstance(plan, Plan):
+        return
+    elif isinstance(raw, dict):
+        fields, members = plan.fields, plan.members
+        for key, value in raw.items():
+            below = members if fields is None else fields.get(key)
+            if below is TEMPLATE:
+                # Most fields are short plain texts, so they are passed over without another call.
+                if type(value) is not str or "{" in value:
+                    templates(value, path=(*path, key), found=found)
+            elif below is not None:
+                texts(value, below, path=(*path, key), found=found)
+    elif isinstance(raw, list):
+        below = plan.members if plan.members is not None else plan
+        for index, value in enumerate(raw):
+            texts(value, below, path=(*path, index), found=found)
 
 
 def templates(raw: Any, *, path: Path, found: list[Text]) -> None:
@@ -110,10 +114,12 @@ def templates(raw: Any, *, path: Path, found: list[Text]) -> None:
             found.append(Text(raw, False, path))
     elif isinstance(raw, dict):
         for key, value in raw.items():
-            templates(value, path=(*path, key), found=found)
+            if type(value) is not str or "{" in value:
+                templates(value, path=(*path, key), found=found)
     elif isinstance(raw, list):
         for index, value in enumerate(raw):
-            templates(value, path=(*path, index), found=found)
+            if type(value) is not str or "{" in value:
+                templates(value, path=(*path, index), found=found)
 
 
 __all__ = ["CONDITION", "SKIP", "TEMPLATE", "Plan", "Plans", "Text", "templates", "texts"]

@@ -152,13 +152,13 @@ class Misses:
         return flow.jumps and met.first > met.then and flow.precedes(met.first, met.arm, met.then)
 
     def _has_type(self, name: str) -> bool:
-        return any(step.type.name == name for step in self.ctx.runbook.walk())
+        return any(step.type.name == name for step in self.ctx.steps)
 
     def _all_definers(self) -> dict[str, list[StepNode]]:
         """Every name that any step of the runbook sets, wherever it stands."""
         if self._definers is None:
             definers: dict[str, list[StepNode]] = {}
-            for step in self.ctx.runbook.walk():
+            for step in self.ctx.steps:
                 definers.setdefault(step.id, []).append(step)
                 names = set(step.fields.export)
                 if step.fields.scope is None and step.fields.for_each is None:

@@ -26,9 +26,9 @@ def check_names(ctx: Context, facts: FactBook) -> None:
                 hint="rename one of them",
             )
     promoted: dict[str, StepNode] = {}
-    for step in ctx.runbook.walk():
+    for step in ctx.steps:
         _step_names(ctx, step, facts, promoted)
-    for step in ctx.runbook.walk():
+    for step in ctx.steps:
         if step.named:
             _step_id(ctx, step, promoted)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def check_own(ctx: Context) -> None:
     """Ask every step's type about the step."""
-    for step in ctx.runbook.walk():
+    for step in ctx.steps:
         if step.type.check is None:
             continue
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def check_tool_use(ctx: Context, facts: FactBook) -> None:
     """Report steps that use tools or actions which are not there, and contracts that relax."""
-    for step in ctx.runbook.walk():
+    for step in ctx.steps:
         known = facts.of(step)
         if known.use is not None:
             if known.tool is None:
