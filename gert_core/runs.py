@@ -216,8 +216,10 @@ class RunDirectory:
             return False
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             return True
+        except OSError:
+            return False
         finally:
             os.close(fd)
         return False
@@ -274,8 +276,10 @@ def _acquire(fd: int) -> bool:
     for pause in (0.005, 0.02, 0.05, 0):
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             time.sleep(pause)
+        except OSError as error:
+            raise RunError(f"the run cannot be locked: {error.strerror}", kind="run_directory") from None
         else:
             return True
     return False

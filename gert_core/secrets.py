@@ -9,6 +9,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.errors import InputError, RunError
+from gert_core.trace.encoding import to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -84,7 +85,12 @@ class Masker:
             return [self.mask(item) for item in value]
         if hasattr(value, "keys"):
             return {self.mask(key): self.mask(value[key]) for key in value}
-        return value
+        if value is None or isinstance(value, (int, float)):
+            return value
+        try:  # a record, a set, a path: masked as what the trace would write for it
+            return self.mask(to_plain(value))
+        except TypeError:
+            return value
 
     def hits(self, value: Any) -> int:
         """How many occurrences of secrets ``mask`` would replace in ``value``."""

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _default(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
+    """What stands in a trace for a record, a mapping of another kind, a set or a path; ``TypeError`` for the rest."""
     if hasattr(value, "to_json"):
         return value.to_json()
     if hasattr(value, "keys"):
@@ -27,10 +28,10 @@ def _make() -> Callable[[Any], str]:
     make = getattr(_json, "c_make_encoder", None)
     if make is None:
         return json.JSONEncoder(
-            ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False, default=_default
+            ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False, default=to_plain
         ).encode
     # JSONEncoder.encode builds a new C encoder for every call; without markers one can serve all threads.
-    encode = make(None, _default, _json.encode_basestring, None, ":", ",", False, False, False)
+    encode = make(None, to_plain, _json.encode_basestring, None, ":", ",", False, False, False)
     return lambda value: "".join(encode(value, 0))
 
 
@@ -46,4 +47,4 @@ def to_bytes(text: str) -> bytes:
         return text.encode("utf-8", "backslashreplace")
 
 
-__all__ = ["encode_json", "to_bytes"]
+__all__ = ["encode_json", "to_bytes", "to_plain"]

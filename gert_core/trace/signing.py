@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.errors import PluginError, TraceError, UsageError
+from gert_core.api.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
         try:
             return str(function(key, message))
         except ValueError as error:
-            raise TraceError(
+            raise UsageError(
                 f"{SIGNING_KEY} is no key for {algorithm}: {error}",
                 kind="signing_key",
                 hint=f"set {SIGNING_KEY} to a base64 key made for {algorithm}, or unset it",

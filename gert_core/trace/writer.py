@@ -257,6 +257,16 @@ class TraceWriter:
         return self._error or TraceError(f"the trace {self.path} is closed; no event can follow")
 
 
+def _lock(fd: int) -> None:
+    """Keep a second writer away; a file system without locks is no reason not to run."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
+
+
 def _open(path: Path, *, append: bool) -> tuple[int, int]:
     """Open the file for one writer and make sure that its name survives a power loss."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (0 if append else os.O_CREAT)
@@ -273,8 +283,8 @@ def _open(path: Path, *, append: bool) -> tuple[int, int]:
         if not stat.S_ISREG(info.st_mode):
             raise TraceError(f"the trace {path} is not a regular file", hint="give the path of a new file")
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            _lock(fd)
+        except BlockingIOError:
             raise TraceError(
                 f"the trace {path} is being written by another run", hint="wait for it, or give another file"
             ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -163,26 +165,16 @@ def test_a_locked_run_names_its_holder_and_a_killed_holder_holds_nothing(tmp_pat
 
 
 def test_asking_whether_a_run_is_locked_does_not_lock_it_out(tmp_path) -> None:
-    import threading
-
     directory = RunDirectory.create(tmp_path, "r1")
     with directory.lock():
         pass
-    stop = threading.Event()
-
-    def ask() -> None:
-        while not stop.is_set():
-            directory.locked()
-
-    asker = threading.Thread(target=ask)
-    asker.start()
-    try:
-        for _ in range(50):
-            with directory.lock():
-                pass
-    finally:
-        stop.set()
-        asker.join()
+    asking = os.open(directory.path / "lock", os.O_RDONLY)
+    fcntl.flock(asking, fcntl.LOCK_SH)
+    done = threading.Timer(0.01, os.close, [asking])
+    done.start()
+    with directory.lock():
+        assert directory.locked()
+    done.join()
 
 
 def test_the_state_is_cached_rebuilt_and_never_required(tmp_path) -> None:

@@ -338,7 +338,7 @@ def test_a_run_that_should_be_signed_never_starts_unsigned() -> None:
         raise ValueError("too short")
 
     scheme = SignatureScheme(algorithm="picky", sign=picky, verify=lambda *a: False)
-    with pytest.raises(Exception, match="no key for picky: too short"):
+    with pytest.raises(UsageError, match="no key for picky: too short"):
         signer_from_environ(environ(SIGNING_KEY="a2tra2s=", SIGNING_ALG="picky"), lambda algorithm: scheme)
     loud = SignatureScheme(algorithm="loud", sign=lambda key, message: "ABCD", verify=lambda *a: False)
     with pytest.raises(PluginError, match="lowercase hex"):

@@ -13,9 +13,11 @@ import threading
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
+from gert_core.api import ApprovalTicket, Principal
 from gert_core.api.errors import TraceError
 from gert_core.secrets import Masker
 from gert_core.trace import writer as writer_module
@@ -399,6 +401,18 @@ def test_secrets_are_masked_in_data_only(tmp_path) -> None:
     event = json.loads(lines(tmp_path / "t")[0])
     assert event["data"] == {"a": ["x <REDACTED:PW>"], "<REDACTED:PW>": {"n": 1}, "lit": "<REDACTED::PW>"}
     assert (event["run_id"], event["step_key"]) == ("hunter22", "hunter22")
+
+
+def test_secrets_are_masked_in_whatever_is_written_as_text(tmp_path) -> None:
+    trace = open_writer(tmp_path / "t", masker=Masker({"PW": "hunter22"}))
+    trace.add("note", {"path": Path("/x/hunter22"), "set": {"hunter22"}, "map": MappingProxyType({"a": "hunter22"})})
+    trace.add("note", {"record": Principal(id="hunter22")})
+    with pytest.raises(TraceError, match="no JSON"):
+        trace.add("note", {"x": "hunter22", "record": ApprovalTicket(ticket_id="hunter22")})
+    trace.close()
+    assert b"hunter22" not in (tmp_path / "t").read_bytes()
+    data = json.loads(lines(tmp_path / "t")[0])["data"]
+    assert data == {"path": "/x/<REDACTED:PW>", "set": ["<REDACTED:PW>"], "map": {"a": "<REDACTED:PW>"}}
 
 
 def test_observers_see_written_events_in_order_and_a_failing_one_is_dropped(tmp_path, capsys) -> None:
