@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from datetime import UTC, datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -191,7 +192,7 @@ def test_one_sync_serves_all_waiting_threads(tmp_path, monkeypatch) -> None:
     first = threading.Thread(target=trace.sync)
     first.start()
     while not calls:
-        pass
+        time.sleep(0.001)
     waiting = 20
     added = threading.Barrier(waiting + 1)
 
@@ -501,7 +502,7 @@ def test_a_killed_writer_leaves_a_chain_that_goes_on(tmp_path) -> None:
     with subprocess.Popen([sys.executable, "-c", ENDLESS, path], stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"on\n"
         while path.stat().st_size < 200_000:
-            pass
+            time.sleep(0.001)
         child.kill()
     found = recover(path)
     assert found.seq == len(lines(path)) > 20
