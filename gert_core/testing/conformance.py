@@ -16,6 +16,12 @@ from gert_core.documents.scenario import ScenarioModel
 from gert_core.engine.resume import Finished
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.registry import Registry
+from gert_core.testing.peers import (
+    ApprovalProviderConformance,
+    InputResolverConformance,
+    SignatureSchemeConformance,
+    TransportConformance,
+)
 from gert_core.testing.running import GertRunner
 from gert_core.trace.verify import verify
 
@@ -147,4 +153,11 @@ def seal_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"os.{name}", refuse, raising=False)
 
 
-__all__ = ["StepTypeConformance", "seal_the_world"]
+__all__ = [
+    "ApprovalProviderConformance",
+    "InputResolverConformance",
+    "SignatureSchemeConformance",
+    "StepTypeConformance",
+    "TransportConformance",
+    "seal_the_world",
+]
