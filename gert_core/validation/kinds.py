@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from gert_core.documents import policy, runbook, tool
+from gert_core.documents.kinds import MODELS, NAMES, VERSIONS, Kind
 
 if TYPE_CHECKING:
     from gert_core.api import Diagnostic
     from gert_core.documents.yaml import Document
 
 
-def _family(api_version: str) -> str:
+def _family(version: str) -> str:
     """``policy`` of ``policy/v0``."""
-    return api_version.partition("/")[0]
+    return version.partition("/")[0]
 
 
-class Kind(StrEnum):
-    """The kinds of documents ``gert validate`` knows."""
-
-    RUNBOOK = "runbook"
-    TOOL = _family(tool.API_VERSION)
-    POLICY = _family(policy.API_VERSION)
-    PROJECT = "project"
-    SCENARIO = "scenario"
-    TEST = "test"
-
-
-_BY_FAMILY: Final = {
-    _family(runbook.API_VERSION): Kind.RUNBOOK,
-    _family(tool.API_VERSION): Kind.TOOL,
-    _family(policy.API_VERSION): Kind.POLICY,
-}
-_BY_NAME: Final = {
-    "gert-project.yaml": Kind.PROJECT,
-    "scenario.yaml": Kind.SCENARIO,
-    "test.yaml": Kind.TEST,
-}
-_BY_FIELD: Final = {"steps": Kind.RUNBOOK, "actions": Kind.TOOL, "rules": Kind.POLICY}
+_FAMILIES: Final = {_family(version): kind for version, kind in VERSIONS.items()}
+_FIELDS: Final = {"steps": Kind.RUNBOOK, "actions": Kind.TOOL, "rules": Kind.POLICY}
 
 
 def kind_of(document: Document) -> Kind | None:
@@ -48,13 +27,13 @@ def kind_of(document: Document) -> Kind | None:
     name = PurePath(document.file).name
     if isinstance(value, dict):
         version = value.get("apiVersion")
-        if isinstance(version, str) and _family(version) in _BY_FAMILY:
-            return _BY_FAMILY[_family(version)]
-        if name in _BY_NAME and "apiVersion" not in value:
-            return _BY_NAME[name]
-        return next((kind for field, kind in _BY_FIELD.items() if field in value), None)
-    if name in _BY_NAME:
-        return _BY_NAME[name]
+        if isinstance(version, str) and _family(version) in _FAMILIES:
+            return _FAMILIES[_family(version)]
+        if name in NAMES and "apiVersion" not in value:
+            return NAMES[name]
+        return next((kind for field, kind in _FIELDS.items() if field in value), None)
+    if name in NAMES:
+        return NAMES[name]
     return Kind.TOOL if name.endswith(".tool.yaml") else None
 
 
@@ -62,41 +41,28 @@ def judge_other(document: Document, kind: str | None) -> tuple[list[Diagnostic],
     """Problems and name of a policy, project, scenario or test; of nothing known, that it is not known."""
     from gert_core.documents.standalone import judge
 
+    if kind is None:
+        return _unknown(document), None
     if kind == Kind.POLICY:
         return _policy(document)
-    if kind == Kind.PROJECT:
-        from gert_core.documents.project import ProjectModel
-
-        if document.value is None and not document.problems:
-            return [], None
-        project, found = judge(document, ProjectModel, what="project file")
-        return found, project.name if project is not None else None
-    if kind == Kind.SCENARIO:
-        from gert_core.documents.scenario import ScenarioModel
-
-        return _empty_or(document) or judge(document, ScenarioModel, what="scenario")[1], None
-    if kind == Kind.TEST:
-        from gert_core.documents.scenario import ExpectationModel
-
-        return _empty_or(document) or judge(document, ExpectationModel, what="test")[1], None
-    return _unknown(document), None
-
-
-def _empty_or(document: Document) -> list[Diagnostic]:
-    return list(document.problems) if document.value is None else []
+    what = "project file" if kind == Kind.PROJECT else str(kind)
+    model, found = judge(document, MODELS[Kind(kind)], what=what)
+    name = getattr(model, "name", None)
+    return found, name if isinstance(name, str) else None
 
 
 def _policy(document: Document) -> tuple[list[Diagnostic], str | None]:
+    from gert_core.documents.policy import API_VERSION, PolicyModel
     from gert_core.documents.standalone import judge
     from gert_core.validation.domain.governance import check_rules
     from gert_core.validation.domain.report import Report
 
-    model, found = judge(document, policy.PolicyModel, what="policy", api_version=policy.API_VERSION)
-    if model is None:
+    policy, found = judge(document, PolicyModel, what="policy", api_version=API_VERSION)
+    if policy is None:
         return found, None
     report = Report()
-    check_rules(report, document, model.rules, base=("rules",))
-    return [*found, *report.found], model.meta.name
+    check_rules(report, document, policy.rules, base=("rules",))
+    return [*found, *report.found], policy.meta.name
 
 
 def _unknown(document: Document) -> list[Diagnostic]:

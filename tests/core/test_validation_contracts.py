@@ -248,7 +248,9 @@ def test_conflicts_are_the_ones_the_contracts_give(registry, tmp_path):
             for n, (reads, writes) in enumerate(picks)
         }
         branches = "".join(f"      - steps: [{{type: tool, tool: t{n}}}]\n" for n in range(4))
-        text = f"steps:\n  - type: parallel\n    branches:\n{branches}  - {{type: end, outcome: {{category: resolved}}}}\n"
+        text = (
+            f"steps:\n  - type: parallel\n    branches:\n{branches}  - {{type: end, outcome: {{category: resolved}}}}\n"
+        )
         directory = tmp_path / str(case)
         directory.mkdir()
         verdict = judged(directory, text, registry=registry, tools=tools)

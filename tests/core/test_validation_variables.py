@@ -342,7 +342,9 @@ def test_messages_say_why_a_name_is_not_there(registry, tmp_path):
     assert any("inside the loop `rounds` and is gone after it" in m and "export" in h for m, h in lost)
     listed = said(tmp_path, CASES["a for_each leaves a list"], registry=registry)
     assert any('index .check 0 "latency"' in hint for _, hint in listed)
-    path = said(tmp_path, CASES["an arm that jumps away leaves nothing behind for what it jumps over"], registry=registry)
+    path = said(
+        tmp_path, CASES["an arm that jumps away leaves nothing behind for what it jumps over"], registry=registry
+    )
     assert "on no path that leads here" in path[0][0]
     cycle = said(tmp_path, CASES["constants with structure, templates and cycles"], registry=registry)
     assert any("one → two → three → one" in message for message, _ in cycle)
@@ -362,8 +364,10 @@ def test_messages_say_why_a_name_is_not_there(registry, tmp_path):
 def test_the_place_is_the_variable_itself(value, registry, tmp_path):
     """The caret stands where the variable is meant to be found."""
     line = f"      host: {value}"
-    text = "steps:\n  - type: tool\n    tool: ping\n    inputs:\n" + line.replace("^", "") + (
-        "\n  - {type: end, outcome: {category: resolved}}\n"
+    text = (
+        "steps:\n  - type: tool\n    tool: ping\n    inputs:\n"
+        + line.replace("^", "")
+        + ("\n  - {type: end, outcome: {category: resolved}}\n")
     )
     first = judged(tmp_path, text, registry=registry).diagnostics[0]
     assert (first.rule, first.line, first.column) == ("unresolved-variable", 5, line.index("^") + 1)

@@ -161,7 +161,7 @@ def _keys(ctx: Context, refs: References, source: str, *, path: Path) -> dict[st
             hint="name a constant that holds a map, or a step before this one",
         )
         return None
-    if found is None and (ctx.broken or refs.env.open):
+    if found is None and refs.env.open:
         return None
     candidates = [*ctx.runbook.model.meta.constants, *(n for n in refs.env.names if n in ctx.runbook.by_id)]
     ctx.add(

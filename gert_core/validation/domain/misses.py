@@ -79,7 +79,7 @@ class Misses:
             return _RULE, f"`{_dotted(path)}`: there is no step `{path[1]}`", hint
         if path[0] == "step":
             return _RULE, "`.step` needs the id of a step: `.step.<id>.<output>`", None
-        if self.ctx.broken or self.env.open:
+        if self.env.open:
             return None
         scopes = {"/".join(key[1:]) for key in self.env.names if isinstance(key, tuple) and len(key) > 1}
         known = sorted(scope for scope in scopes if "*" not in scope)
@@ -103,7 +103,7 @@ class Misses:
                 f"`{shown}` is the loop variable of `{loop.id}` and exists only inside that loop",
                 f"use the results of the loop, `.{loop.id}`",
             )
-        if self.ctx.broken or self.env.open:
+        if self.env.open:
             return None
         definers = self._all_definers().get(name, [])
         if definers:

@@ -41,10 +41,18 @@ class Variables:
         self._list(self.ctx.runbook.root, sure=True)
 
     def _list(self, block: BlockNode, *, sure: bool) -> None:
-        flow = self.ctx.flow.of(block)
-        sure = sure and not flow.jumps
+        sure = sure and not self.ctx.flow.of(block).jumps
+        expected = 0
         for step in block.steps:
+            place = step.path[-1]
+            if place != expected:
+                self.env.open = True  # a step that could not be read stands before this one
             self._step(step, sure=sure)
+            expected = place + 1 if isinstance(place, int) else 0
+        if self.ctx.broken:
+            raw = block.block.steps if block.block is not None else self.ctx.runbook.document.value.get("steps")
+            if isinstance(raw, list) and len(raw) > expected:
+                self.env.open = True
 
     def _step(self, step: StepNode, *, sure: bool) -> None:
         fields, refs = step.fields, self.refs
