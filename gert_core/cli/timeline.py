@@ -26,7 +26,8 @@ _MARKS: Final = {
     Status.ERROR: ("✗", "red"),
     Status.SKIPPED: ("-", "dim"),
 }
-_NOISE: Final = ("step_id", "branch", "type", "extensions")
+_NOISE: Final = ("step_id", "type", "extensions")
+_PLACE: Final = {"index", "label", "parent"}
 
 
 def timeline(events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None) -> Iterator[str]:
@@ -97,7 +98,8 @@ def _describe(event: TraceEvent, state: RunState) -> list[str]:
     }
     if (describe := special.get(event.type)) is not None:
         return describe(event, state)
-    facts = brief({name: value for name, value in event.data.items() if name not in _NOISE})
+    data = event.data.items()
+    facts = brief({name: value for name, value in data if name not in _NOISE and not _is_place(value)})
     return [f"{paint(plain(event.type), 'cyan')}{f'  {facts}' if facts else ''}"]
 
 
@@ -184,6 +186,11 @@ def plain(value: Any) -> str:
     """Text that cannot steer the terminal: what a tool printed is data, its escape sequences too."""
     text = str(value)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _is_place(value: Any) -> bool:
+    """Where an event stands among concurrent ones, which its step key says already."""
+    return isinstance(value, dict) and set(value) == _PLACE
 
 
 def _depth(key: str | None) -> int:

@@ -150,7 +150,6 @@ class Fold:
         data: Mapping[str, Any] = event.data
         record.step_id = record.step_id or str(data.get("step_id", ""))
         record.type = record.type or str(data.get("type", data.get("step_type", "")))
-        record.branch = record.branch or data.get("branch")
         return record
 
 

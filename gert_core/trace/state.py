@@ -40,7 +40,6 @@ class StepRecord:
     decision: str = ""
     attempts: int = 0
     principal: Mapping[str, Any] | None = None
-    branch: dict[str, Any] | None = None
 
     @property
     def done(self) -> bool:
