@@ -51,11 +51,12 @@ class Interrupt:
             self._end()
 
     def _end(self) -> None:
-        """The run does not stop by itself (or the person insists): write its end and go."""
+        """The run does not stop by itself (or the person insists): kill its children, write its end and go."""
+        from gert_core.api.processes import kill_all
+
+        kill_all()
         run = self.run
         if run is not None:
-            with contextlib.suppress(Exception):
-                run.sessions.close()
             with contextlib.suppress(Exception):
                 run.abandon()
         os._exit(self.exit_code)
@@ -74,6 +75,8 @@ def interrupts(stop: Stop) -> Iterator[Interrupt]:
             os.write(write, bytes([number]))
 
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # from whoever started us; it would lose exit codes
+        before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     watcher = threading.Thread(target=state._watch, args=(read,), name="gert-signals", daemon=True)
     watcher.start()
     try:
