@@ -52,6 +52,18 @@ def capped(text: str) -> str:
     return text
 
 
+def whole_text(text: str, offset: int = 0) -> str:
+    """The text with escaped surrogate pairs as the characters they are; half a pair could never be written out."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise TemplateError("the text has half of a surrogate pair", offset=offset) from None
+    return text
+
+
 def text_of(value: Any, name: str) -> str:
     """An argument that must be a scalar, as text."""
     if isinstance(value, dict | list | tuple):
@@ -150,10 +162,15 @@ def _from_json(subject: Any) -> Any:
     def refuse(word: str) -> Any:
         raise TemplateError(f"`fromJson` cannot take {word}")
 
+    text = capped(text_of(subject, "fromJson"))
     try:
-        return json.loads(capped(text_of(subject, "fromJson")), parse_constant=refuse)
+        value = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise TemplateError(f"the text is not JSON: {error}") from None
+    if "\\u" in text or "e" in text or "E" in text:
+        # Half a surrogate pair and a number like 1e999 are read, and could never be written again.
+        whole_text(to_json(value))
+    return value
 
 
 def _int(subject: Any) -> int:
@@ -268,4 +285,5 @@ __all__ = [
     "list_of",
     "subject_is_last",
     "text_of",
+    "whole_text",
 ]

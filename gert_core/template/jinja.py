@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.template.errors import TemplateError
 from gert_core.template.filters import FILTERS, TESTS
-from gert_core.template.functions import FUNCTIONS, SPECIAL
+from gert_core.template.functions import FUNCTIONS, SPECIAL, whole_text
 from gert_core.template.operators import OPERATORS
 from gert_core.template.parse import MAX_DEPTH, call
 from gert_core.template.tree import (
@@ -50,12 +50,14 @@ _COMPARISONS: Final = {
 }
 _OPENING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[(\[{]|[)\]}]', re.DOTALL)
 
+_ODD_ESCAPE: Final = re.compile(r"(?:[^\\]|\\[\\'\"abfnrtvxuU\n])*+(\\.)", re.DOTALL)
+
 
 def parse_jinja(text: str, *, kernel_error: TemplateError) -> Any:
     """The tree of a Jinja-form expression; what is neither form is reported as the nearer of the two."""
     from jinja2 import TemplateSyntaxError
 
-    _check_nesting(text)
+    _check_brackets_and_escapes(text)
     try:
         body = _environment().parse("{{ " + text + " }}").body
     except TemplateSyntaxError as error:
@@ -105,7 +107,9 @@ class _Translator:
         return tuple(self.node(node, depth) for node in nodes)
 
     def _const(self, node: Any, depth: int) -> Any:
-        if node.value is not None and not isinstance(node.value, str | int | float):
+        if isinstance(node.value, str):
+            return Const(whole_text(node.value))
+        if node.value is not None and not isinstance(node.value, int | float):
             raise TemplateError("the literal is no data")
         if isinstance(node.value, float) and node.value in (float("inf"), float("-inf")):
             raise TemplateError("the number is too large")
@@ -232,11 +236,16 @@ _MISSING: Final = {
 }
 
 
-def _check_nesting(text: str) -> None:
-    """Jinja2's parser recurses for every bracket, so they are counted before it starts."""
+def _check_brackets_and_escapes(text: str) -> None:
+    """Jinja2's parser recurses for every bracket and guesses at unknown escapes, so both are judged before it."""
     depth = 0
     for found in _OPENING.finditer(text):
         mark = found[0]
+        odd = _ODD_ESCAPE.match(mark) if mark[0] in "\"'" else None
+        if odd:
+            raise TemplateError(
+                f"`{odd[1]}` is no escape", offset=found.start() + odd.start(1), hint="double the backslash"
+            )
         depth += mark in ("(", "[", "{")
         depth -= mark in (")", "]", "}")
         if depth > MAX_DEPTH:

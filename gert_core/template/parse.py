@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.template.errors import TemplateError
-from gert_core.template.functions import FUNCTIONS, SPECIAL, check_arity, subject_is_last
+from gert_core.template.functions import FUNCTIONS, SPECIAL, check_arity, subject_is_last, whole_text
 from gert_core.template.tree import AllOf, AnyOf, Call, Const, Default, Lookup, Path, lookup, path_of
 
 if TYPE_CHECKING:
@@ -200,12 +200,7 @@ def _unquote(text: str, offset: int) -> str:
             )
         return _ESCAPES[escape]
 
-    value = _ESCAPE.sub(replace, body)
-    try:
-        # A pair of \ud83d\ude00 is one character; half a pair is none.
-        return value.encode("utf-16", "surrogatepass").decode("utf-16")
-    except UnicodeDecodeError:
-        raise TemplateError("the text has half of a surrogate pair", offset=offset) from None
+    return whole_text(_ESCAPE.sub(replace, body), offset)
 
 
 def _function_hint(name: str) -> str:

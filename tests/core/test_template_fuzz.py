@@ -30,7 +30,7 @@ def check(raw: str) -> None:
         for reference in references:
             assert reference.path
         value = template.render(VARS)
-        json.dumps(value, allow_nan=False)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         assert not isinstance(value, str) or len(value) <= 1024 * 1024
         compile_condition(raw).test(VARS)
     except TemplateError as error:

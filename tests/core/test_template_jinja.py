@@ -94,6 +94,8 @@ VARS = MappingVariables(
         ("{{ len(nodes) }}", 3),
         ("{{ 'a,b' | split(',') }}", ["a", "b"]),
         ("{{ ' a ' | trim | string }}", "a"),
+        (r"{{ hostname | matches('^srv\\d$') }}", True),
+        (r"{{ 'it\'s' ~ '\x41\n' }}", "it'sA\n"),
     ],
 )
 def test_render(raw: str, expected: object) -> None:
@@ -115,6 +117,8 @@ def test_render(raw: str, expected: object) -> None:
         ("{{ hostname | join(x=1) }}", "no argument `x`", None),
         ("{{ hostname | join(*nodes) }}", "not allowed", None),
         ("{{ a = 1 }}", "cannot be read", None),
+        (r"{{ hostname | matches('\d+') }}", r"`\d` is no escape", "double"),
+        (r"{{ hostname == '\ud800' }}", "surrogate", None),
         ("{{ loop(x=1) }}", "cannot be called", None),
         ("{{ retries == 1 }} {% set x = 1 %}", "statements", None),
     ],

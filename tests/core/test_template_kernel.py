@@ -240,6 +240,8 @@ def test_undefined(raw: str, path: tuple[str, ...], near: str | None) -> None:
         ('{{ float "nan" }}', "needs a number"),
         ('{{ fromJson "{" }}', "not JSON"),
         ('{{ fromJson "NaN" }}', "cannot take NaN"),
+        ("{{ fromJson `1e999` }}", "cannot be written as JSON"),
+        ('{{ fromJson `"\\ud800"` }}', "surrogate"),
         ('{{ printf "%d" "x" }}', "whole number"),
         ('{{ printf "%s" }}', "no argument"),
         ('{{ printf "%y" 1 }}', "does not know"),
