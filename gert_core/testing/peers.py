@@ -65,7 +65,7 @@ class TransportConformance(_Light):
         """A session on the target."""
         import os
 
-        target = Target(**{"tool": "example", "environ": dict(os.environ), **self.target})
+        target = Target(**dict(tool="example", environ=dict(os.environ)) | dict(self.target))
         return resolve(self.transport().open)(target, Services(console=ScriptedConsole(), run_dir=tmp_path))
 
     def test_a_call_answers_and_the_session_closes_twice(self, tmp_path: Path) -> None:
