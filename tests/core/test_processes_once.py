@@ -296,6 +296,11 @@ class TestWhatItLeavesBehind:
         sh("sleep 60 >/dev/null 2>&1 & echo $! > $1", str(tmp_path / "pid"), stop=stop)
         assert gone(written_pid(tmp_path / "pid"))
 
+    def test_a_grandchild_is_asked_first(self, stop, tmp_path):
+        script = '(trap "echo asked > $1; exit" TERM; while :; do sleep 0.02; done) >/dev/null 2>&1 & sleep 0.3'
+        sh(script, str(tmp_path / "mark"), stop=stop)
+        assert (tmp_path / "mark").read_text() == "asked\n"
+
     @pytest.mark.usefixtures("quick_grace")
     def test_a_stubborn_grandchild_does_not_survive(self, stop, tmp_path, monkeypatch):
         monkeypatch.setattr(group, "SWEEP", 0.3)
