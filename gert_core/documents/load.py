@@ -13,7 +13,7 @@ from gert_core.api.errors import GertError
 from gert_core.documents import yaml
 from gert_core.documents.lookup import find_tool
 from gert_core.documents.merge import tool_contract
-from gert_core.documents.problems import diagnose, findings, translate
+from gert_core.documents.problems import MANY, diagnose, findings, translate
 from gert_core.documents.runbook import API_VERSION, RunbookModel
 from gert_core.documents.standalone import check_head, judge
 from gert_core.documents.steps import StepReader
@@ -159,22 +159,22 @@ def _model(
         except ValidationError as error:
             found = findings(error, value)
         diagnostics += translate(document, found, model=RunbookModel)
-        if any(item.type != "extra_forbidden" for item in found):
+        if len(found) > MANY or any(item.type != "extra_forbidden" for item in found):
             return None, False
         # Checks of whole models only run once the unknown fields are gone, so it is asked again.
-        for item in found:
-            value = _without(value, item.path)
+        value = _without(value, [item.path for item in found])
 
 
-def _without(value: Any, path: Place) -> Any:
-    """A copy of ``value`` without the place ``path``; everything beside the way to it is shared."""
-    head, rest = path[0], path[1:]
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    if rest:
-        copy[head] = _without(copy[head], rest)  # type: ignore[index]
-    else:
-        del copy[head]  # type: ignore[arg-type]
-    return copy
+def _without(value: Any, paths: list[Place]) -> Any:
+    """A copy of ``value`` without the places ``paths``; everything beside the way to them is shared."""
+    gone = {path[0] for path in paths if len(path) == 1}
+    below: dict[str | int, list[Place]] = {}
+    for path in paths:
+        if len(path) > 1:
+            below.setdefault(path[0], []).append(path[1:])
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    kept = {key: _without(item, below[key]) if key in below else item for key, item in items if key not in gone}
+    return kept if isinstance(value, dict) else list(kept.values())
 
 
 class _Tools:
@@ -192,7 +192,7 @@ class _Tools:
     def load(self, names: list[str]) -> None:
         """Load every listed tool; a path also makes the tool's own name usable when that is free."""
         for index, name in enumerate(names):
-            if name not in self.nodes:
+            if name not in self.nodes and len(self.diagnostics) < MANY:
                 self._one(name, ("tools", index))
         own = [node.tool.meta.name for node in self.nodes.values()]
         for node in list(self.nodes.values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
@@ -33,6 +34,12 @@ _KINDS: Final = {
 """What should have stood there, for errors about the type of a value."""
 
 _STRUCTURE: Final = frozenset({"missing-field", "unknown-field", "wrong-type"})
+LONGEST_NAME: Final = 64
+"""Longer names get no suggestion."""
+
+MANY: Final = 200
+"""So many findings are reported for one model; a reader who has these needs no more."""
+
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -95,7 +102,7 @@ def diagnose(
 
 def findings(error: ValidationError, raw: Any) -> list[Finding]:
     """The errors of a validation, one per mistake: alternatives of a union are merged or chosen from."""
-    located = [_locate(item, raw) for item in error.errors(include_url=False)]
+    located = [_locate(item, raw) for item in error.errors(include_url=False)[: MANY * 10]]
     return [item.finding for item in _collapse(located, 0)]
 
 
@@ -107,14 +114,17 @@ def translate(
     model: type[BaseModel] | None = None,
     extra_fields: Iterable[str] = (),
 ) -> list[Diagnostic]:
-    """Diagnostics for findings below ``base``; ``extra_fields`` are also known at its top."""
-    return [_diagnostic(document, item, base=base, model=model, extra_fields=tuple(extra_fields)) for item in found]
+    """Diagnostics for the first findings below ``base``; ``extra_fields`` are also known at its top."""
+    extra = tuple(extra_fields)
+    return [_diagnostic(document, i, base=base, model=model, extra_fields=extra) for i in islice(found, MANY)]
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
     """``did you mean `x`?`` when a known name is near."""
     from difflib import get_close_matches
 
+    if len(name) > LONGEST_NAME:
+        return None  # comparing is quadratic, and nobody means a name this long
     near = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean `{near[0]}`?" if near else None
 
@@ -268,4 +278,4 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [m for argument in get_args(annotation) for m in _models_in(argument)]
 
 
-__all__ = ["Finding", "diagnose", "fields_at", "findings", "path_text", "suggest", "translate"]
+__all__ = ["MANY", "Finding", "diagnose", "fields_at", "findings", "path_text", "suggest", "translate"]

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import PluginError
-from gert_core.documents.problems import diagnose, findings, suggest, translate
+from gert_core.documents.problems import MANY, diagnose, findings, suggest, translate
 from gert_core.documents.runbook import StepFields
 from gert_core.documents.tree import BlockNode, StepNode
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api import Block, StepType
     from gert_core.api.models import StepModel
@@ -64,7 +64,7 @@ class StepReader:
         steps: list[StepNode] = []
         node = BlockNode(block=block, steps=steps, path=path, owner=owner)
         for index, item in enumerate(raw):
-            step = self._step(item, (*path, index))
+            step = self._step(item, (*path, index)) if len(self.diagnostics) < MANY * 10 else None
             if step is None:
                 self.complete = False
                 continue
@@ -118,7 +118,7 @@ class StepReader:
             return None  # missing or of a wrong type: the common fields' model says so
         if name in self._types:
             return self._known(name)
-        near = suggest(name, self._types)
+        near = self._suggest(name, self._types)
         install = (
             f"a type of this name would come from the distribution gert-step-{name}" if name.isidentifier() else ""
         )
@@ -168,11 +168,11 @@ class StepReader:
             return kind.validate(own)
         except ValidationError as error:
             found = findings(error, own)
-        unknown = [item for item in found if item.type == "extra_forbidden" and len(item.path) == 1]
-        rest = [item for item in found if item not in unknown]
-        self.diagnostics += [self._unknown_field(kind, item, path) for item in unknown]
+        unknown = [item for item in found if _is_unknown(item)]
+        rest = [item for item in found if not _is_unknown(item)]
+        self.diagnostics += [self._unknown_field(kind, item, path) for item in unknown[:MANY]]
         self.diagnostics += translate(self.document, rest, base=path, model=kind.model, extra_fields=_COMMON)
-        if rest:
+        if rest or len(unknown) > MANY:
             return None
         names = {item.path[0] for item in unknown}
         # Checks of the whole model only run once the unknown fields are gone.
@@ -181,7 +181,7 @@ class StepReader:
     def _unknown_field(self, kind: _Kind, item: Finding, path: Path) -> Diagnostic:
         name = str(item.path[0])
         message = f"`{name}` is not a field of a step of type `{kind.type.name}`"
-        hint = suggest(name, kind.fields | _COMMON)
+        hint = self._suggest(name, kind.fields | _COMMON)
         if name == _RETRY:
             message = "`retry` is reserved for a later version and refused until then"
             hint = "jump back with `next: {step: ID, max: N}`, or use `continue_on_fail`"
@@ -194,6 +194,10 @@ class StepReader:
         return diagnose(
             self.document, (*path, name), rule="unknown-field", message=message, phase=1, hint=hint, key=True
         )
+
+    def _suggest(self, name: str, known: Iterable[str]) -> str | None:
+        # Comparing names is slow; a document that is wrong all over needs no more of it.
+        return suggest(name, known) if len(self.diagnostics) < MANY else None
 
     def _number(self, type_name: str) -> str:
         self._unnamed[type_name] += 1
@@ -239,6 +243,10 @@ class StepReader:
         self.diagnostics.append(
             diagnose(self.document, path, rule=rule, message=message, phase=phase, severity=severity, hint=hint)
         )
+
+
+def _is_unknown(item: Finding) -> bool:
+    return item.type == "extra_forbidden" and len(item.path) == 1
 
 
 def _places(raw: Any, wanted: set[int]) -> dict[int, list[Path]]:

@@ -378,3 +378,15 @@ def test_aliased_step_lists_have_places_of_their_own(read):
     assert not loaded.diagnostics
     assert [b.path[3] for b in loaded.runbook.root.steps[0].blocks] == [0, 1]
     assert [s.id for s in loaded.runbook.walk()] == ["_choose_1", "_stop_1", "_stop_2"]
+
+
+def test_a_document_that_is_wrong_all_over_is_reported_in_bounds(read):
+    fields = "".join(f"    field{i}: 1\n" for i in range(3000))
+    assert len(read(f"steps:\n  - type: note\n    text: x\n{fields}").diagnostics) == 200
+    steps = "".join(f"  - {{type: nope{i}}}\n" for i in range(3000))
+    loaded = read(f"steps:\n{steps}  - {{type: stop}}\n")
+    assert len(loaded.diagnostics) == 2000
+    assert loaded.runbook is None
+    tools = "".join(f"  - t{i}\n" for i in range(300))
+    assert len(read(f"steps: []\ntools:\n{tools}").diagnostics) == 200
+    assert read("steps: []\n" + "".join(f"k{i}: 1\n" for i in range(300))).runbook is None
