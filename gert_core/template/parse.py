@@ -25,6 +25,7 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_BARE: Final = re.compile(r"\.[^\W\d][\w-]*(?:\.\w[\w-]*)*\Z")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/", "b": "\b", "f": "\f"}
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "nil": None}
@@ -33,6 +34,10 @@ _Token = tuple[str, str, int]
 
 def parse_kernel(text: str) -> Any:
     """The tree of a kernel-form expression; ``TemplateError`` if it is none."""
+    if _BARE.match(text) and not text.startswith(".scope."):
+        # Most expressions are one variable, and a large document holds thousands of them.
+        first, *rest = text[1:].split(".")
+        return Path((first, *rest))
     return _Parser(text).whole()
 
 
