@@ -7,7 +7,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import UsageError
+from gert_core.cli import quick
 from gert_core.cli.errors import settle
+from gert_core.cli.params import Context, Group
 from gert_core.cli.session import Options, registry_for
 from gert_core.cli.terminal import err, out
 from gert_core.cli.verbs import VERBS, installed
@@ -15,8 +17,6 @@ from gert_core.plugin.kinds import COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import typer
 
     from gert_core.api import Command
 
@@ -35,17 +35,9 @@ def run(args: Sequence[str]) -> int:
     return code
 
 
-def new_group(summary: str) -> typer.Typer:
-    """An empty Typer app for a verb with commands of its own, set up as all of gert's are."""
-    import typer
-
-    return typer.Typer(
-        help=summary,
-        add_completion=False,
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-    )
+def new_group(summary: str) -> Group:
+    """An empty verb with commands of its own."""
+    return Group(summary)
 
 
 def _dispatch(args: list[str]) -> int:
@@ -63,32 +55,28 @@ def _dispatch(args: list[str]) -> int:
         raise UsageError(f"there is no option {verb!r}", hint="`gert --help` lists options and commands")
     if verb in installed():
         more, rest = _take_plugins(rest, leading=False)
-        return _typer(verb, rest, Options(plugins=words + more))
+        return _verb(verb, rest, Options(plugins=words + more))
     return _plugin_command(verb, rest, Options(plugins=words))
 
 
-def _typer(verb: str, args: list[str], options: Options) -> int:
-    import typer
-    from typer.main import get_command
-
+def _verb(verb: str, args: list[str], options: Options) -> int:
+    """Call a verb: read its command line here, or let Typer say what is wrong with it (or show help)."""
     from gert_core.plugin.lazy import resolve
 
     target = resolve(VERBS[verb].target)
-    app = target
-    if not isinstance(target, typer.Typer):
-        app = typer.Typer(add_completion=False)
-        app.command(name=verb, help=target.__doc__ or VERBS[verb].summary)(target)
-    app.rich_markup_mode = None  # plain help: rich would cost more than all of gert
-    # typer 0.29 imports all of pydantic to look at an absent --help, so the option exists only when it is wanted.
-    wanted = [word for word in _before_dashes(args) if word in _HELP] or not args
-    command = get_command(app)
-    result = command.main(
-        args=args,
-        prog_name=f"gert {verb}",
-        standalone_mode=False,
-        obj=options,
-        help_option_names=sorted(_HELP) if wanted else [],
-    )
+    function, words = target, args
+    if isinstance(target, Group):
+        function, words = target.commands.get(args[0]) if args else None, args[1:]
+    if function is not None:
+        given = quick.read(function, words, Context(options))
+        if given is not quick.UNUSUAL:
+            return int(function(**given) or 0)
+    from typer.main import get_command
+
+    from gert_core.cli.typed import app_for
+
+    command = get_command(app_for(verb, target, summary=VERBS[verb].summary))
+    result = command.main(args=args, prog_name=f"gert {verb}", standalone_mode=False, obj=options)
     return result if isinstance(result, int) else 0
 
 

@@ -6,18 +6,17 @@ import json as json_
 from datetime import UTC, datetime
 from typing import Annotated
 
-import typer
-
 from gert_core.approvals.inbox import Entry, entries, find
 from gert_core.cli.app import new_group
+from gert_core.cli.params import Argument, Option
 from gert_core.cli.session import project_here
 from gert_core.cli.terminal import err, out, paint
 from gert_core.runs import runs_root
 
 group = new_group("List and show pending requests.")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-All = Annotated[bool, typer.Option("--all", help="Also tickets that are answered, resolved or expired.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
+All = Annotated[bool, Option("--all", help="Also tickets that are answered, resolved or expired.")]
 
 
 @group.command("list")
@@ -43,7 +42,7 @@ def list_(everything: All = False, json: AsJson = False) -> int:
 
 @group.command("show")
 def show(
-    ticket: Annotated[str, typer.Argument(help="The ticket.")],
+    ticket: Annotated[str, Argument(help="The ticket.")],
     json: AsJson = False,
 ) -> int:
     """Show everything a ticket asks for."""

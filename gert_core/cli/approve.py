@@ -6,9 +6,8 @@ import json as json_
 import os
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from gert_core.approvals.inbox import find, respond
+from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.terminal import out
 from gert_core.runs import runs_root
@@ -17,23 +16,23 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalResponse
     from gert_core.approvals.inbox import Entry
 
-Ticket = Annotated[str, typer.Argument(help="The ticket, as `gert approvals list` shows it.")]
-As = Annotated[str | None, typer.Option("--as", metavar="ID", help="Who answers; default: the current user.")]
-Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept in the trace.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Ticket = Annotated[str, Argument(help="The ticket, as `gert approvals list` shows it.")]
+As = Annotated[str | None, Option("--as", metavar="ID", help="Who answers; default: the current user.")]
+Reason = Annotated[str | None, Option("--reason", metavar="TEXT", help="Why; kept in the trace.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
 
 
-def approve(ctx: typer.Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
+def approve(ctx: Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
     """Approve a pending request; signed when GERT_APPROVAL_SIGNING_KEY is set."""
     return _answer(ctx, ticket, approved=True, as_=as_, reason=reason, json=json)
 
 
-def reject(ctx: typer.Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
+def reject(ctx: Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
     """Reject a pending request."""
     return _answer(ctx, ticket, approved=False, as_=as_, reason=reason, json=json)
 
 
-def _answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
+def _answer(ctx: Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
     from gert_core.engine.run import default_actor
 
     project = project_here()

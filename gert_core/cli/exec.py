@@ -6,9 +6,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from gert_core.api.errors import UsageError
+from gert_core.cli.params import Argument, Context, Option
 
 if TYPE_CHECKING:
     from gert_core.documents.project import Project
@@ -26,35 +25,29 @@ Examples:
 
 
 def exec_(
-    ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The runbook.")],
-    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help="An input; repeatable.")] = None,
+    ctx: Context,
+    file: Annotated[Path, Argument(metavar="FILE", help="The runbook.")],
+    var: Annotated[list[str] | None, Option("--var", metavar="K=V", help="An input; repeatable.")] = None,
     input_file: Annotated[
-        list[Path] | None, typer.Option("--input", metavar="FILE", help="A YAML or JSON file with inputs.")
+        list[Path] | None, Option("--input", metavar="FILE", help="A YAML or JSON file with inputs.")
     ] = None,
-    mode: Annotated[str, typer.Option("--mode", help="real, dry-run, probe or replay.")] = "real",
-    scenario: Annotated[
-        str | None, typer.Option("--scenario", metavar="DIR|NAME", help="The scenario to replay.")
-    ] = None,
-    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Where to write the trace.")] = None,
-    trace_sync: Annotated[
-        str, typer.Option("--trace-sync", help="group (before outside effects), event or none.")
-    ] = "group",
-    actor: Annotated[str | None, typer.Option("--as", metavar="ID", help="Who runs this.")] = None,
-    policy: Annotated[
-        list[Path] | None, typer.Option("--policy", metavar="FILE", help="A policy file; repeatable.")
-    ] = None,
+    mode: Annotated[str, Option("--mode", help="real, dry-run, probe or replay.")] = "real",
+    scenario: Annotated[str | None, Option("--scenario", metavar="DIR|NAME", help="The scenario to replay.")] = None,
+    trace: Annotated[Path | None, Option("--trace", metavar="FILE", help="Where to write the trace.")] = None,
+    trace_sync: Annotated[str, Option("--trace-sync", help="group (before outside effects), event or none.")] = "group",
+    actor: Annotated[str | None, Option("--as", metavar="ID", help="Who runs this.")] = None,
+    policy: Annotated[list[Path] | None, Option("--policy", metavar="FILE", help="A policy file; repeatable.")] = None,
     approval: Annotated[
-        str | None, typer.Option("--approval", metavar="PROVIDER", help="Who is asked for approvals.")
+        str | None, Option("--approval", metavar="PROVIDER", help="Who is asked for approvals.")
     ] = None,
-    no_input: Annotated[bool, typer.Option("--no-input", help="Never ask anything.")] = False,
+    no_input: Annotated[bool, Option("--no-input", help="Never ask anything.")] = False,
     probe_allow_effects: Annotated[
-        str | None, typer.Option("--probe-allow-effects", metavar="A,B", help="Effects a probe may have.")
+        str | None, Option("--probe-allow-effects", metavar="A,B", help="Effects a probe may have.")
     ] = None,
     pending_exit_code: Annotated[
-        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
+        int, Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
     ] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Run a runbook: check it, execute it step by step, print the outcome."""
     from gert_core.cli.execution import carry_out
@@ -87,16 +80,12 @@ def exec_(
             actor=actor,
             trace=trace,
             trace_sync=trace_sync,
-            probe_effects=(
-                PROBE_EFFECTS if probe_allow_effects is None else frozenset(_words(probe_allow_effects))
-            ),
+            probe_effects=(PROBE_EFFECTS if probe_allow_effects is None else frozenset(_words(probe_allow_effects))),
             **given,
         )
         return start(request, stack)
 
-    return carry_out(
-        begin, mode=mode, no_input=no_input, as_json=json, pending_exit_code=pending_exit_code
-    )
+    return carry_out(begin, mode=mode, no_input=no_input, as_json=json, pending_exit_code=pending_exit_code)
 
 
 def parse_vars(pairs: Any) -> dict[str, str]:
@@ -121,9 +110,7 @@ def read_inputs(files: Any) -> dict[str, Any]:
         document = yaml.load(file)
         if document.problems:
             first = document.problems[0]
-            raise UsageError(
-                f"--input {file}: {first.message}", file=str(file), line=first.line, column=first.column
-            )
+            raise UsageError(f"--input {file}: {first.message}", file=str(file), line=first.line, column=first.column)
         if not isinstance(document.value, dict):
             raise UsageError(f"--input {file} is not a map of inputs", file=str(file))
         out.update(document.value)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json as json_
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from gert_core.api.errors import UsageError
 from gert_core.cli.app import new_group
+from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.session import project_or_warning, registry_for
 from gert_core.cli.terminal import err, out, paint
 from gert_core.plugin import kinds
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
 
 group = new_group("List and explain installed plugins.")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
 
 
 @group.command("list")
-def list_(ctx: typer.Context, json: AsJson = False) -> int:
+def list_(ctx: Context, json: AsJson = False) -> int:
     """List every installed plugin with its state."""
     registry = _registry(ctx)
     if json:
@@ -50,8 +49,8 @@ def list_(ctx: typer.Context, json: AsJson = False) -> int:
 
 @group.command("show")
 def show(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its entry-point name or its distribution.")],
+    ctx: Context,
+    name: Annotated[str, Argument(help="Its entry-point name or its distribution.")],
     json: AsJson = False,
 ) -> int:
     """Show one plugin and everything it provides."""
@@ -78,8 +77,8 @@ def show(
 
 @group.command("why")
 def why(
-    ctx: typer.Context,
-    what: Annotated[str, typer.Argument(metavar="KIND:NAME", help="Such as step:wait or transport:ssh.")],
+    ctx: Context,
+    what: Annotated[str, Argument(metavar="KIND:NAME", help="Such as step:wait or transport:ssh.")],
     json: AsJson = False,
 ) -> int:
     """Say which distribution provides something, or would."""
@@ -112,7 +111,7 @@ def why(
     return 1
 
 
-def _registry(ctx: typer.Context) -> Registry:
+def _registry(ctx: Context) -> Registry:
     # These commands show the states themselves: warnings would only say everything twice.
     return registry_for(project_or_warning(), ctx.obj, warn=False)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json as json_
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from gert_core.api.diagnostics import Severity
 from gert_core.api.errors import DocumentError
 from gert_core.cli.app import new_group
+from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.terminal import out, paint
 from gert_core.governance import Policies, load_policies
@@ -33,12 +32,12 @@ def _policy() -> None:
 
 @group.command("explain")
 def explain_(
-    ctx: typer.Context,
-    runbook: Annotated[Path, typer.Argument(help="The runbook.")],
+    ctx: Context,
+    runbook: Annotated[Path, Argument(help="The runbook.")],
     policy: Annotated[
-        list[Path] | None, typer.Option("--policy", metavar="FILE", help="A further policy. Repeatable.")
+        list[Path] | None, Option("--policy", metavar="FILE", help="A further policy. Repeatable.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """For each step: contract, risk, every source's matching rule and the decision."""
     from gert_core.documents.load import load_runbook

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from gert_core.api.errors import RunError
 from gert_core.cli.app import new_group
+from gert_core.cli.params import Argument, Option
 from gert_core.cli.session import project_here
 from gert_core.cli.terminal import err, out, paint
 from gert_core.cli.timeline import brief, failure_lines, plain, summary
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 
 group = new_group("List and show runs.")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
 
 
 @group.command("list")
 def list_(
     json: AsJson = False,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the newest N.")] = None,
+    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Only the newest N.")] = None,
 ) -> int:
     """List the runs of this project, the newest first."""
     root = runs_root(project_here(), cwd=Path.cwd())
@@ -54,7 +53,7 @@ def list_(
 
 @group.command("show")
 def show(
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.", show_default=False)],
+    run_id: Annotated[str, Argument(metavar="ID", help="The run's id.")],
     json: AsJson = False,
 ) -> int:
     """Show one run: its steps, results, open approvals and where it would go on."""

@@ -20,7 +20,7 @@ BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The global options; a verb finds them at ``ctx.obj`` of its ``typer.Context``.
+    """The global options; a verb finds them at ``ctx.obj`` of its ``Context``.
 
     ``plugins`` are the words after ``-p``: ``NAME`` allows a plugin, ``no:NAME`` blocks it.
     """

@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from gert_core.api.errors import UsageError
 from gert_core.cli.app import new_group
+from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.session import project_or_warning, registry_for
 from gert_core.cli.terminal import err, out, paint
 from gert_core.trace.verify import Judgement, verify
@@ -22,16 +21,16 @@ if TYPE_CHECKING:
 
 group = new_group("Verify and show traces.")
 
-File = Annotated[Path, typer.Argument(help="The trace, a file of one JSON object per line.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+File = Annotated[Path, Argument(help="The trace, a file of one JSON object per line.")]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
 
 
 @group.command("verify")
 def verify_(
-    ctx: typer.Context,
+    ctx: Context,
     file: File,
     key_id: Annotated[
-        str | None, typer.Option("--key-id", metavar="K", help="Demand a signature made with this key.")
+        str | None, Option("--key-id", metavar="K", help="Demand a signature made with this key.")
     ] = None,
     json: AsJson = False,
 ) -> int:
@@ -98,10 +97,10 @@ def _say(verdict: Verdict, unmet: str | None) -> None:
 def show(
     file: File,
     step: Annotated[
-        str | None, typer.Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
+        str | None, Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
     ] = None,
     type: Annotated[  # noqa: A002 - the option's name
-        str | None, typer.Option("--type", metavar="EVENT", help="Only events of this type.")
+        str | None, Option("--type", metavar="EVENT", help="Only events of this type.")
     ] = None,
     json: AsJson = False,
 ) -> int:

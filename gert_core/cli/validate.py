@@ -7,11 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import UsageError
 from gert_core.cli import diagnostics
+from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.session import registry_for
 from gert_core.cli.terminal import out, paint
 
@@ -27,13 +26,13 @@ _SUFFIXES: Final = (".yaml", ".yml")
 
 
 def validate(
-    ctx: typer.Context,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Documents, or directories of them.")],
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    ctx: Context,
+    files: Annotated[list[Path], Argument(metavar="FILE...", help="Documents, or directories of them.")],
+    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
     sarif: Annotated[
-        Path | None, typer.Option("--sarif", metavar="FILE", help="Also write the findings as SARIF 2.1.0.")
+        Path | None, Option("--sarif", metavar="FILE", help="Also write the findings as SARIF 2.1.0.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail too.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Let warnings fail too.")] = False,
 ) -> int:
     """Check runbooks, tools, policies, projects and scenarios without running anything."""
     session = _Session(ctx.obj)

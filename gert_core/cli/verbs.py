@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class Verb(NamedTuple):
-    """``target`` is ``"module:attribute"`` of a typer function, or of a Typer app for a group of commands."""
+    """``target`` is ``"module:attribute"`` of a function, or of a ``Group`` of commands (``gert_core.cli.params``)."""
 
     target: str
     summary: str
@@ -16,7 +16,7 @@ class Verb(NamedTuple):
 VERBS: Final[dict[str, Verb]] = {
     "validate": Verb("gert_core.cli.validate:validate", "Check runbooks, tools and other documents."),
     "exec": Verb("gert_core.cli.exec:exec_", "Run a runbook."),
-    "test": Verb("gert_core.cli.test:test", "Run a runbook's scenarios."),
+    "test": Verb("gert_core.cli.test:run_tests", "Run a runbook's scenarios."),
     "resume": Verb("gert_core.cli.resume:resume", "Go on with a suspended or interrupted run."),
     "approve": Verb("gert_core.cli.approve:approve", "Approve a pending request."),
     "reject": Verb("gert_core.cli.approve:reject", "Reject a pending request."),

@@ -1,0 +1,74 @@
+"""Builds Typer apps from the verbs' own declarations, for help, completion and error messages."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from gert_core.cli.params import Argument, Context, Group, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def app_for(verb: str, target: Any, *, summary: str) -> typer.Typer:
+    """A Typer app for a verb: one command, or a group of them."""
+    app = typer.Typer(
+        help=summary,
+        add_completion=False,
+        no_args_is_help=isinstance(target, Group),
+        rich_markup_mode=None,  # plain help: rich would cost more than all of gert
+        pretty_exceptions_enable=False,
+    )
+    if isinstance(target, Group):
+        for name, function in target.commands.items():
+            app.command(name=name, help=function.__doc__)(_typed(function))
+        app.callback()(_nothing)
+    else:
+        app.command(name=verb, help=target.__doc__ or summary)(_typed(target))
+    return app
+
+
+def _nothing() -> None:
+    """Keeps a group a group when it has a single command."""
+
+
+def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with Typer's own annotations in place of the light ones."""
+    hints = get_type_hints(function, include_extras=True)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    parameters = [
+        parameter.replace(annotation=_annotation(hints[name]))
+        for name, parameter in inspect.signature(function).parameters.items()
+    ]
+    call.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": int}
+    del call.__wrapped__  # type: ignore[attr-defined]
+    return call
+
+
+def _annotation(hint: Any) -> Any:
+    if hint is Context:
+        return typer.Context
+    if get_origin(hint) is not Annotated:
+        return hint
+    kind, declared = get_args(hint)[:2]
+    if isinstance(declared, Option):
+        more = {} if declared.min is None else {"min": declared.min}
+        info = typer.Option(
+            *declared.names, help=declared.help, metavar=declared.metavar, hidden=declared.hidden, **more
+        )
+        return Annotated[kind, info]
+    if isinstance(declared, Argument):
+        return Annotated[kind, typer.Argument(metavar=declared.metavar, help=declared.help)]
+    return hint
+
+
+__all__ = ["app_for"]
