@@ -1,0 +1,226 @@
+"""``gert test``: replay the scenarios of runbooks and judge them by their expectations."""
+
+from __future__ import annotations
+
+import json as json_
+import os
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 - the annotations are read at run time
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from gert_core.api.errors import UsageError
+from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.terminal import err, out
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from gert_core.engine.trial import Trial
+    from gert_core.plugin.registry import Registry
+    from gert_core.scenarios import Candidate, Report, Selection, Verdict
+
+DEFAULT_TIMEOUT: Final = "60s"
+
+
+def run_tests(
+    ctx: Context,
+    files: Annotated[list[Path], Argument(metavar="FILE|DIR...", help="Runbooks, or directories of them.")],
+    *,
+    scenario: Annotated[
+        list[str] | None, Option("--scenario", metavar="NAME", help="Only this one (* and ? work); repeatable.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, Option("--tag", metavar="TAG", help="Only scenarios with this tag; repeatable.")
+    ] = None,
+    everything: Annotated[bool, Option("--all", help="Also scenarios that are not golden.")] = False,
+    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    junit: Annotated[
+        Path | None, Option("--junit", metavar="FILE", help="Also write the results as JUnit XML.")
+    ] = None,
+    fail_fast: Annotated[bool, Option("--fail-fast", help="Stop at the first failure.")] = False,
+    timeout: Annotated[
+        str, Option("--timeout", metavar="TIME", help="How long one scenario may take.")
+    ] = DEFAULT_TIMEOUT,
+    jobs: Annotated[int, Option("-j", "--jobs", metavar="N", help="Processes to work in.")] = 1,
+) -> int:
+    """Replay scenarios and compare what happens with what their test.yaml expects. Nothing real is touched."""
+    from gert_core.scenarios import Selection, Summary
+    from gert_core.scenarios.verdicts import reports_to_json
+
+    seconds = _seconds(timeout)
+    if jobs < 1:
+        raise UsageError(f"-j takes a number of processes from 1, not {jobs}")
+    plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything))
+    show = _Show(plan, quiet=json)
+    with closing(_verdicts(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as verdicts:
+        for job, verdict in zip(plan.jobs, verdicts, strict=True):
+            job.report.verdicts.append(verdict)
+            show.verdict(job, verdict)
+    if junit is not None:
+        _write_junit(junit, plan.reports)
+    summary = Summary.of(verdict for report in plan.reports for verdict in report.verdicts)
+    if json:
+        out(json_.dumps(reports_to_json(plan.reports), ensure_ascii=False))
+    else:
+        show.end(str(summary))
+    return 0 if summary.good else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """One scenario to run, and the report it belongs to."""
+
+    trial: Trial
+    candidate: Candidate
+    report: Report
+
+
+class _Plan:
+    """What will run, in order; registries are built once per project."""
+
+    def __init__(self, options: Any, files: Sequence[Path], selection: Selection) -> None:
+        from gert_core.scenarios import Report, candidates_of, find_runbooks, scenarios_directory
+
+        self._options = options
+        self._registries: dict[Path | None, Registry] = {}
+        self.reports: list[Report] = []
+        self.jobs: list[_Job] = []
+        self.archived: dict[str, int] = {}
+        found = find_runbooks(files)
+        for remark in found.remarks:
+            err(f"warning: {remark}")
+        everyone: list[Candidate] = []
+        for runbook in found.runbooks:
+            candidates = candidates_of(runbook)
+            if not candidates:
+                err(f"warning: {runbook} has no scenarios; they would be in {scenarios_directory(runbook)}")
+            everyone += candidates
+            chosen = selection.choose(candidates)
+            report = Report(runbook=str(runbook))
+            self.archived[report.runbook] = chosen.archived
+            if chosen.candidates:
+                trial = self._trial(runbook)
+                self.reports.append(report)
+                self.jobs += [_Job(trial=trial, candidate=one, report=report) for one in chosen.candidates]
+        self._refuse_nothing(everyone, selection)
+
+    def _refuse_nothing(self, everyone: Sequence[Candidate], selection: Selection) -> None:
+        if not everyone:
+            raise UsageError(
+                "there is no scenario to run",
+                hint="scenarios of NAME.yaml are in scenarios/NAME/SCENARIO/ beside it: scenario.yaml and test.yaml",
+            )
+        selection.refuse_misses(everyone)
+        if not self.jobs:
+            raise UsageError("no scenario is left to run", hint="--all also runs scenarios that are not golden")
+
+    def _trial(self, runbook: Path) -> Trial:
+        from gert_core.cli.session import project_here, registry_for
+        from gert_core.engine.trial import Trial
+        from gert_core.host import SilentConsole
+
+        project = project_here(runbook.parent)
+        root = project.root.resolve() if project is not None else None
+        if root not in self._registries:
+            self._registries[root] = registry_for(project, self._options)
+        return Trial(
+            runbook=runbook,
+            registry=self._registries[root],
+            console=SilentConsole(),
+            project=project,
+            environ=dict(os.environ),
+        )
+
+
+def _verdicts(jobs: Sequence[_Job], *, seconds: float | None, workers: int, fail_fast: bool) -> Generator[Verdict]:
+    """The verdict on every job, in order; after a failure the rest is skipped if that is wanted."""
+    from gert_core.engine.trial import skipped
+
+    stopped = False
+    with closing(_run(jobs, seconds=seconds, workers=workers)) as verdicts:
+        for job in jobs:
+            if stopped:
+                yield skipped(job.candidate.name, "not run, because of --fail-fast")
+                continue
+            verdict = next(verdicts)
+            stopped = fail_fast and not verdict.good
+            yield verdict
+
+
+def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Generator[Verdict]:
+    from gert_core.cli.time_limit import TimeUp, time_limit
+    from gert_core.engine.trial import lost, timed_out
+
+    def one(job: _Job) -> Verdict:
+        job.trial.prepare()
+        try:
+            with time_limit(seconds):
+                return job.trial.run(job.candidate)
+        except TimeUp:
+            return timed_out(job.candidate.name, seconds or 0.0)
+
+    if workers == 1:
+        yield from map(one, jobs)
+        return
+    from gert_core.cli.workers import in_order
+
+    for job in jobs:
+        job.trial.prepare()  # once, before the processes part
+    yield from in_order(jobs, one, workers=workers, lost=lambda job: lost(job.candidate.name))
+
+
+class _Show:
+    """Prints verdicts as they come; with ``--json`` only warnings, on stderr."""
+
+    def __init__(self, plan: _Plan, *, quiet: bool) -> None:
+        self._plan = plan
+        self._quiet = quiet
+        self._runbook: str | None = None
+
+    def verdict(self, job: _Job, verdict: Verdict) -> None:
+        if not self._quiet:
+            from gert_core.cli.verdicts import line
+
+            if job.report.runbook != self._runbook:
+                self._runbook = job.report.runbook
+                archived = self._plan.archived[self._runbook]
+                out(self._runbook + (f"  ({archived} not golden, --all runs them)" if archived else ""))
+            out(line(verdict))
+            if sys.stdout is not None and sys.stdout.isatty():
+                sys.stdout.flush()
+        for warning in verdict.warnings:
+            err(f"warning: {job.report.runbook}: {verdict.scenario}: {warning}")
+
+    def end(self, summary: str) -> None:
+        from gert_core.cli.verdicts import failures
+
+        for text in failures(self._plan.reports):
+            out(text)
+        out()
+        out(summary)
+
+
+def _seconds(text: str) -> float | None:
+    from gert_core.values import duration
+
+    try:
+        seconds = duration(text)
+    except ValueError as error:
+        raise UsageError(f"--timeout: {error}", hint="write it as 500ms, 30s or 2m; 0 is no limit") from None
+    return seconds or None  # `0s` is no limit
+
+
+def _write_junit(path: Path, reports: Sequence[Report]) -> None:
+    from gert_core.scenarios.junit import junit
+
+    try:
+        path.write_bytes(junit(reports))
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {path}: {error.strerror or error}", hint="choose another --junit file"
+        ) from error
+
+
+__all__ = ["run_tests"]

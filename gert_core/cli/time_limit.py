@@ -1,0 +1,43 @@
+"""Ends work that takes too long, whatever it hangs in, by an alarm in the main thread."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AGAIN: Final = 0.5
+"""Seconds until the alarm rings again, in case something swallowed it."""
+
+
+class TimeUp(BaseException):
+    """The time is up; no ``except Exception`` on the way may keep it."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise ``TimeUp`` in the block when it takes longer; without limit outside the main thread."""
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: Any) -> None:
+        del number, frame
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+__all__ = ["TimeUp", "time_limit"]

@@ -1,0 +1,28 @@
+"""Scenarios and their tests: where they are, what they expect, and how what happened is judged and reported."""
+
+from __future__ import annotations
+
+from gert_core.scenarios.expectations import Observed, judge
+from gert_core.scenarios.find import Candidate, Found, candidates_of, find_runbooks, scenarios_directory
+from gert_core.scenarios.selection import Chosen, Selection
+from gert_core.scenarios.verdicts import Assertion, Report, Summary, Verdict, VerdictStatus
+from gert_core.scenarios.visits import Visit, Visits
+
+__all__ = [
+    "Assertion",
+    "Candidate",
+    "Chosen",
+    "Found",
+    "Observed",
+    "Report",
+    "Selection",
+    "Summary",
+    "Verdict",
+    "VerdictStatus",
+    "Visit",
+    "Visits",
+    "candidates_of",
+    "find_runbooks",
+    "judge",
+    "scenarios_directory",
+]

@@ -1,0 +1,129 @@
+"""Finds runbooks that have scenarios, and the scenarios of a runbook."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.errors import GertError, UsageError
+from gert_core.documents.runbook import API_VERSION
+from gert_core.documents.scenario import SCENARIO_FILE, TEST_FILE, load_scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gert_core.documents.scenario import Scenario
+
+DIRECTORY: Final = "scenarios"
+_SUFFIXES: Final = (".yaml", ".yml")
+_HEAD: Final = re.compile(rf"^apiVersion\s*:\s*[\"']?{re.escape(API_VERSION)}[\"']?\s*(?:#.*)?$", re.MULTILINE)
+
+
+@dataclass(slots=True, kw_only=True)
+class Found:
+    """Runbooks in the order of the arguments, each once, and what is odd about the places searched."""
+
+    runbooks: list[Path] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A scenario directory, read; ``problem`` says why it could not be."""
+
+    name: str
+    directory: Path
+    scenario: Scenario | None = None
+    problem: GertError | None = None
+
+    @property
+    def golden(self) -> bool:
+        """Whether its test says so."""
+        return self.scenario is not None and self.scenario.test is not None and self.scenario.test.golden
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """The words of its test."""
+        test = self.scenario.test if self.scenario is not None else None
+        return frozenset(test.tags) if test is not None else frozenset()
+
+    @property
+    def testable(self) -> bool:
+        """Whether there is a test (or one that cannot be read)."""
+        return self.scenario is None or self.scenario.test is not None
+
+
+def scenarios_directory(runbook: Path) -> Path:
+    """Where the scenarios of a runbook are."""
+    return runbook.parent / DIRECTORY / runbook.stem
+
+
+def find_runbooks(paths: Iterable[Path]) -> Found:
+    """Files as they are given; in directories, every runbook that has scenarios."""
+    found = Found()
+    seen: set[Path] = set()
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"there is no file {path}", file=str(path), hint="give runbooks, or directories of them")
+        below = list(_below(path, found.remarks)) if path.is_dir() else [path]
+        if not below:
+            raise UsageError(
+                f"there is no runbook with scenarios under {path}",
+                file=str(path),
+                hint=f"scenarios of NAME.yaml are in {DIRECTORY}/NAME/ beside it",
+            )
+        for runbook in below:
+            if runbook.resolve() not in seen:
+                seen.add(runbook.resolve())
+                found.runbooks.append(runbook)
+    return found
+
+
+def _below(directory: Path, remarks: list[str]) -> Iterator[Path]:
+    for folder, names, _ in os.walk(directory):
+        here = DIRECTORY in names
+        names[:] = sorted(name for name in names if name != DIRECTORY and not name.startswith("."))
+        if not here:
+            continue
+        for stem in _directories(Path(folder, DIRECTORY)):
+            beside = [Path(folder, stem.name + suffix) for suffix in _SUFFIXES]
+            runbooks = [file for file in beside if _is_runbook(file)]
+            if not runbooks and any(_is_scenario(entry) for entry in _directories(stem)):
+                remarks.append(f"{stem} holds scenarios, but there is no runbook {beside[0]}")
+            yield from runbooks
+
+
+def _is_runbook(file: Path) -> bool:
+    try:
+        return file.is_file() and _HEAD.search(file.read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:
+        return False
+
+
+def _is_scenario(directory: Path) -> bool:
+    return (directory / SCENARIO_FILE).is_file() or (directory / TEST_FILE).is_file()
+
+
+def _directories(folder: Path) -> list[Path]:
+    try:
+        return sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    except OSError:
+        return []
+
+
+def candidates_of(runbook: Path) -> list[Candidate]:
+    """Every scenario of a runbook by name; one that cannot be read says why."""
+    return [_read(entry) for entry in _directories(scenarios_directory(runbook)) if _is_scenario(entry)]
+
+
+def _read(directory: Path) -> Candidate:
+    try:
+        return Candidate(name=directory.name, directory=directory, scenario=load_scenario(directory))
+    except GertError as problem:
+        return Candidate(name=directory.name, directory=directory, problem=problem)
+
+
+__all__ = ["DIRECTORY", "Candidate", "Found", "candidates_of", "find_runbooks", "scenarios_directory"]

@@ -1,0 +1,72 @@
+"""Verdicts as JUnit XML, the form that build servers read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from gert_core.scenarios.verdicts import Summary, VerdictStatus, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.scenarios.verdicts import Report, Verdict
+
+_FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(reports: Sequence[Report]) -> bytes:
+    """The document, with one ``testsuite`` per runbook and one ``testcase`` per scenario."""
+    root = Element("testsuites", {"name": "gert test", **_counts([v for r in reports for v in r.verdicts])})
+    for report in reports:
+        suite = SubElement(root, "testsuite", {"name": _text(report.runbook), **_counts(report.verdicts)})
+        for verdict in report.verdicts:
+            _case(suite, report.runbook, verdict)
+    indent(root)
+    return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    summary = Summary.of(verdicts)
+    return {
+        "tests": str(summary.total),
+        "failures": str(summary.failed),
+        "errors": str(summary.errors),
+        "skipped": str(summary.skipped),
+        "time": _seconds(sum(verdict.duration for verdict in verdicts)),
+    }
+
+
+def _case(suite: Element, runbook: str, verdict: Verdict) -> None:
+    facts = {"classname": runbook, "name": verdict.scenario, "time": _seconds(verdict.duration)}
+    case = SubElement(suite, "testcase", {name: _text(value) for name, value in facts.items()})
+    if verdict.status is VerdictStatus.SKIPPED:
+        SubElement(case, "skipped", {"message": _text(verdict.error or "")})
+    elif verdict.status is VerdictStatus.ERROR:
+        error = SubElement(case, "error", {"message": _text(verdict.error or ""), "type": "error"})
+        error.text = _text("\n".join([verdict.error or "", *_path(verdict)]))
+    elif verdict.failed:
+        first = verdict.failed[0]
+        lines = [f"{found.title}: {found.message}" for found in verdict.failed]
+        failure = SubElement(case, "failure", {"message": _text(first.message), "type": first.type})
+        failure.text = _text("\n".join([*lines, *_path(verdict)]))
+    if verdict.warnings:
+        SubElement(case, "system-err").text = _text("\n".join(f"warning: {text}" for text in verdict.warnings))
+
+
+def _path(verdict: Verdict) -> list[str]:
+    steps = [f"  {key}: {status}" if status else f"  {key}" for key, status in shortened(verdict.path)]
+    return ["path:", *steps] if steps else []
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f}"
+
+
+def _text(text: str) -> str:
+    """Text without the characters XML cannot hold."""
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+__all__ = ["junit"]

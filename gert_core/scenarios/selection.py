@@ -1,0 +1,74 @@
+"""Chooses the scenarios that run: by name, by tag, and golden ones only unless told otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from gert_core.api.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gert_core.scenarios.find import Candidate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The scenarios of one runbook that run, and how many of the others only ``--all`` would run."""
+
+    candidates: tuple[Candidate, ...]
+    archived: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What the person asked for.
+
+    Once any scenario of a runbook is golden only golden ones run, unless ``everything`` is asked for or a
+    scenario is named. ``tags`` narrow what would run. A scenario without a test is kept, to be said so.
+    """
+
+    names: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    everything: bool = False
+
+    def choose(self, candidates: Sequence[Candidate]) -> Chosen:
+        """The scenarios of one runbook that run."""
+        wanted = [one for one in candidates if self._named(one) and self._tagged(one)]
+        if self.everything or self.names or not any(one.golden for one in candidates):
+            return Chosen(candidates=tuple(wanted))
+        # A test that cannot be read might be golden: it is not passed over in silence.
+        kept = tuple(one for one in wanted if one.golden or one.problem is not None or not one.testable)
+        return Chosen(candidates=kept, archived=len(wanted) - len(kept))
+
+    def _named(self, one: Candidate) -> bool:
+        return not self.names or any(fnmatchcase(one.name, pattern) for pattern in self.names)
+
+    def _tagged(self, one: Candidate) -> bool:
+        return not self.tags or not one.tags.isdisjoint(self.tags)
+
+    def refuse_misses(self, candidates: Iterable[Candidate]) -> None:
+        """A name or tag that no scenario has is a mistake, and must not look like success."""
+        everyone = list(candidates)
+        names = sorted({one.name for one in everyone})
+        for pattern in self.names:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                raise UsageError(f"there is no scenario {pattern!r}", hint=_hint(pattern, names, "scenarios"))
+        tags = sorted({tag for one in everyone for tag in one.tags})
+        for tag in self.tags:
+            if tag not in tags:
+                raise UsageError(f"no scenario has the tag {tag!r}", hint=_hint(tag, tags, "tags"))
+
+
+def _hint(word: str, known: Sequence[str], noun: str) -> str:
+    near = get_close_matches(word, known, n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
+    return f"{noun} there are: {shown}" if known else f"there are no {noun}"
+
+
+__all__ = ["Chosen", "Selection"]

@@ -1,0 +1,161 @@
+"""What came of a test: assertions, the verdict on a scenario, and the report on a runbook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+_HEAD: Final = 10
+_TAIL: Final = 40
+
+
+class VerdictStatus(StrEnum):
+    """How a scenario came out; ``error`` is a test that could not be made, not a run that ended in error."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion:
+    """One expectation and what was found; ``type`` is its field in ``test.yaml``, ``key`` what it is about."""
+
+    type: str
+    key: str | None
+    expected: Any
+    actual: Any
+    passed: bool
+    message: str = ""
+
+    @property
+    def title(self) -> str:
+        """``must_reach restart``."""
+        return self.type if self.key is None else f"{self.type} {self.key}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The result of one scenario; ``path`` is every step key of the run with its status, in order."""
+
+    scenario: str
+    status: VerdictStatus
+    duration: float = 0.0
+    assertions: tuple[Assertion, ...] = ()
+    error: str | None = None
+    hint: str | None = None
+    path: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether it does not make the command fail."""
+        return self.status in (VerdictStatus.PASSED, VerdictStatus.SKIPPED)
+
+    @property
+    def failed(self) -> tuple[Assertion, ...]:
+        """The assertions that do not hold."""
+        return tuple(assertion for assertion in self.assertions if not assertion.passed)
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of ``scenarios``; the message of a failed assertion tells the path the run took too."""
+        went = f"; the run went {way(self.path)}" if self.path else ""
+        return {
+            "scenario": self.scenario,
+            "status": str(self.status),
+            "duration_ms": round(self.duration * 1000),
+            "assertions": [
+                {
+                    "type": found.type,
+                    "key": found.key,
+                    "expected": found.expected,
+                    "actual": found.actual,
+                    "passed": found.passed,
+                    "message": found.message if found.passed else found.message + went,
+                }
+                for found in self.assertions
+            ],
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """Scenarios counted by how they came out."""
+
+    total: int = 0
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    errors: int = 0
+
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> Summary:
+        """Count verdicts."""
+        counts = dict.fromkeys(VerdictStatus, 0)
+        for verdict in verdicts:
+            counts[verdict.status] += 1
+        return cls(
+            total=sum(counts.values()),
+            passed=counts[VerdictStatus.PASSED],
+            failed=counts[VerdictStatus.FAILED],
+            skipped=counts[VerdictStatus.SKIPPED],
+            errors=counts[VerdictStatus.ERROR],
+        )
+
+    @property
+    def good(self) -> bool:
+        """Whether everything that ran passed."""
+        return not self.failed and not self.errors
+
+    def to_json(self) -> dict[str, int]:
+        """The ``summary`` object."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __str__(self) -> str:
+        line = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+        return f"{line}, {self.errors} error{'' if self.errors == 1 else 's'}" if self.errors else line
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """Every scenario of one runbook that was looked at."""
+
+    runbook: str
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry of ``runbooks``."""
+        return {
+            "runbook": self.runbook,
+            "scenarios": [verdict.to_json() for verdict in self.verdicts],
+            "summary": Summary.of(self.verdicts).to_json(),
+        }
+
+
+def reports_to_json(reports: Sequence[Report]) -> dict[str, Any]:
+    """The document of ``gert test --json``."""
+    verdicts = [verdict for report in reports for verdict in report.verdicts]
+    return {"runbooks": [report.to_json() for report in reports], "summary": Summary.of(verdicts).to_json()}
+
+
+def way(path: Sequence[tuple[str, str]]) -> str:
+    """The path on one line."""
+    return ", ".join(f"{key} ({status})" if status else key for key, status in shortened(path))
+
+
+def shortened(path: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """A long path by its beginning and its end, where the reason usually is."""
+    if len(path) <= _HEAD + _TAIL:
+        return path
+    left_out = f"... {len(path) - _HEAD - _TAIL} more ..."
+    return [*path[:_HEAD], (left_out, ""), *path[-_TAIL:]]
+
+
+__all__ = ["Assertion", "Report", "Summary", "Verdict", "VerdictStatus", "reports_to_json", "shortened", "way"]

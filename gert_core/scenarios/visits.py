@@ -1,0 +1,90 @@
+"""Which steps a run came to, and by which names a test may speak of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ENTERED: Final = "entered"
+PENDING: Final = "approval_pending"
+_REACHED: Final = frozenset({*map(str, (Status.SUCCESS, Status.FAILED, Status.ERROR)), ENTERED})
+
+
+@dataclass(slots=True, kw_only=True)
+class Visit:
+    """One step key of a run; ``index`` is the position of an item of a loop, ``loop`` the step around its items."""
+
+    key: str
+    step_id: str
+    status: str = ENTERED
+    index: int | None = None
+    loop: bool = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether the step was executed; a loop is reached by its items."""
+        return not self.loop and self.status in _REACHED
+
+    def names(self) -> Iterator[str]:
+        """What a test may call it: id, step key, and for items ``id[position]`` whatever their keys are."""
+        yield self.step_id
+        if self.index is None:
+            yield self.key
+            return
+        yield f"{self.step_id}[{self.index}]"
+        loop_key, _, label = self.key.rpartition("[")
+        yield loop_key
+        if not label[:-1].isdecimal():  # a number always means the position
+            yield self.key
+
+
+class Visits:
+    """The visits of one run in the order in which they began."""
+
+    __slots__ = ("_items", "_visits")
+
+    def __init__(self) -> None:
+        self._visits: dict[str, Visit] = {}
+        self._items: dict[str, int] = {}
+
+    def note(
+        self, key: str, step_id: str, *, loop: bool = False, item: bool = False, status: str | None = None
+    ) -> None:
+        """Open a visit, or give an open one its status."""
+        visit = self._visits.get(key)
+        if visit is None:
+            visit = self._visits[key] = Visit(key=key, step_id=step_id, loop=loop)
+            if item:
+                # Items of a replay begin in their order, one after another.
+                loop_key = key.rpartition("[")[0]
+                visit.index = self._items.get(loop_key, 0)
+                self._items[loop_key] = visit.index + 1
+        if status is not None:
+            visit.status = status
+
+    def __iter__(self) -> Iterator[Visit]:
+        return iter(self._visits.values())
+
+    def reached(self) -> set[str]:
+        """Every name under which a step was executed."""
+        return {name for visit in self if visit.reached for name in visit.names()}
+
+    def status_of(self, name: str) -> str | None:
+        """The last status under a name; None when the run never came there."""
+        found = None
+        for visit in self:
+            if not visit.loop and name in visit.names():
+                found = visit.status
+        return found
+
+    def path(self) -> tuple[tuple[str, str], ...]:
+        """Step keys with their statuses."""
+        return tuple((visit.key, visit.status) for visit in self)
+
+
+__all__ = ["ENTERED", "PENDING", "Visit", "Visits"]
