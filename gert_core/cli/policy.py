@@ -25,11 +25,6 @@ group = new_group("Show and explain policy decisions.")
 _COLOURS = {"allow": "green", "require-approval": "yellow", "deny": "red"}
 
 
-@group.callback()
-def _policy() -> None:
-    """Show and explain policy decisions."""
-
-
 @group.command("explain")
 def explain_(
     ctx: Context,
