@@ -7,6 +7,8 @@ environment itself; the others build wheels and try them in environments of thei
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -145,11 +147,11 @@ def bundle(session: nox.Session) -> None:
     _install(session, "gert")
     said = _gert(session, "plugins", "list")
     assert not {"broken", "conflicting", "incompatible"} & set(said.split()), said
-    elsewhere = Path(session.create_tmp()) / "examples"
-    shutil.rmtree(elsewhere, ignore_errors=True)
-    shutil.copytree(ROOT / "examples" / "runbooks", elsewhere)
-    for runbook in sorted(elsewhere.rglob("*.runbook.yaml")):
-        _gert(session, "validate", str(runbook))
+    # The README's first line, as somebody types it who installed gert and copied the examples.
+    first = re.search(r"&& \.venv/bin/gert (.*)\n", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert first, "README has lost its first line"
+    with session.chdir(_outside(session)):
+        session.run("gert", *shlex.split(first[1]))
 
 
 @nox.session(requires=["build"])
@@ -168,7 +170,7 @@ def lowest(session: nox.Session) -> None:
     session.run(*uv, *_TOOLS, external=True)
     chosen = session.posargs or ["tests/core", "tests/cli"]
     # The checkout must not be importable: the wheels are what is tested.
-    place = _outside(session, ROOT / "tests", ROOT / "docs", ROOT / "examples")
+    place = _outside(session, ROOT / "tests")
     session.chdir(place)
     session.run("python", "-m", "pytest", "-n", "auto", *_PYTEST, "-p", "gert_core.testing", *chosen, silent=True)
     session.log("lowest: " + _versions(session, "pluggy", "pydantic", "typer", "jinja2", "importlib-metadata"))
@@ -213,11 +215,12 @@ def _gert(session: nox.Session, *arguments: str, success_codes: list[int] | None
 
 
 def _outside(session: nox.Session, *folders: Path) -> Path:
-    """A copy of tests (and what they read) where the checkout is not on the way."""
+    """A copy of folders, and of what tests read, where the checkout is not on the way."""
     place = Path(session.create_tmp()).resolve() / "outside"
     shutil.rmtree(place, ignore_errors=True)
-    for folder in folders:
-        shutil.copytree(folder, place / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (*folders, ROOT / "docs", ROOT / "examples"):
+        target = place / folder.relative_to(ROOT)
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     return place
 
 
@@ -225,7 +228,7 @@ def _pytest(session: nox.Session, member: Path) -> None:
     if not (member / "tests").is_dir():
         return
     place = _outside(session, member / "tests")
-    with session.chdir(place):
+    with session.chdir(place / member.relative_to(ROOT)):
         session.run("python", "-m", "pytest", *_PYTEST, "-p", "gert_core.testing", "tests", silent=True)
 
 
