@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from typing import ClassVar
 
 import gert_transport_jsonrpc
 import pytest
@@ -15,6 +16,7 @@ from gert_transport_jsonrpc.session import JsonRpcSession
 from gert_core.api import Action, Services, StepProblem, Target
 from gert_core.api.processes import group
 from gert_core.engine.cancel import Deadline, Stop
+from gert_core.testing.conformance import TransportConformance
 
 SERVER = """#!{python}
 import json, os, sys, time
@@ -66,6 +68,13 @@ def session(server):
     yield opened
     opened.close()
     assert not group.running()
+
+
+class TestConformance(TransportConformance):
+    plugin = gert_transport_jsonrpc
+    argv = (sys.executable, "-c", SERVER.format(python=sys.executable))
+    action: ClassVar = {"name": "go", "method": "look", "argv": argv}
+    slow: ClassVar = {"name": "slow", "method": "hang", "argv": argv}
 
 
 def action(method: str | None, **fields) -> Action:
