@@ -133,10 +133,11 @@ def isolated(session: nox.Session) -> None:
 
 @nox.session(requires=["build"])
 def third_party(session: nox.Session) -> None:
-    """The example plugin, installed by pip's rules against the built core."""
-    example = ROOT / "examples" / "third_party_step"
-    _install(session, f"{example}[testing]")
-    _pytest(session, example)
+    """The example plugins, installed like anybody's against the built core, with their own tests."""
+    for name in ("policy_pack", "third_party_step"):
+        _fresh(session)
+        _install(session, str(ROOT / "examples" / name), "gert-core[testing]")
+        _pytest(session, ROOT / "examples" / name)
     said = _gert(session, "plugins", "why", "step:wait")
     assert "gert-step-wait" in said, said
 

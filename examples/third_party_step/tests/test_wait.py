@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import gert_step_wait
 import pytest
-from gert_step_wait.step import Wait, run
+from gert_step_wait.step import Wait
 from pydantic import ValidationError
+
+from gert_core.testing.conformance import StepTypeConformance
 
 pytest_plugins = ["gert_core.testing"]
 
 
-class Clock:
-    """The part of a step's context that this step uses."""
+class TestWait(StepTypeConformance):
+    """Real runs, dry-run, replay, and a crash at every event: what every step type must survive."""
 
-    def __init__(self) -> None:
-        self.slept: list[float] = []
+    plugin = gert_step_wait
+    runbook = """
+        apiVersion: kernel/v0
+        meta: { name: pause, inputs: { pause: { type: float, default: 0.01 } } }
+        steps:
+          - { id: settle, type: wait, seconds: "{{ .pause }}" }
+          - { type: finish }
+    """
 
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
+    def test_it_tells_how_long_it_waited(self, runner) -> None:
+        ran = runner(self.runbook, inputs={"pause": 0.02})
+        ran.assert_outcome("resolved")
+        (complete,) = ran.of("step_complete", "settle")
+        assert complete["fields"] == {"waited": 0.02}
 
 
 def test_the_plugin_is_healthy_and_provides_the_step(gert_registry) -> None:
@@ -26,15 +37,7 @@ def test_the_plugin_is_healthy_and_provides_the_step(gert_registry) -> None:
     assert registry.step_type("wait").summary == "Waits for a number of seconds."
 
 
-def test_it_waits_as_long_as_the_runbook_says() -> None:
-    clock = Clock()
-    result = run(Wait(seconds=1.5), clock)
-    assert clock.slept == [1.5]
-    assert result.fields == {"waited": 1.5}
-
-
-def test_seconds_may_be_a_template_but_nothing_else() -> None:
-    assert Wait(seconds="{{ .pause }}").seconds == "{{ .pause }}"
-    for wrong in (-1, "soon", None):
-        with pytest.raises(ValidationError):
-            Wait(seconds=wrong)
+@pytest.mark.parametrize("wrong", [-1, "soon", None])
+def test_seconds_are_a_number_or_a_template(wrong) -> None:
+    with pytest.raises(ValidationError):
+        Wait(seconds=wrong)

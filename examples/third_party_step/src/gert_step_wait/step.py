@@ -13,7 +13,7 @@ from gert_core.api.models import StepModel, Templated
 class Wait(StepModel):
     """``seconds`` may be a number or a template that renders to one."""
 
-    seconds: Templated[Annotated[float, Field(ge=0)]]
+    seconds: Templated[Annotated[float, Field(ge=0)]] = Field(description="How long to wait.")
 
 
 def run(step: Wait, ctx: StepContext) -> Completed:
