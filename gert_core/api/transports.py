@@ -65,10 +65,14 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
-    """A way to reach tools, chosen by ``meta.transport`` of a tool document."""
+    """A way to reach tools, chosen by ``meta.transport`` of a tool document.
+
+    ``default`` takes tools that name no transport.
+    """
 
     name: str
     open: str | Callable[[Target, Services], Session]
+    default: bool = False
     summary: str = ""
 
 

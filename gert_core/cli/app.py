@@ -70,7 +70,8 @@ def _verb(verb: str, args: list[str], options: Options) -> int:
     if function is not None:
         given = quick.read(function, words, Context(options))
         if given is not quick.UNUSUAL:
-            return int(function(**given) or 0)
+            result = function(**given)
+            return result if isinstance(result, int) else 0
     from typer.main import get_command
 
     from gert_core.cli.typed import app_for

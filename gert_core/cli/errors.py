@@ -40,6 +40,8 @@ def settle(exc: BaseException, *, as_json: bool) -> int:
     if isinstance(exc, BrokenPipeError) or isinstance(exc.__context__, BrokenPipeError):  # typer makes it an exit
         silence_stdout()
         return BROKEN_PIPE
+    if type(exc).__name__ == "Exit" and isinstance(code := getattr(exc, "exit_code", None), int):  # typer's own
+        return code
     if isinstance(exc, SystemExit):
         return exc.code if isinstance(exc.code, int) else int(exc.code is not None)
     if os.environ.get("GERT_DEBUG") == "1":

@@ -19,7 +19,7 @@ from gert_core.trace.events import timestamp
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gert_core.api import ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.api import ApprovalRequest, Question, Reply, Result, Services, Transport
     from gert_core.approvals import Settled
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.phases import Execution
@@ -102,12 +102,13 @@ class RealWorld:
 
     def _open(self, execution: Execution, tool: ToolNode) -> Any:
         run, meta = execution.run, tool.tool.meta
-        transport = run.registry.transport(meta.transport)
+        transport = transport_of(run.registry, meta.transport)
         if transport is None:
+            wanted = f"transport `{meta.transport}`" if meta.transport else "a default transport"
             raise StepProblem(
                 "transport_missing",
-                f"tool `{tool.name}` needs transport `{meta.transport}`, which no installed plugin provides; "
-                f"try: pip install gert-transport-{meta.transport}",
+                f"tool `{tool.name}` needs {wanted}, which no installed plugin provides; "
+                f"`gert plugins list` shows what is installed",
             )
         target = Target(
             tool=tool.name,
@@ -178,6 +179,13 @@ class RealWorld:
             submitted=recorded is not None,
             recorded=recorded.responses if recorded is not None else (),
         )
+
+
+def transport_of(registry: Registry, name: str | None) -> Transport | None:
+    """The transport a tool names, or the default one for a tool that names none."""
+    if name is not None:
+        return registry.transport(name)
+    return next((found for found in registry.transports().values() if found.default), None)
 
 
 def window(now: datetime, seconds: float) -> tuple[str, str]:

@@ -10,5 +10,10 @@ from gert_core.api import Transport
 def gert_transports() -> list[Transport]:
     """Register ``stdio``."""
     return [
-        Transport(name="stdio", open="gert_transport_stdio.session:StdioSession", summary="Runs one process per call.")
+        Transport(
+            name="stdio",
+            open="gert_transport_stdio.session:StdioSession",
+            default=True,
+            summary="Runs one process per call.",
+        )
     ]
