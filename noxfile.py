@@ -134,9 +134,9 @@ def isolated(session: nox.Session) -> None:
 @nox.session(requires=["build"])
 def third_party(session: nox.Session) -> None:
     """The example plugins, installed like anybody's against the built core, with their own tests."""
-    for name in ("policy_pack", "third_party_step"):
+    for name, beside in (("policy_pack", ["gert"]), ("third_party_step", [])):
         _fresh(session)
-        _install(session, str(ROOT / "examples" / name), "gert-core[testing]")
+        _install(session, str(ROOT / "examples" / name), "gert-core[testing]", *beside)
         _pytest(session, ROOT / "examples" / name)
     said = _gert(session, "plugins", "why", "step:wait")
     assert "gert-step-wait" in said, said
