@@ -166,7 +166,7 @@ def test_sarif(gert, here):
 
 
 def test_a_directory(gert, here):
-    shutil.copytree(DATA / "k16", here / "sub" / "k16")
+    shutil.copytree(DATA / "k16", here / "sub" / "k16", ignore=shutil.ignore_patterns("scenarios"))
     (here / "sub" / "compose.yaml").write_text("services: {}\n", encoding="utf-8")
     (here / "sub" / "broken.yaml").write_text("apiVersion: kernel/v0\nmeta: [\n", encoding="utf-8")
     (here / "sub" / ".hidden").mkdir()
