@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gert_core.api import Status, StepProblem, Undecided
+from gert_core.engine.close import finish
 from gert_core.engine.fork import run_tasks
 from gert_core.engine.frame import Done, Frame
-from gert_core.engine.phases import CANCELLED, Execution
-from gert_core.engine.signals import Keeper, Rank, Signal
+from gert_core.engine.phases import Execution
+from gert_core.engine.signals import CANCELLED, Keeper, Rank, Signal
 from gert_core.engine.state import Layer
 from gert_core.template import Symbol, TemplateError, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gert_core.engine.compiled import Compiled
     from gert_core.engine.run import Run
@@ -26,6 +27,26 @@ def run_items(run: Run, unit: Compiled, frame: Frame, key: str) -> Done:
     if run.stop.thrown:
         return Done(status=Status.SKIPPED, signal=CANCELLED)
     return _Loop(run, unit, frame, key).perform()
+
+
+class _Item:
+    """One item: its place, its variables, and how it came out."""
+
+    __slots__ = ("child", "done", "index", "label", "layer", "value")
+
+    def __init__(self, index: int, value: Any, layer: Layer) -> None:
+        self.index = index
+        self.value = value
+        self.layer = layer
+        self.label = str(index)
+        self.child: Execution | None = None
+        self.done: Done | None = None
+
+    def result(self) -> Any:
+        """What the loop's list or map holds for it; null when it was skipped or never ran."""
+        if self.done is None or self.done.status is Status.SKIPPED:
+            return None
+        return dict(self.done.outputs)
 
 
 class _Loop:
@@ -39,10 +60,8 @@ class _Loop:
         self.each = unit.node.fields.for_each
         self.execution = Execution(run, unit, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
-        self.layers: list[Layer] = []
-        self.children: list[Execution] = []
-        self.done: list[Done | None] = []
-        self.labels: list[str] = []
+        self.unknown = False
+        """Whether only a real run knows the items (dry-run and probe): one stands for all of them."""
 
     def perform(self) -> Done:
         run = self.run
@@ -52,28 +71,39 @@ class _Loop:
         run.progress.started(self.execution)
         try:
             items = self._items()
-            self.labels = self._prepare(items)
+            self._label(items)
             limit = self._limit()
         except StepProblem as problem:
             failure = {"kind": problem.kind, "message": problem.message}
-            return self.execution.finish(Status.ERROR, {"failure": failure})
+            return finish(self.execution, Status.ERROR, {"failure": failure})
         self._add(
             "for_each_start",
             {
                 "step_id": self.unit.id,
                 "over": self.each.over,
-                "item_count": len(items),
+                "item_count": None if self.unknown else len(items),
                 "parallel": self.each.parallel,
             },
         )
-        signals = self._run_all(items, limit)
-        return self._finish(signals)
+        return self._finish(items, self._run_all(items, limit))
 
-    def _items(self) -> list[Any]:
+    # -- before the items ----------------------------------------------------------------------------------------
+
+    def _items(self) -> list[_Item]:
+        """Every item with the variables it will see."""
+        items = []
+        for index, value in enumerate(self._over()):
+            layer = Layer(self.frame.layer)
+            layer.bind({self.each.as_: value})
+            items.append(_Item(index, value, layer))
+        return items
+
+    def _over(self) -> list[Any]:
         try:
             value = self.unit.over.render(self.frame.layer) if self.unit.over is not None else []
         except Undecided:
-            return [Symbol(f"{{{{ .{self.each.name} }}}}")]
+            self.unknown = True
+            return [Symbol(f"{{{{ .{self.each.as_} }}}}")]
         except TemplateError as error:
             raise StepProblem("template", f"for_each.over: {error.message}") from None
         if isinstance(value, dict):
@@ -82,129 +112,123 @@ class _Loop:
             raise StepProblem("for_each_shape", f"for_each.over gave {to_text(value)[:80]!r}, not a list or a map")
         return value
 
-    def _prepare(self, items: list[Any]) -> list[str]:
-        """Overlays with the item bound, and the label of each item; labels must differ."""
-        labels: list[str] = []
+    def _label(self, items: list[_Item]) -> None:
+        """Name each item by its key; names must differ before the first item runs."""
+        if self.unit.key_template is None:
+            return
         seen: set[str] = set()
-        for index, item in enumerate(items):
-            layer = Layer(self.frame.layer)
-            layer.bind({self.each.name: item})
-            self.layers.append(layer)
-            label = str(index)
-            if self.unit.key_template is not None:
-                try:
-                    label = to_text(self.unit.key_template.render(layer))
-                except Undecided:
-                    label = f"{{{{ {index} }}}}"
-                except TemplateError as error:
-                    raise StepProblem("template", f"for_each.key: {error.message}") from None
-                if label in seen:
-                    raise StepProblem("duplicate_key", f"two items have the key {label!r}")
-                seen.add(label)
-            labels.append(label)
-        return labels
+        for item in items:
+            try:
+                item.label = to_text(self.unit.key_template.render(item.layer))
+            except Undecided:
+                item.label = f"{{{{ {item.index} }}}}"
+            except TemplateError as error:
+                raise StepProblem("template", f"for_each.key: {error.message}") from None
+            if item.label in seen:
+                raise StepProblem("duplicate_key", f"two items have the key {item.label!r}")
+            seen.add(item.label)
 
     def _limit(self) -> int:
         if not self.each.parallel or self.run.serializes_step(self.unit.node):
             return 1
-        value = self.unit.parallel_limit.render(self.frame.layer) if self.unit.parallel_limit else 16
+        try:
+            value = self.unit.parallel_limit.render(self.frame.layer) if self.unit.parallel_limit else 16
+        except Undecided:
+            return 1
+        except TemplateError as error:
+            raise StepProblem("template", f"for_each.max_parallel: {error.message}") from None
+        if isinstance(value, str) and value.strip().isdecimal():
+            value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise StepProblem("wrong_type", f"for_each.max_parallel gave {value!r}, not a positive whole number")
         return value
 
-    def _run_all(self, items: list[Any], limit: int) -> list[Signal | None]:
-        self.done = [None] * len(items)
-        keys = [f"{self.key}[{quote(self.run.masker.mask_text(label), safe='')}]" for label in self.labels]
-        deadline = self.frame.deadline
+    # -- the items -----------------------------------------------------------------------------------------------
 
-        def one(index: int) -> Signal | None:
-            branch = None
-            if self.each.parallel:
-                branch = {"index": index, "label": self.labels[index], "parent": self.key}
-            frame = Frame(
-                layer=self.layers[index],
-                prefix=self.frame.prefix,
-                deadline=deadline,
-                branch=branch or self.frame.branch,
-                depth=self.frame.depth + 1,
-            )
-            child = Execution(
-                self.run, self.unit, frame, key=keys[index], layer=self.layers[index], as_item=True
-            )
-            data = {"step_id": self.unit.id, "index": index, "key": self.labels[index], "value": items[index]}
-            child.add("for_each_item", data)
-            self.children.append(child)
-            result = self.done[index] = child.perform()
-            self._collect(index, child, result)
-            return result.signal
-
+    def _run_all(self, items: list[_Item], limit: int) -> list[Signal | None]:
+        """In parallel all items finish; one after another the first signal stops the loop."""
+        for item in items:  # in this thread, so that keys do not depend on timing
+            item.child = self._child(item)
         if self.each.parallel:
-            return run_tasks(self.run, [lambda i=i: one(i) for i in range(len(items))], limit=limit)  # type: ignore[misc]
+            return run_tasks(self.run, [self._task(item) for item in items], limit=limit)
         signals: list[Signal | None] = []
-        for index in range(len(items)):
-            signals.append(one(index))
+        for item in items:
+            signals.append(self._task(item)())
             if signals[-1] is not None:
                 break
         return signals
 
-    def _collect(self, index: int, child: Execution, result: Done) -> None:
-        """An item's result: the outputs of a leaf, or what a step with blocks promoted."""
-        if result.status is Status.SKIPPED or self.unit.leaf:
-            return
-        layer = self.layers[index]
-        result.outputs = {n: v for n, v in layer.vars.items() if layer.owners.get(n)}
+    def _child(self, item: _Item) -> Execution:
+        branch = self.frame.branch
+        if self.each.parallel:
+            branch = {"index": item.index, "label": item.label, "parent": self.key}
+        frame = Frame(
+            layer=item.layer,
+            prefix=self.frame.prefix,
+            deadline=self.frame.deadline,
+            branch=branch,
+            depth=self.frame.depth + 1,
+        )
+        key = f"{self.key}[{quote(self.run.masker.mask_text(item.label), safe='')}]"
+        return Execution(self.run, self.unit, frame, key=key, layer=item.layer, as_item=True)
 
-    def _finish(self, signals: list[Signal | None]) -> Done:
+    def _task(self, item: _Item) -> Callable[[], Signal | None]:
+        def perform() -> Signal | None:
+            child = item.child
+            assert child is not None  # noqa: S101 - made just before
+            if self.run.stop.thrown:
+                return CANCELLED
+            data = {"step_id": self.unit.id, "index": item.index, "key": item.label, "value": item.value}
+            child.add("for_each_item", data)
+            done = item.done = child.perform()
+            if done.ran and not self.unit.leaf:  # of a step with blocks: what its blocks promoted
+                done.outputs = {n: v for n, v in item.layer.vars.items() if item.layer.owners.get(n)}
+            return done.signal
+
+        return perform
+
+    # -- after the items -----------------------------------------------------------------------------------------
+
+    def _finish(self, items: list[_Item], signals: list[Signal | None]) -> Done:
         execution, layer = self.execution, self.frame.layer
         keeper = Keeper()
         keeper.keep(signals)
-        for overlay in self.layers:
-            layer.absorb(overlay, bound=frozenset({self.each.name}), only_exports=True)
-        results = self._results()
-        layer.set_step(self.unit.id, results)
-        self._write_scopes()
-        exported = self._export(results)
-        if exported:
-            self._add("scope_export", {"step_id": self.unit.id, "scope": None, "exported_vars": exported})
         kept = keeper.kept
+        for item in items:
+            layer.absorb(item.layer, bound=frozenset({self.each.as_}), only_exports=True)
         if kept is not None and kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
             self.run.progress.left(execution, kept)
             return Done(status=Status.SKIPPED, signal=kept)
-        status = self._status(kept)
-        data: dict[str, Any] = {"items": len(self.labels)}
+        results = self._results(items)
+        layer.set_step(self.unit.id, results)
+        self._write_scopes(items)
+        exported = self._export(results)
+        if exported:
+            self._add("scope_export", {"step_id": self.unit.id, "scope": None, "exported_vars": exported})
+        data: dict[str, Any] = {"items": len(items)}
         if kept is not None and kept.failures:
-            first = kept.failures[0]
+            first = kept.first
             data["failure"] = {"kind": first.kind, "message": f"item {first.key}: {first.message}"}
-        execution.as_item = True  # its entry is the list, set above
-        done = execution.finish(status, data, cause=kept if kept is not None and kept.failures else None)
+        execution.collected = True
+        done = finish(
+            execution, _status(items, kept), data, cause=kept if kept is not None and kept.failures else None
+        )
         if kept is not None and kept.rank is Rank.ENDED:
             done.signal = kept
         return done
 
-    def _status(self, kept: Signal | None) -> Status:
-        statuses = {done.status for done in self.done if done is not None}
-        if Status.ERROR in statuses or (kept is not None and kept.failures and kept.status == "error"):
-            return Status.ERROR
-        return Status.FAILED if Status.FAILED in statuses else Status.SUCCESS
-
-    def _results(self) -> Any:
-        values = [
-            None if done is None or done.status is Status.SKIPPED else dict(done.outputs) for done in self.done
-        ]
+    def _results(self, items: list[_Item]) -> Any:
+        if self.unknown:
+            return Symbol(f"{{{{ .{self.unit.id} }}}}")
         if self.each.key is None:
-            return values
-        return dict(zip(self.labels, values, strict=False))
+            return [item.result() for item in items]
+        return {item.label: item.result() for item in items}
 
-    def _write_scopes(self) -> None:
-        for label, child, done in zip(self.labels, self._in_order(), self.done, strict=False):
-            if child is not None and child.scope is not None and done is not None and done.ran:
-                self.frame.layer.write_scope((*child.scope, label), dict(done.outputs))
-                # one level below the scope's own path: .scope.round/0.<key>.<output>
-
-    def _in_order(self) -> list[Execution | None]:
-        by_key = {child.key: child for child in self.children}
-        keys = [f"{self.key}[{quote(self.run.masker.mask_text(label), safe='')}]" for label in self.labels]
-        return [by_key.get(key) for key in keys]
+    def _write_scopes(self, items: list[_Item]) -> None:
+        """One level below the scope's own path: ``.scope.round/0.<key>.<output>``."""
+        for item in items:
+            if item.done is not None and item.done.ran and item.child is not None and item.child.scope is not None:
+                self.frame.layer.write_scope((*item.child.scope, item.label), dict(item.done.outputs))
 
     def _export(self, results: Any) -> list[str]:
         """Each exported name becomes the list or map of its values; a name that is taken is left alone."""
@@ -225,7 +249,18 @@ class _Loop:
         self.execution.add(type, data)
 
 
+def _status(items: list[_Item], kept: Signal | None) -> Status:
+    statuses = {item.done.status for item in items if item.done is not None}
+    if kept is not None and kept.failures:
+        return Status.ERROR if kept.status == "error" else Status.FAILED
+    if Status.ERROR in statuses:
+        return Status.ERROR
+    return Status.FAILED if Status.FAILED in statuses else Status.SUCCESS
+
+
 def _values_of(results: Any, name: str) -> Any:
+    if isinstance(results, Symbol):
+        return Symbol(f"{{{{ .{name} }}}}")
     if isinstance(results, dict):
         return {key: (value or {}).get(name) for key, value in results.items()}
     return [(value or {}).get(name) for value in results]
