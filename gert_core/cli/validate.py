@@ -11,7 +11,7 @@ from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import UsageError
 from gert_core.cli import diagnostics
 from gert_core.cli.params import Argument, Context, Option
-from gert_core.cli.session import registry_for
+from gert_core.cli.session import PROJECT_FILE, registry_for
 from gert_core.cli.terminal import out, paint
 
 if TYPE_CHECKING:
@@ -81,10 +81,14 @@ class _Session:
         )
 
     def _project(self, directory: Path) -> Project | None:
-        from gert_core.documents.project import find_project
-
         if directory not in self._projects:
-            self._projects[directory] = find_project(directory)
+            found = None
+            here = directory.resolve()
+            if any((folder / PROJECT_FILE).is_file() for folder in (here, *here.parents)):
+                from gert_core.documents.project import find_project
+
+                found = find_project(directory)
+            self._projects[directory] = found
         return self._projects[directory]
 
     def _registry(self, project: Project | None) -> Registry:

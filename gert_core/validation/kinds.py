@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from enum import StrEnum, auto
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
-
-from gert_core.documents.kinds import MODELS, NAMES, VERSIONS, Kind
 
 if TYPE_CHECKING:
     from gert_core.api import Diagnostic
     from gert_core.documents.yaml import Document
 
 
-def _family(version: str) -> str:
-    """``policy`` of ``policy/v0``."""
-    return version.partition("/")[0]
+class Kind(StrEnum):
+    """The kinds of ``gert_core.documents.kinds``, known without importing the models of all of them."""
+
+    RUNBOOK = auto()
+    TOOL = auto()
+    POLICY = auto()
+    PROJECT = auto()
+    SCENARIO = auto()
+    TEST = auto()
 
 
-_FAMILIES: Final = {_family(version): kind for version, kind in VERSIONS.items()}
+_FAMILIES: Final = {"kernel": Kind.RUNBOOK, str(Kind.TOOL): Kind.TOOL, "policy": Kind.POLICY}
+_NAMES: Final = {"gert-project.yaml": Kind.PROJECT, "scenario.yaml": Kind.SCENARIO, "test.yaml": Kind.TEST}
 _FIELDS: Final = {"steps": Kind.RUNBOOK, "actions": Kind.TOOL, "rules": Kind.POLICY}
 
 
@@ -27,13 +33,14 @@ def kind_of(document: Document) -> Kind | None:
     name = PurePath(document.file).name
     if isinstance(value, dict):
         version = value.get("apiVersion")
-        if isinstance(version, str) and _family(version) in _FAMILIES:
-            return _FAMILIES[_family(version)]
-        if name in NAMES and "apiVersion" not in value:
-            return NAMES[name]
+        family = version.partition("/")[0] if isinstance(version, str) else ""
+        if family in _FAMILIES:
+            return _FAMILIES[family]
+        if name in _NAMES and "apiVersion" not in value:
+            return _NAMES[name]
         return next((kind for field, kind in _FIELDS.items() if field in value), None)
-    if name in NAMES:
-        return NAMES[name]
+    if name in _NAMES:
+        return _NAMES[name]
     return Kind.TOOL if name.endswith(".tool.yaml") else None
 
 
@@ -45,8 +52,10 @@ def judge_other(document: Document, kind: str | None) -> tuple[list[Diagnostic],
         return _unknown(document), None
     if kind == Kind.POLICY:
         return _policy(document)
+    from gert_core.documents import kinds
+
     what = "project file" if kind == Kind.PROJECT else str(kind)
-    model, found = judge(document, MODELS[Kind(kind)], what=what)
+    model, found = judge(document, kinds.MODELS[kinds.Kind(kind)], what=what)
     name = getattr(model, "name", None)
     return found, name if isinstance(name, str) else None
 

@@ -165,6 +165,15 @@ KINDS = {
 }
 
 
+def test_the_kinds_are_those_of_the_documents():
+    from gert_core.documents import kinds
+    from gert_core.validation.kinds import _FAMILIES, _NAMES, Kind
+
+    assert list(map(str, Kind)) == list(map(str, kinds.Kind))
+    assert {version.partition("/")[0]: kind for version, kind in kinds.VERSIONS.items()} == _FAMILIES
+    assert _NAMES == kinds.NAMES
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_kinds(name, registry, tmp_path):
     text, file, kind, valid = KINDS[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Diagnostic, Severity
@@ -104,7 +103,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     names = [name for name in known if abs(len(name) - len(word)) <= 3]
     if len(names) > _MANY:
         names = [name for name in names if name[:1] == word[:1]][:_MANY]
-    found = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    from difflib import get_close_matches  # only mistakes need it
+
+    found = get_close_matches(word, names, n=1, cutoff=0.6)
     return found[0] if found else None
 
 
