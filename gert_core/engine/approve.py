@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import ApprovalRequest, Principal, Status, StepProblem
 from gert_core.approvals import request_hash, ticket_id
+from gert_core.engine.close import finish
 from gert_core.engine.frame import Done
-from gert_core.engine.signals import Failure, Rank, Signal
+from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
 from gert_core.tools import preview
 
 if TYPE_CHECKING:
@@ -29,14 +30,15 @@ def ask(execution: Execution) -> Done | None:
         settled = run.world.settle(execution, request, recorded)
     except StepProblem as problem:
         if execution.frame.deadline.cancelled:
-            return Done(status=Status.SKIPPED, signal=Signal(rank=Rank.CANCELLED))
-        failure = {"kind": problem.kind, "message": problem.message}
-        return execution.finish(Status.ERROR, {"failure": failure})
+            return Done(status=Status.SKIPPED, signal=CANCELLED)
+        return finish(
+            execution, Status.ERROR, {"failure": {"kind": problem.kind, "message": problem.message}}
+        )
     if settled.status == "approved":
         return None
     if settled.status == "pending":
         if execution.frame.deadline.cancelled:
-            return Done(status=Status.SKIPPED, signal=Signal(rank=Rank.CANCELLED))
+            return Done(status=Status.SKIPPED, signal=CANCELLED)
         run.note_ticket(
             {
                 "ticket_id": request.ticket_id,
@@ -56,7 +58,7 @@ def ask(execution: Execution) -> Done | None:
         message=settled.message or "the approval was rejected",
     )
     data = {"reason": "approval_rejected", "approval": {"reason": failure.kind, "message": failure.message}}
-    return execution.finish(Status.SKIPPED, data, denied=failure)
+    return finish(execution, Status.SKIPPED, data, denied=failure)
 
 
 def _request(execution: Execution, recorded: Any) -> ApprovalRequest:

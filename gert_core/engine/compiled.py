@@ -44,6 +44,7 @@ class Compiled:
         "id",
         "key_template",
         "leaf",
+        "named",
         "node",
         "outcome",
         "over",
@@ -81,11 +82,9 @@ class Compiled:
         self.parallel_limit = None if each is None else compile_value(each.max_parallel or 16)
         self.blocks: dict[int, BlockNode] = {id(b.block.steps): b for b in node.blocks if b.block is not None}
         given = fields.principal
-        self.principal = (
-            None
-            if given is None
-            else Principal(kind=given.kind, id=given.id, role=given.role, model=given.model)
-        )
+        named = None if given is None else compile_value(given.model_dump(exclude_none=True))
+        self.named = None if named is None or named.static else named
+        self.principal = None if given is None or self.named is not None else Principal(**given.model_dump())
         self.summary = {
             "effects": list(self.contract.effects),
             "writes": list(self.contract.writes),
@@ -112,7 +111,7 @@ class CompiledList:
             at = self.index_of[target]
             limit = None if isinstance(wanted, str) else wanted.max
             self.jumps[index] = Jump(target=target, index=at, backward=at <= index, limit=limit)
-        self.targets = {jump.target for jump in self.jumps.values()}
+        self.targets = {jump.target for jump in self.jumps.values() if jump.backward}
 
 
 def compiled(node: StepNode, runbook: Runbook) -> Compiled:
@@ -120,7 +119,7 @@ def compiled(node: StepNode, runbook: Runbook) -> Compiled:
     found = node.cache.get(_CACHE)
     if found is None:
         found = node.cache[_CACHE] = Compiled(node, runbook)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 __all__ = ["Compiled", "CompiledList", "Jump", "compiled"]

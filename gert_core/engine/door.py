@@ -40,6 +40,8 @@ class Door:
         self._thread = threading.get_ident()
         self._open = True
         self._keys: set[int | None] = set()
+        self.ran: list[BlockNode] = []
+        """The blocks that were run, each as often as it was."""
         self.inputs = execution.inputs
         self.contract = execution.unit.contract
         self.key = execution.key
@@ -97,6 +99,9 @@ class Door:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
         if type in _RESERVED:
             raise RunError(f"a step may not write the event {type}: the core does", kind="event_reserved")
+        kept = self._execution.keeper.kept
+        if kept is not None and kept.rank in (Rank.SUSPENDED, Rank.CANCELLED):
+            return  # the step is left open: it says how it came out when it does
         self._execution.add(type, data)
 
     def state_hash(self) -> str:
@@ -117,6 +122,7 @@ class Door:
         before = None if not once else set(layer.vars)
         signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch)
         produced = {n: v for n, v in layer.vars.items() if layer.owners.get(n) and (not before or n not in before)}
+        produced.update(layer.passed)
         if not once and key is not None:
             execution.layer.write_scope((execution.unit.type.name, execution.unit.id, str(key)), produced)
         result = self._keep([signal], catch=catch)[0]
@@ -155,9 +161,11 @@ class Door:
             raise RuntimeError(f"block key {key} was used already: every run of a block needs its own")
         self._keys.add(key)
         try:
-            return self._execution.unit.blocks[id(block.steps)]
+            node = self._execution.unit.blocks[id(block.steps)]
         except KeyError:
             raise RuntimeError(f"block {block.name!r} is not one of this step's blocks") from None
+        self.ran.append(node)
+        return node
 
     def _keep(self, signals: Sequence[Signal | None], *, catch: bool) -> list[tuple[Any, ...]]:
         """Keep what must not be lost; failures are left to the step type when it catches them."""

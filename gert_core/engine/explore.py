@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Completed, Flow
+from gert_core.api import Completed, Flow, Undecided
 from gert_core.contracts import step_outputs
 from gert_core.engine.frame import Frame
 from gert_core.engine.signals import Rank, Signal
 from gert_core.engine.state import Layer
-from gert_core.template import Symbol
+from gert_core.template import Symbol, TemplateError, compile_condition
 
 if TYPE_CHECKING:
-    from gert_core.api import Result, Undecided
-    from gert_core.documents.tree import Runbook
+    from collections.abc import Sequence
+
+    from gert_core.api import Result
+    from gert_core.documents.tree import BlockNode, Runbook
     from gert_core.engine.compiled import Compiled
     from gert_core.engine.phases import Execution
 
@@ -25,30 +27,19 @@ def symbolic_result(unit: Compiled, runbook: Runbook, *, reason: str) -> Complet
     return Completed(outputs=outputs, fields=fields, detail={"symbolic": reason})
 
 
-def undecided(execution: Execution, why: Undecided) -> Result | None:
-    """A step that needed a value only a real run can know: symbolic, or every block looked at once."""
-    unit = execution.unit
+def undecided(execution: Execution, why: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
+    """A step that needed a value only a real run can know: symbolic, or every block it may run looked at once.
+
+    ``ran`` are the blocks it has run already before it came to the unknown value; they are not looked at again.
+    """
+    unit, layer = execution.unit, execution.layer
     if unit.leaf:
         return symbolic_result(unit, execution.run.runbook, reason=str(why))
-    run, layer = execution.run, execution.layer
-    from gert_core.engine.flow import run_list
-
     signals: list[Signal | None] = []
     overlays: list[Layer] = []
-    for index, block in enumerate(unit.node.blocks):
+    for index, block in _possible(execution, ran):
         overlay = Layer(layer)
-        binds = block.block.binds if block.block is not None else {}
-        if binds:
-            overlay.bind({unit.type.name: {name: Symbol(f".{unit.type.name}.{name}") for name in binds}})
-        frame = Frame(
-            layer=overlay,
-            prefix=f"{execution.key}/{index}/",
-            deadline=execution.deadline,
-            branch=execution.frame.branch,
-            depth=execution.frame.depth + 1,
-        )
-        run.progress.arm(execution, block.name, str(why))
-        signals.append(run_list(run, block, frame))
+        signals.append(_look(execution, block, overlay, index=index, why=why))
         overlays.append(overlay)
     worst = [s for s in signals if s is not None and s.rank > Rank.ENDED]
     if worst:
@@ -61,6 +52,50 @@ def undecided(execution: Execution, why: Undecided) -> Result | None:
     _forget_values(layer, [o for o, s in zip(overlays, signals, strict=True) if s is None])
     fields = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in unit.type.fields}
     return Completed(fields=fields, detail={"symbolic": str(why)})
+
+
+def _possible(execution: Execution, ran: Sequence[BlockNode]) -> list[tuple[int, BlockNode]]:
+    """The blocks that may run: of arms, those whose condition is not known to be false, up to one that is true."""
+    unit = execution.unit
+    out = []
+    for index, block in enumerate(unit.node.blocks):
+        if any(block is done for done in ran):
+            continue
+        known = None
+        if unit.type.flow is Flow.ONE_OF and block.block is not None and block.block.condition is not None:
+            known = _known(execution, block.block.condition)
+        if known is not False:
+            out.append((index, block))
+        if known is True:
+            break
+    return out
+
+
+def _known(execution: Execution, raw: Any) -> bool | None:
+    condition = compile_condition(raw)
+    try:
+        return condition.is_default or condition.test(execution.layer)
+    except (Undecided, TemplateError):
+        return None
+
+
+def _look(execution: Execution, block: BlockNode, overlay: Layer, *, index: int, why: Undecided) -> Signal | None:
+    """Walk one block as if it ran; its binds are symbols."""
+    from gert_core.engine.flow import run_list
+
+    run, unit = execution.run, execution.unit
+    binds = block.block.binds if block.block is not None else {}
+    if binds:
+        overlay.bind({unit.type.name: {name: Symbol(f".{unit.type.name}.{name}") for name in binds}})
+    frame = Frame(
+        layer=overlay,
+        prefix=f"{execution.key}/{index}/",
+        deadline=execution.deadline,
+        branch=execution.frame.branch,
+        depth=execution.frame.depth + 1,
+    )
+    run.progress.arm(execution, block.name, str(why))
+    return run_list(run, block, frame)
 
 
 def _forget_values(layer: Layer, overlays: list[Layer]) -> None:

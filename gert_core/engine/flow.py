@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gert_core.api import Undecided
 from gert_core.engine.compiled import CompiledList, compiled
 from gert_core.engine.for_each import run_items
 from gert_core.engine.phases import Execution
@@ -80,6 +81,8 @@ def _bound(limit: Any, frame: Frame) -> int | None:
         value = limit.render(frame.layer)
     except TemplateError:
         return None
+    except Undecided:  # only a forward jump comes here: it is taken once, whatever its bound turns out to be
+        return 1
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -57,7 +57,9 @@ class _Loop:
         self.unit = unit
         self.frame = frame
         self.key = key
-        self.each = unit.node.fields.for_each
+        each = unit.node.fields.for_each
+        assert each is not None  # noqa: S101 - a loop is made for steps that have it
+        self.each = each
         self.execution = Execution(run, unit, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
         self.unknown = False

@@ -17,18 +17,18 @@ from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.checks import Determinism
 from gert_core.engine.flow import run_list
 from gert_core.engine.frame import Frame
+from gert_core.engine.result import RunResult, result_of
 from gert_core.engine.sessions import Sessions
-from gert_core.engine.signals import Rank
 from gert_core.engine.state import Layer
 from gert_core.engine.world import window
 from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical, format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from gert_core.api import ApprovalProvider, Outcome, Services, ToolUse
+    from gert_core.api import ApprovalProvider, Services, ToolUse
     from gert_core.approvals import Desk
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
@@ -37,51 +37,13 @@ if TYPE_CHECKING:
     from gert_core.engine.phases import Execution
     from gert_core.engine.progress import Progress
     from gert_core.engine.recall import Recorded, RecordedApproval
-    from gert_core.engine.signals import Failure, Signal
+    from gert_core.engine.signals import Signal
     from gert_core.engine.world import RealWorld
     from gert_core.governance import Decision, Policies
     from gert_core.inputs import ResolvedInputs
     from gert_core.plugin.registry import Registry
     from gert_core.runs import RunDirectory
     from gert_core.secrets import Masker, Secrets
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
-    """How a run came out; ``variables`` is the final state, for expectations of tests."""
-
-    run_id: str
-    runbook: str
-    status: RunStatus
-    duration: float
-    trace: Path
-    outcome: Outcome | None = None
-    possible: tuple[Outcome, ...] = ()
-    steps: tuple[tuple[str, str, str, str], ...] = ()
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    failures: tuple[Failure, ...] = ()
-    pending: tuple[Mapping[str, Any], ...] = ()
-    variables: Layer | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The document of ``exec --json`` and ``resume --json``; mask it before printing."""
-        out = {
-            "run_id": self.run_id,
-            "runbook": self.runbook,
-            "status": str(self.status),
-            "outcome": self.outcome.to_json() if self.outcome else None,
-            "duration": format_duration(self.duration),
-            "trace": str(self.trace),
-            "steps": [
-                dict(zip(("step_key", "step_id", "type", "status"), step, strict=True)) for step in self.steps
-            ],
-            "outputs": dict(self.outputs),
-            "failure": self.failures[0].to_json() if self.failures else None,
-            "pending": list(self.pending),
-        }
-        if self.possible:
-            out["possible_outcomes"] = [outcome.to_json() for outcome in self.possible]
-        return out
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -131,7 +93,7 @@ class Run:
             signal = run_list(self, self.runbook.root, frame)
         finally:
             self.sessions.close()
-        result = self._result(signal, layer, time.perf_counter() - began)
+        result = result_of(self, signal, layer, time.perf_counter() - began)
         self._write_end(result, signal)
         for remark in self.world.remarks(self):
             self.progress.warn(remark)
@@ -173,36 +135,6 @@ class Run:
         for data in self.inputs.events:
             self.journal.add("input_resolved", data)
         self.journal.commit()
-
-    def _result(self, signal: Signal | None, layer: Layer, duration: float) -> RunResult:
-        status, outcome, failures = RunStatus.ERROR, None, ()
-        if signal is None:
-            if self.world.symbolic:
-                status = RunStatus.COMPLETED
-            else:
-                failures = (_no_outcome(),)
-        elif signal.rank is Rank.ENDED:
-            status, outcome = RunStatus.COMPLETED, signal.outcome
-        elif signal.rank is Rank.CANCELLED:
-            status, failures = RunStatus.CANCELLED, signal.failures
-        elif signal.rank is Rank.SUSPENDED:
-            status = RunStatus.APPROVAL_PENDING
-        else:
-            failures = signal.failures
-            status = RunStatus.ERROR if signal.status == "error" else RunStatus.FAILED
-        return RunResult(
-            run_id=self.run_id,
-            runbook=self.runbook.name,
-            status=status,
-            duration=duration,
-            trace=self.journal.writer.path,
-            outcome=outcome,
-            steps=tuple(self.steps),
-            outputs=layer.globals(),
-            failures=tuple(f for f in failures if f is not None),
-            pending=tuple(self._tickets[t] for t in signal.tickets if t in self._tickets) if signal else (),
-            variables=layer,
-        )
 
     def _write_end(self, result: RunResult, signal: Signal | None) -> None:
         data: dict[str, Any] = {"status": str(result.status)}
@@ -253,7 +185,7 @@ class Run:
         return "sha256:" + hashlib.sha256(canonical(self.masker.mask(value))).hexdigest()
 
     def governed(self, unit: Compiled, category: str | None) -> tuple[Decision, bytes, bytes]:
-        """The decision about a step with both of its events encoded; contracts and decisions live as long as the run."""
+        """The decision about a step with both of its events encoded, which is done once per contract and decision."""
         decision = self.policies.decide(unit.contract, outcome=category)
         encode = self.journal.writer.encode
         found = self._encoded.get((id(unit.contract), id(decision)))
@@ -325,22 +257,26 @@ class Run:
             actor=self.actor,
         )
 
+    def tickets(self, ids: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
+        """The pending tickets a signal names."""
+        return tuple(self._tickets[ticket] for ticket in ids if ticket in self._tickets)
+
     def note_ticket(self, ticket: Mapping[str, Any]) -> None:
         """Keep a pending ticket for the result."""
         self._tickets[str(ticket["ticket_id"])] = dict(ticket)
 
 
-def _no_outcome() -> Failure:
-    from gert_core.engine.signals import Failure
-
-    return Failure(
-        key="", step_id="", status="error", kind="no_outcome", message="the steps ended without an outcome"
-    )
-
-
 def default_actor(environ: Mapping[str, str]) -> str:
-    """Who runs this, as the environment says."""
-    return environ.get("GERT_ACTOR") or environ.get("USER") or environ.get("LOGNAME") or str(os.getuid())
+    """Who runs this: as the environment says, else as the operating system knows the user."""
+    named = environ.get("GERT_ACTOR") or environ.get("USER") or environ.get("LOGNAME")
+    if named:
+        return named
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):  # a user id without a name, as in many containers
+        return f"uid-{os.getuid()}"
 
 
 __all__ = ["Run", "RunResult", "default_actor"]

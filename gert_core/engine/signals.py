@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,6 +58,16 @@ class Signal:
         """``error`` when any failure is an error, else ``failed``."""
         return "error" if any(f.status == "error" for f in self.failures) else "failed"
 
+    @property
+    def first(self) -> Failure:
+        """The failure to name first: an error beats a failed step, then declaration order counts."""
+        return next((f for f in self.failures if f.status == self.status), self.failures[0])
+
+    @property
+    def ordered(self) -> tuple[Failure, ...]:
+        """All failures, errors in front."""
+        return tuple(sorted(self.failures, key=lambda f: f.status != "error"))
+
 
 @dataclass(slots=True)
 class Keeper:
@@ -86,8 +96,7 @@ class Unwind(BaseException):
     """Leaves a step type's ``run`` because a signal is kept; no ``except Exception`` can stop it."""
 
 
-class Cancelled(Exception):  # noqa: N818 - a signal on its way
-    """Raised inside the engine when a wait was cut short by cancel."""
+CANCELLED: Final = Signal(rank=Rank.CANCELLED)
 
 
-__all__ = ["Cancelled", "Failure", "Keeper", "Rank", "Signal", "Unwind"]
+__all__ = ["CANCELLED", "Failure", "Keeper", "Rank", "Signal", "Unwind"]

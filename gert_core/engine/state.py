@@ -22,10 +22,10 @@ class Layer:
     """One level of variables.
 
     ``stays`` is False for the layer of a block that may repeat: exports and scopes written below it go through to
-    the next layer that stays, and everything else in it is thrown away.
+    the next layer that stays (``passed`` remembers them), and everything else in it is thrown away.
     """
 
-    __slots__ = ("exported", "owners", "parent", "retries", "run", "scopes", "stays", "steps", "vars")
+    __slots__ = ("exported", "owners", "parent", "passed", "retries", "run", "scopes", "stays", "steps", "vars")
 
     def __init__(self, parent: Layer | None = None, *, stays: bool = True) -> None:
         self.parent = parent
@@ -36,6 +36,7 @@ class Layer:
         self.retries: dict[str, int] = {}
         self.owners: dict[str, str] = {}
         self.exported: set[str] = set()
+        self.passed: dict[str, Any] = {}
         self.run: Mapping[str, Any] = parent.run if parent is not None else {}
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -176,6 +177,7 @@ class Layer:
                 return
             layer.vars.pop(name, None)
             layer.owners.pop(name, None)
+            layer.passed[name] = value
 
     def write_scope(self, segments: tuple[str, ...], values: Mapping[str, Any]) -> None:
         """Add values below a scope path in the nearest layer that stays."""
@@ -193,14 +195,16 @@ class Layer:
         for name, value in child.vars.items():
             if name in bound or (only_exports and name not in child.exported):
                 continue
-            self.vars[name] = value
-            self.owners[name] = child.owners.get(name, "")
             if name in child.exported:
-                self.exported.add(name)
+                self.export(child.owners.get(name, ""), name, value)
+            else:
+                self.vars[name] = value
+                self.owners[name] = child.owners.get(name, "")
         if not only_exports:
             self.steps.update(child.steps)
             self.retries.update(child.retries)
-        _merge_tree(self.scopes, child.scopes)
+        if child.scopes:
+            _merge_tree(next(layer for layer in self._chain() if layer.stays).scopes, child.scopes)
 
 
 class View:
@@ -220,7 +224,7 @@ class View:
 
     def names(self) -> Iterable[str]:
         """Names to suggest."""
-        return {*self._bound, *self._layer.vars_for_hints()}
+        return {*self._bound, *self._layer.names()}
 
 
 def known(value: Any, path: tuple[str, ...]) -> Any:

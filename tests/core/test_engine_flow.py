@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from lab import Lab, tool
 
 from gert_core.api import DocumentError
 from gert_core.documents.load import load_runbook
-from lab import Lab, tool
 
 
 @pytest.fixture
