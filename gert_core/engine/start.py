@@ -90,6 +90,7 @@ def start(request: Request, stack: ExitStack) -> Run:
     """A run ready to ``execute``; ``stack`` closes what was opened."""
     if request.mode not in MODES:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
+    world = world_for(request)
     runbook = request.checked or check(request)
     policies = request.governed or load_policies(
         registry=request.registry, project=request.project, files=request.policies, runbook=runbook
@@ -127,7 +128,7 @@ def start(request: Request, stack: ExitStack) -> Run:
         registry=request.registry,
         policies=policies,
         journal=Journal(writer),
-        world=world_for(request),
+        world=world,
         masker=masker,
         secrets=secrets,
         services=replace(services, run_id=run_id, run_dir=directory.path if directory else None),
