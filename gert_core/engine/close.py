@@ -150,7 +150,7 @@ def _done(
     if status in (Status.FAILED, Status.ERROR) and not execution.unit.node.fields.continue_on_fail:
         signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
         return Done(status=status, outputs=outputs, signal=signal)
-    return Done(status=status, outputs=outputs, jump=execution.jump)
+    return Done(status=status, outputs=outputs, jump=execution.jump, maybe=execution.maybe)
 
 
 __all__ = ["close", "finish", "recalled"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import PURE, Contract, Flow, Principal
-from gert_core.contracts import step_contract
+from gert_core.contracts import find_action, step_contract
 from gert_core.engine.body import Body
 from gert_core.plugin.lazy import resolve
 from gert_core.template import compile_condition, compile_value
@@ -35,6 +35,7 @@ class Compiled:
     """One step of the document, ready to run any number of times."""
 
     __slots__ = (
+        "action",
         "blocks",
         "body",
         "contract",
@@ -70,6 +71,7 @@ class Compiled:
         self.governed = self.leaf
         self.contract: Contract = step_contract(node, runbook) if self.leaf else PURE
         self.tool: ToolUse | None = resolve(step_type.tool_use)(node.body) if step_type.tool_use else None
+        self.action = None if self.tool is None else find_action(runbook.tools[self.tool.tool], self.tool.action)[0]
         self.external = self.tool is not None or step_type.requires_contract
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")
         self.outcome = resolve(step_type.outcome) if step_type.outcome else None

@@ -53,7 +53,7 @@ def _next(
     if done.jump is not None:
         return plan.index_of[done.jump]
     jump = plan.jumps.get(position)
-    if jump is None or not done.ran:
+    if jump is None or not done.ran or done.maybe:
         return position + 1
     if jump.backward and not run.world.jumps_back:
         return position + 1

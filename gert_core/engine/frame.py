@@ -51,6 +51,8 @@ class Done:
     outputs: Mapping[str, Any] = field(default_factory=dict)
     signal: Signal | None = None
     jump: str | None = None
+    maybe: bool = False
+    """In dry-run: whether only a real run knows if the step is skipped."""
 
     @property
     def ran(self) -> bool:

@@ -351,7 +351,7 @@ def test_run_start_says_who_ran_what_where_with_which_inputs(lab, tmp_path):
     assert data["tool_hashes"] == {"lab": f"sha256:{tool_digest}"}
     assert data["policy_digest"].startswith("sha256:")
     assert {"name", "version"} <= set(data["plugins"][0])
-    assert "step-tool" in {plugin["name"] for plugin in data["plugins"]}
+    assert "gert_step_tool" in {plugin["name"] for plugin in data["plugins"]}
     assert data["actor"] == "tester"
     assert data["host"]
     assert data["gert_version"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
+from importlib import import_module
 from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
 
     from gert_core.testing.running import Ran
 
+PLUGINS = (
+    "gert_step_tool",
+    "gert_step_manual",
+    "gert_step_assert",
+    "gert_step_branch",
+    "gert_step_parallel",
+    "gert_step_end",
+    "gert_step_extension",
+    "gert_step_repeat",
+    "gert_approval_stdin",
+    "gert_approval_inbox",
+    "gert_signature_hmac",
+)
 TOOL = """
 apiVersion: tool/v0
 meta: {{ name: {name}, transport: lab }}
@@ -92,7 +106,9 @@ class Lab:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.runner = GertRunner(directory=self.directory, registry=Registry.build(extra_plugins=[_Plugin(self)]))
+        plugins = [import_module(name) for name in PLUGINS]
+        registry = Registry.build(scan=(), extra_plugins=[*plugins, _Plugin(self)])
+        self.runner = GertRunner(directory=self.directory, registry=registry)
         self.runner.write(tool("lab"))
 
     def __call__(
