@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import ApprovalRequest, Principal, Status, StepProblem
+from gert_core.api import ApprovalRequest, Principal, RunError, Status, StepProblem
 from gert_core.approvals import request_hash, ticket_id
 from gert_core.engine.close import finish
 from gert_core.engine.frame import Done
@@ -21,11 +21,17 @@ def ask(execution: Execution) -> Done | None:
     """None when the step may run; else how it ended: rejected, pending, or not askable."""
     run = execution.run
     recorded = run.recall.approval(execution.key) if run.recall is not None else None
-    if recorded is not None and recorded.approved:
-        return None
     request = _request(execution, recorded)
     if recorded is None:
         run.journal.commit()
+    elif recorded.request_hash != request.request_hash:
+        raise RunError(
+            f"step {execution.key} is not what was put to approval before: the runbook or the inputs changed",
+            kind="drift",
+            hint="an approval covers one request only; put the files back as they were, or start a new run",
+        )
+    elif recorded.approved:
+        return None
     try:
         settled = run.world.settle(execution, request, recorded)
     except StepProblem as problem:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import BlockResult, RunError, StepProblem
 from gert_core.contracts import within
 from gert_core.engine import fork
+from gert_core.engine.clock import Clock
 from gert_core.engine.frame import Frame
 from gert_core.engine.signals import Rank, Unwind
 from gert_core.engine.state import Layer, plain
@@ -40,6 +41,8 @@ class Door:
         self._thread = threading.get_ident()
         self._open = True
         self._keys: set[int | None] = set()
+        self._clock = Clock(execution)
+        self._random: random.Random | None = None
         self.ran: list[BlockNode] = []
         """The blocks that were run, each as often as it was."""
         self.inputs = execution.inputs
@@ -55,8 +58,10 @@ class Door:
 
     @property
     def random(self) -> random.Random:
-        run = self._execution.run
-        return random.Random(f"{run.world.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
+        if self._random is None:  # one stream per attempt: a second look goes on where the first stopped
+            run = self._execution.run
+            self._random = random.Random(f"{run.world.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
+        return self._random
 
     @property
     def vars(self) -> Mapping[str, Any]:
@@ -86,11 +91,12 @@ class Door:
         return compile_condition(expression).test(self._enter().view(bind))
 
     def now(self) -> datetime:
-        return self._enter().run.world.now(self._execution)
+        self._enter()
+        return self._clock.now()
 
     def sleep(self, seconds: float) -> None:
-        execution = self._enter()
-        execution.run.world.sleep(execution, seconds)
+        self._enter()
+        self._clock.sleep(seconds)
         if self.deadline.cancelled:
             raise StepProblem("cancelled", "the run was cancelled")
 

@@ -182,7 +182,8 @@ class Execution:
                 kind="governance_denied",
                 message=self.decision.reason,
             )
-            return finish(self, Status.SKIPPED, {"reason": "governance_denied"}, denied=failure)
+            data = {"reason": failure.kind, "message": failure.message}
+            return finish(self, Status.SKIPPED, data, denied=failure)
         if self.decision.needs_approval and run.world.enforces and run.world.will_execute(self):
             return approve.ask(self)
         return None

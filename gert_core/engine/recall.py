@@ -1,4 +1,10 @@
-"""What an earlier process of the same run already did, found by step key."""
+"""What an earlier process of the same run already did, found by step key.
+
+A recorded result stands for its step without the step being rendered again, so nothing is compared per step. That
+it is still the result of the same question (type, inputs, contract, tool) is known for the run as a whole: runbook,
+tool files and policies hash as they did at ``run_start`` (else ``drift``), and everything a step's inputs are
+rendered from was recalled in the same way. What is re-entered is compared event by event (``journal``).
+"""
 
 from __future__ import annotations
 
@@ -7,18 +13,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Outcome, RunError
+from gert_core.secrets import Masker
 from gert_core.trace.fold import Fold
 from gert_core.trace.reader import read
+from gert_core.trace.state import StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from gert_core.api import TraceEvent
-    from gert_core.secrets import Masker
     from gert_core.trace.state import RunState
 
 _VOLATILE: Final = {"step_complete": ("duration", "detail")}
+_APPROVAL: Final = ("approval_submitted", "approval_response", "approval_resolved")
+_BEFORE: Final = frozenset(
+    {"for_each_item", "contract_evaluated", "governance_decision", *_APPROVAL, "step_start", "visibility_applied"}
+)
+"""What an interrupted leaf keeps; everything else belongs to the attempt that was lost and may come out otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,27 +52,28 @@ class RecordedApproval:
 
     created: str
     expires_at: str
+    request_hash: str = ""
     responses: list[Mapping[str, Any]] = field(default_factory=list)
     approved: bool = False
 
 
 class Recorded:
-    """The trace of a run, indexed for a second life of it.
+    """The trace of a run, indexed for a second life of it; ``masker`` puts secrets back into what it hands out."""
 
-    ``reconciled`` holds results that a person stated for steps whose outcome nobody knows.
-    """
-
-    def __init__(self, path: Path, masker: Masker, *, allow_drift: bool = False) -> None:
-        self._masker = masker
+    def __init__(self, path: Path, *, allow_drift: bool = False) -> None:
+        self.masker = Masker({})
         self._fold = Fold()
         self._events: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+        self._starts: dict[str, int] = {}
         self._unopened: dict[str, set[str]] = {}
         self._lock = threading.Lock()
         self._allow_drift = allow_drift
         for event in read(path):
             self._fold.feed(event)
             self._index(event)
-        for key in self._events:
+        for key, known in self._events.items():
+            if _is_leaf(known) and "step_complete" not in known:
+                self._events[key] = {type_: found for type_, found in known.items() if type_ in _BEFORE}
             if not key.endswith("]"):  # items of a loop open in any order; their loop vouches for them
                 self._unopened.setdefault(_prefix(key), set()).add(key)
 
@@ -73,31 +86,39 @@ class Recorded:
         if event.type == "run_resumed":
             for key in event.data.get("void") or ():
                 self._void(str(key))
-        if event.step_key is None:
+        key = event.step_key
+        if key is None:
             return
-        by_type = self._events.setdefault(event.step_key, {})
-        by_type.setdefault(event.type, []).append(event.data)
+        known = self._events.setdefault(key, {})
+        known.setdefault(event.type, []).append(event.data)
+        if event.type in ("step_start", "step_attempt"):
+            self._starts[key] = self._starts.get(key, 0) + 1
+        elif event.type == "step_complete" and _is_leaf(known):
+            # A finished leaf is asked for its result only; holding every event would hold the whole trace.
+            self._events[key] = {"step_complete": [event.data], **_approval_of(known)}
 
     def void(self, keys: list[str]) -> None:
-        """Forget what is known of these keys, so that they run again."""
+        """Forget what is known of these keys, so that they run again; approvals given for them stay."""
         for key in keys:
             self._void(key)
             self._fold.state.steps.pop(key, None)
 
     def complete(self, key: str, data: Mapping[str, Any]) -> None:
         """Take a result that a person stated for a step whose outcome nobody knew."""
-        record = self._fold.state.steps[key]
+        record = self._fold.state.steps.setdefault(key, StepRecord(key=key))
+        record.step_id, record.type = str(data["step_id"]), str(data["type"])
         record.status = str(data["status"])
         record.outputs = dict(data.get("outputs") or {})
+        record.fields = {}
         record.failure = data.get("failure")
-        record.finished = record.started
-        self._events[key]["step_complete"] = [data]
+        record.finished = record.started or ""
+        self._events.setdefault(key, {})["step_complete"] = [data]
 
     def _void(self, key: str) -> None:
         gone = self._events.pop(key, None)
         self._unopened.get(_prefix(key), set()).discard(key)
-        if gone is not None and "step_start" in gone:
-            self._events[key] = {"voided_start": gone["step_start"]}
+        if gone is not None and (approval := _approval_of(gone)):
+            self._events[key] = approval
 
     # -- asked by the phases -------------------------------------------------------------------------------------
 
@@ -108,10 +129,12 @@ class Recorded:
             return None
         self._opened(key)
         data = self._events[key]["step_complete"][-1]
-        unmask = self._masker.unmask
+        unmask = self.masker.unmask
         outcome = data.get("outcome")
         failure = data.get("failure")
-        if failure is None and data.get("approval") is not None:
+        if failure is None and "message" in data:
+            failure = {"kind": data["reason"], "message": data["message"]}
+        elif failure is None and data.get("approval") is not None:
             approval = data["approval"]
             failure = {"kind": approval["reason"], "message": approval["message"]}
         return Record(
@@ -146,10 +169,7 @@ class Recorded:
 
     def attempts(self, key: str) -> int:
         """How often a leaf was started before."""
-        known = self._events.get(key, {})
-        return len(known.get("step_start", ())) + len(known.get("step_attempt", ())) + len(
-            known.get("voided_start", ())
-        )
+        return self._starts.get(key, 0)
 
     def approval(self, key: str) -> RecordedApproval | None:
         """The ticket of a step, if one was submitted."""
@@ -162,7 +182,8 @@ class Recorded:
         return RecordedApproval(
             created=str(data.get("created", "")),
             expires_at=str(data.get("expires_at", "")),
-            responses=[self._masker.unmask(r) for r in known.get("approval_response", ())],
+            request_hash=str(data.get("request_hash", "")),
+            responses=[self.masker.unmask(r) for r in known.get("approval_response", ())],
             approved=bool(resolved and resolved[-1].get("approved")),
         )
 
@@ -179,6 +200,15 @@ class Recorded:
             return {}
         drop = _VOLATILE.get(type, ())
         return {name: value for name, value in data.items() if name not in drop}
+
+
+def _is_leaf(known: Mapping[str, list[Mapping[str, Any]]]) -> bool:
+    """Whether these are the events of a step that acts: only such are governed and given an idempotency key."""
+    return "contract_evaluated" in known or any("idempotency_key" in data for data in known.get("step_start", ()))
+
+
+def _approval_of(known: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, list[Mapping[str, Any]]]:
+    return {type_: known[type_] for type_ in _APPROVAL if type_ in known}
 
 
 def _prefix(key: str) -> str:

@@ -6,23 +6,25 @@ import os
 import socket
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from gert_core.api import RunError, RunStatus, UsageError
+from gert_core.api import InputError, Principal, RunError, RunStatus, UsageError
 from gert_core.engine.cancel import Stop
+from gert_core.engine.drift import changes, refuse, same_runbook
 from gert_core.engine.journal import Journal
 from gert_core.engine.progress import Progress
 from gert_core.engine.recall import Recorded
+from gert_core.engine.reconcile import settle, voided
 from gert_core.engine.run import Run, default_actor
-from gert_core.engine.start import Request, approval_provider, check, services_for
+from gert_core.engine.start import Request, approval_provider, services_for
 from gert_core.engine.world import RealWorld
 from gert_core.governance import load_policies
 from gert_core.inputs import ResolvedInputs
 from gert_core.runs import RunDirectory
 from gert_core.secrets import collect
 from gert_core.trace.signing import signer_from_environ
-from gert_core.trace.state import parent_key
 from gert_core.trace.writer import TraceWriter
+from gert_core.values import coerce_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,14 +33,9 @@ if TYPE_CHECKING:
     from gert_core.api import Console
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
-    from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
     from gert_core.secrets import Masker, Secrets
-    from gert_core.trace.reader import Recovered
     from gert_core.trace.state import RunState
-
-VERDICTS: Final = ("done", "redo", "failed")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRequest:
@@ -75,43 +72,52 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     """A run ready to go on; raises ``Finished`` when there is nothing to do."""
     directory = RunDirectory.open(request.root, request.run_id)
     stack.enter_context(directory.lock())
-    meta = directory.meta()
-    if meta.get("mode") != "real":
-        raise RunError(
-            f"run {request.run_id} was a {meta.get('mode')} and cannot be resumed", kind="not_resumable"
-        )
+    meta = _meta(directory)
     recovered = directory.recover()
-    first = _first_request(request, meta)
-    runbook = check(first)
-    secrets = collect(runbook, request.environ)
-    masker = _masker(request, runbook, secrets)
-    recorded = Recorded(directory.trace, masker, allow_drift=request.allow_drift)
+    recorded = Recorded(directory.trace, allow_drift=request.allow_drift)
     state = recorded.state
-    if recovered.seq == 0 or not state.facts:
-        raise RunError(f"run {request.run_id} never started: its trace is empty", kind="not_resumable")
+    if not state.facts:
+        raise RunError(
+            f"run {request.run_id} never started: its trace is empty", kind="not_resumable", hint="start a new run"
+        )
     _refuse_finished(request, state, directory)
+    first = _first_request(request, meta)
+    runbook = same_runbook(first, state.facts, allowed=request.allow_drift)
     policies = load_policies(
         registry=request.registry, project=request.project, files=first.policies, runbook=runbook
     )
-    drift = _drift(state, runbook, policies)
-    if drift and not request.allow_drift:
-        raise RunError(
-            f"{' and '.join(drift)} changed since the run started",
-            kind="drift",
-            hint="start a new run, or go on with the recorded results: --on-drift allow",
-        )
-    settled = _reconcile(request, recorded)
-    void = _voided(state) if request.retry_failed and state.over else []
+    drift = changes(state.facts, runbook, policies)
+    if not request.allow_drift:
+        refuse(drift)
+    retry = request.retry_failed and state.over
+    void = voided(state) if retry else []
+    settled = settle(state, runbook, verdicts=request.reconcile, outputs=request.outputs, retry=retry)
+    secrets = collect(runbook, request.environ)
+    masker = recorded.masker = _masker(request, runbook, secrets, state.facts)
+    inputs, constants = masker.unmask(state.facts.get("inputs") or {}), masker.unmask(state.facts.get("constants") or {})
     actor = request.actor or default_actor(request.environ)
-    writer = _writer(request, directory, recovered, masker, sync=str(meta.get("trace_sync") or "group"))
-    stack.callback(writer.close)
-    _write_resumed(
-        Journal(writer), recovered, actor=actor, void=void, drift=drift, settled=settled, ticket=request.ticket
+    signer = signer_from_environ(request.environ, request.registry.signature_scheme)
+    if signer is None and meta.get("signed"):
+        request.progress.warn(
+            f"run {request.run_id} was signed until now (key {meta['signed']}) and will end unsigned: "
+            "GERT_TRACE_SIGNING_KEY is not set"
+        )
+    writer = TraceWriter(
+        directory.trace,
+        run_id=request.run_id,
+        sync=str(meta.get("trace_sync") or "group"),  # type: ignore[arg-type]
+        masker=masker,
+        signer=signer,
+        observers=request.registry.trace_observers(),
+        start_seq=recovered.seq,
+        prev_hash=recovered.prev_hash,
+        append=True,
     )
+    stack.callback(writer.close)
+    _write_resumed(request, Journal(writer), torn=recovered.torn, actor=actor, void=void, drift=drift, settled=settled)
     recorded.void(void)
     for key, result in settled.items():
         recorded.complete(key, result)
-    facts = state.facts
     return Run(
         run_id=request.run_id,
         runbook=runbook,
@@ -123,20 +129,31 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         secrets=secrets,
         services=replace(services_for(first, actor), run_id=request.run_id, run_dir=directory.path),
         progress=request.progress,
-        inputs=ResolvedInputs(
-            values=masker.unmask(facts.get("inputs") or {}),
-            sources=facts.get("input_sources") or {},
-            events=(),
-        ),
-        constants=masker.unmask(facts.get("constants") or {}),
+        inputs=ResolvedInputs(values=inputs, sources=state.facts.get("input_sources") or {}, events=()),
+        constants=constants,
         directory=directory,
         mode="real",
-        actor=str(facts.get("actor") or actor),
+        actor=str(state.facts.get("actor") or actor),
         environ=request.environ,
         approval=approval_provider(first),
         recall=recorded,
         stop=request.stop,
     )
+
+
+def _meta(directory: RunDirectory) -> Mapping[str, Any]:
+    meta = directory.meta()
+    if "runbook_path" not in meta:
+        raise RunError(
+            f"{directory.path / 'meta.json'} is missing or says nothing, so nobody knows which runbook to go on with",
+            kind="not_resumable",
+            hint="restore the file, or start a new run",
+        )
+    if meta.get("mode") != "real":
+        raise RunError(
+            f"run {directory.run_id} was a {meta.get('mode')} and cannot be resumed", kind="not_resumable"
+        )
+    return meta
 
 
 def _first_request(request: ResumeRequest, meta: Mapping[str, Any]) -> Request:
@@ -151,14 +168,31 @@ def _first_request(request: ResumeRequest, meta: Mapping[str, Any]) -> Request:
     )
 
 
-def _masker(request: ResumeRequest, runbook: Runbook, secrets: Secrets) -> Masker:
+def _masker(
+    request: ResumeRequest, runbook: Runbook, secrets: Secrets, facts: Mapping[str, Any]
+) -> Masker:
     """Secrets come from the environment again; secret inputs must be given again with ``--var``."""
     declared = runbook.model.meta.inputs
-    for name in request.host_vars:
+    given: dict[str, Any] = {}
+    for name, value in request.host_vars.items():
         if name not in declared or not declared[name].secret:
             raise UsageError(f"--var gives {name!r}, but a resumed run takes only its secret inputs again")
-    given = {name: str(value) for name, value in request.host_vars.items()}
-    return secrets.masker({**dict.fromkeys((n for n, m in declared.items() if m.secret), ""), **given})
+        try:
+            given[name] = coerce_text(value, declared[name].type) if isinstance(value, str) else value
+        except ValueError:
+            raise InputError(
+                f"the input {name!r} must be {declared[name].type}; its value is secret and not shown"
+            ) from None
+    recorded = facts.get("inputs") or {}
+    missing = [n for n, m in declared.items() if m.secret and n not in given and recorded.get(n) is not None]
+    if missing:
+        raise InputError(
+            f"the secret input{'s' if len(missing) > 1 else ''} {', '.join(missing)} must be given again: "
+            "secrets are not kept in the trace",
+            kind="secret_missing",
+            hint=f"gert resume --run {request.run_id} {' '.join(f'--var {name}=…' for name in missing)}",
+        )
+    return secrets.masker(given)
 
 
 def _refuse_finished(request: ResumeRequest, state: RunState, directory: RunDirectory) -> None:
@@ -169,103 +203,29 @@ def _refuse_finished(request: ResumeRequest, state: RunState, directory: RunDire
     raise Finished(state, directory)
 
 
-def _drift(state: RunState, runbook: Runbook, policies: Policies) -> list[str]:
-    """What is not as it was when the run started, by file."""
-    facts, changed = state.facts, []
-    if facts.get("runbook_hash") != runbook.document.digest:
-        changed.append(f"runbook {runbook.document.file}")
-    before = facts.get("tool_hashes") or {}
-    for name, tool in runbook.tools.items():
-        if before.get(name) != tool.digest:
-            changed.append(f"tool {tool.document.file}")
-    changed += [f"tool {name} (no longer listed)" for name in before if name not in runbook.tools]
-    if facts.get("policy_digest") != policies.digest:
-        changed.append("the policies")
-    return changed
-
-
-def _reconcile(request: ResumeRequest, recorded: Recorded) -> dict[str, dict[str, Any]]:
-    """What people say about steps whose outcome is unknown; refuse to go on while one is open."""
-    unknown = {record.key: record for record in recorded.state.unknown_outcomes}
-    for key, verdict in request.reconcile.items():
-        if key not in unknown:
-            raise UsageError(
-                f"--reconcile names {key!r}, whose outcome is not unknown",
-                hint=f"unknown are: {', '.join(unknown) or 'none'}",
-            )
-        if verdict not in VERDICTS:
-            raise UsageError(f"--reconcile {key} takes {', '.join(VERDICTS)}, not {verdict!r}")
-    for key in request.outputs:
-        if request.reconcile.get(key) != "done":
-            raise UsageError(f"--outputs are for steps reconciled as done, and {key!r} is not")
-    still = [key for key in unknown if key not in request.reconcile]
-    if still:
-        first = still[0]
-        raise RunError(
-            f"nobody knows whether {', '.join(still)} took effect: it writes, is not idempotent and was interrupted",
-            kind="unknown_outcome",
-            hint=f"look, then: gert resume --run {request.run_id} --reconcile {first}=done|redo|failed",
-        )
-    settled: dict[str, dict[str, Any]] = {}
-    for key, verdict in request.reconcile.items():
-        if verdict == "redo":
-            continue
-        data: dict[str, Any] = {"step_id": unknown[key].step_id, "status": "success", "reconciled": verdict}
-        data["outputs"] = request.outputs.get(key, {}) if verdict == "done" else {}
-        if verdict == "failed":
-            data["status"] = "failed"
-            data["failure"] = {"kind": "reconciled", "message": "a person found that it had not taken effect"}
-        settled[key] = {**data, "duration": "0.000s"}
-    return settled
-
-
-def _voided(state: RunState) -> list[str]:
-    """The failing steps and everything they stand in."""
-    keys: dict[str, None] = {}
-    for key in state.failing:
-        while key:
-            keys[key] = None
-            key = parent_key(key)  # noqa: PLW2901 - walking up
-    return [key for key in keys if key in state.steps]
-
-
-def _writer(
-    request: ResumeRequest, directory: RunDirectory, recovered: Recovered, masker: Masker, *, sync: str
-) -> TraceWriter:
-    return TraceWriter(
-        directory.trace,
-        run_id=request.run_id,
-        sync=sync,  # type: ignore[arg-type]
-        masker=masker,
-        signer=signer_from_environ(request.environ, request.registry.signature_scheme),
-        observers=request.registry.trace_observers(),
-        start_seq=recovered.seq,
-        prev_hash=recovered.prev_hash,
-        append=True,
-    )
-
-
 def _write_resumed(
+    request: ResumeRequest,
     journal: Journal,
-    recovered: Recovered,
     *,
+    torn: int,
     actor: str,
     void: list[str],
     drift: list[str],
     settled: Mapping[str, Mapping[str, Any]],
-    ticket: str | None,
 ) -> None:
     data: dict[str, Any] = {"actor": actor, "host": socket.gethostname(), "void": void}
-    if recovered.torn:
-        data["torn_bytes"] = recovered.torn
+    if torn:
+        data["torn_bytes"] = torn
     if drift:
         data["drift"] = drift
-    if ticket is not None:
-        data["ticket_id"] = ticket
+    if request.reconcile:
+        data["reconciled"] = dict(request.reconcile)
+    if request.ticket is not None:
+        data["ticket_id"] = request.ticket
     journal.add("run_resumed", data)
     for key, result in settled.items():
-        journal.add("step_complete", result, key=key)
+        journal.add("step_complete", result, key=key, principal=Principal(kind="human", id=actor))
     journal.sync()
 
 
-__all__ = ["VERDICTS", "Finished", "ResumeRequest", "resume"]
+__all__ = ["Finished", "ResumeRequest", "resume"]

@@ -116,6 +116,7 @@ class Run:
                 "runbook_hash": book.document.digest,
                 "tool_hashes": {name: tool.digest for name, tool in book.tools.items()},
                 "policy_digest": self.policies.digest,
+                "policies": [{"name": name, "digest": digest} for name, digest in self.policies.digests()],
                 "plugins": [
                     {"name": p.name, "distribution": p.distribution, "version": p.version}
                     for p in self.registry.plugins
@@ -155,6 +156,8 @@ class Run:
             data["failing"] = [failure.key for failure in result.failures]
         if result.status is RunStatus.CANCELLED:
             data["reason"] = self.stop.reason
+        if result.outputs:  # a finished run tells its result from the trace alone
+            data["outputs"] = dict(result.outputs)
         data["duration"] = format_duration(self.world.elapsed_run(result.duration))
         self.journal.writer.close_run("run_complete", data)
 

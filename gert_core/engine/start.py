@@ -117,7 +117,7 @@ def start(request: Request, stack: ExitStack) -> Run:
     if request.keep:
         directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
         stack.enter_context(directory.lock())
-        directory.write_meta(runbook=request.runbook, trace=trace, extra=_recorded_choices(request))
+        directory.write_meta(runbook=request.runbook, trace=trace, extra=_recorded_choices(request, signer))
     if trace is None and directory is not None:
         trace = directory.path / "trace.jsonl"
     writer = _writer(request, trace, run_id=run_id, masker=masker, signer=signer)
@@ -161,13 +161,14 @@ def _writer(
     )
 
 
-def _recorded_choices(request: Request) -> dict[str, Any]:
+def _recorded_choices(request: Request, signer: Signer | None) -> dict[str, Any]:
     """What a resume needs to make the same choices; the trace has everything else."""
     return {
         "mode": request.mode,
         "policies": [str(path.absolute()) for path in request.policies],
         "approval": request.approval,
         "trace_sync": request.trace_sync,
+        **({"signed": signer.key_id or signer.algorithm} if signer is not None else {}),
     }
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.governance.rules import Act, effective_effects
+from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +115,10 @@ class Policies:
         if decision is None:
             decision = self._decided[key] = self._decide(contract, outcome)
         return decision
+
+    def digests(self) -> list[tuple[str, str]]:
+        """Name and digest of every source, in order, so that a change can be named."""
+        return [(s.name, "sha256:" + sha256(canonical(s.document)).hexdigest()) for s in self.sources]
 
     def serializes(self, contract: Contract) -> bool:
         """Whether parallel branches that hold such a step must run one after another."""

@@ -37,6 +37,8 @@ class EventType(StrEnum):
     SCOPE_EXPORT = "scope_export"
     FOR_EACH_START = "for_each_start"
     FOR_EACH_ITEM = "for_each_item"
+    TIME_READ = "time_read"
+    SLEEP_START = "sleep_start"
 
 
 CORE_EVENTS: Final = frozenset(str(item) for item in EventType)

@@ -111,6 +111,12 @@ class RunState:
         return [r for r in self.steps.values() if r.interrupted and r.writing and not r.idempotent]
 
     @property
+    def risky_retries(self) -> list[StepRecord]:
+        """Failing leaves that write and are not idempotent: part of what they do may have been done."""
+        failing = [self.steps[key] for key in self.failing if key in self.steps]
+        return [r for r in failing if r.failed and r.idempotency_key and r.writing and not r.idempotent]
+
+    @property
     def progress(self) -> dict[str, Any]:
         """How much is done; a runbook's loops make a percentage a guess, so none is given."""
         leaves = [record for record in self.steps.values() if not record.container]
