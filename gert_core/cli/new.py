@@ -1,0 +1,176 @@
+"""``gert new``: write a new runbook, tool, scenario or plugin to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from gert_core.api.errors import DocumentError, UsageError
+from gert_core.cli.app import new_group
+from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.scaffold import TEMPLATES, Files, from_template, word
+from gert_core.cli.session import project_here, registry_for
+from gert_core.cli.terminal import out, paint
+from gert_core.documents.kinds import Kind
+
+group = new_group("Write a new runbook, tool, scenario or plugin.")
+
+_KINDS: Final = tuple(sorted(entry.name for entry in (TEMPLATES / "plugin").iterdir() if entry.name != "common"))
+_SUMMARIES: Final = {
+    "approval": "Asks for approvals by @name@.",
+    "input": "Reads inputs from @name@.",
+    "policy": "The rules of @name@ for every run.",
+    "step": "A runbook step @name@.",
+    "tools": "Tools of @name@.",
+}
+
+
+@group.command(str(Kind.RUNBOOK))
+def runbook(name: Annotated[str, Argument(metavar="NAME", help="Its name, such as restart-web.")]) -> int:
+    """Write NAME.yaml with one scenario; it validates and its test passes.
+
+    Examples:
+      gert new runbook restart-web
+      gert test restart-web.yaml
+    """
+    name = word(name.removesuffix(".yaml"), what=str(Kind.RUNBOOK))
+    _report(from_template("runbook", Path(), {"name": name}), f"gert test {name}.yaml")
+    return 0
+
+
+@group.command(str(Kind.TOOL))
+def tool(name: Annotated[str, Argument(metavar="NAME", help="Its name, as runbooks list it.")]) -> int:
+    """Write NAME.tool.yaml into the project's tools directory (or tools/).
+
+    Examples:
+      gert new tool systemctl
+      gert validate tools/systemctl.tool.yaml
+    """
+    name = word(name.removesuffix(".yaml").removesuffix(".tool"), what=str(Kind.TOOL))
+    project = project_here()
+    directory = _relative(project.tools_dir) if project is not None else Path("tools")
+    files = from_template(str(Kind.TOOL), directory, {"name": name})
+    _report(files, f"gert validate {next(iter(files.texts))}")
+    return 0
+
+
+@group.command(str(Kind.SCENARIO))
+def scenario(
+    ctx: Context,
+    name: Annotated[str, Argument(metavar="NAME", help="Its name, such as disk-full.")],
+    book: Annotated[
+        Path | None, Option("--runbook", metavar="FILE", help="The runbook; default: the one in this directory.")
+    ] = None,
+) -> int:
+    """Write a scenario for a runbook: canned answers for every tool it uses, and what they come to.
+
+    Examples:
+      gert new scenario disk-full --runbook disk-check.yaml
+      gert test disk-check.yaml --scenario disk-full
+    """
+    from gert_core.cli import sketch
+    from gert_core.scenarios import scenarios_directory
+
+    name = word(name, what=str(Kind.SCENARIO))
+    file = book or _only_runbook()
+    if not file.is_file():
+        raise UsageError(f"there is no file {file}", file=str(file), hint="give the path of a runbook")
+    project = project_here(file.parent)
+    registry = registry_for(project, ctx.obj)
+    directory = scenarios_directory(file) / name
+    texts = {directory / "scenario.yaml": sketch.scenario_text(_read(file, registry, project), name=name)}
+    texts[directory / "test.yaml"] = sketch.test_text(
+        texts[directory / "scenario.yaml"], runbook=file, registry=registry, project=project
+    )
+    _report(Files(texts=texts), f"gert test {file} --scenario {name} --all")
+    return 0
+
+
+@group.command("plugin")
+def plugin(
+    name: Annotated[str, Argument(metavar="KIND-NAME", help=f"Such as step-wait; kinds: {', '.join(_KINDS)}.")],
+) -> int:
+    """Write a plugin: a distribution gert-KIND-NAME with its entry point, its README and tests that pass.
+
+    Examples:
+      gert new plugin step-wait
+      gert new plugin approval-chat
+      gert new plugin policy-acme
+      pip install -e './gert-step-wait[testing]' && pytest gert-step-wait
+    """
+    point = word(name.removeprefix("gert-"), what="plugin")
+    kind, _, rest = point.partition("-")
+    if kind not in _KINDS or not rest:
+        raise UsageError(
+            f"{name!r} does not say what kind of plugin it is",
+            hint=f"write KIND-NAME with one of the kinds {', '.join(_KINDS)}, such as step-{rest or kind}",
+        )
+    distribution, target = f"gert-{point}", Path(f"gert-{point}")
+    names = _names(kind, rest, distribution=distribution)
+    parts = (from_template(f"plugin/{part}", target, names) for part in ("common", kind))
+    _report(
+        Files(texts={path: text for part in parts for path, text in part.texts.items()}),
+        f"pip install -e './{distribution}[testing]' && pytest {distribution}",
+    )
+    return 0
+
+
+def _names(kind: str, name: str, *, distribution: str) -> dict[str, str]:
+    from gert_core import __version__
+
+    major, minor, *_ = __version__.split(".")
+    identifier = name.replace("-", "_")
+    return {
+        "distribution": distribution,
+        "package": distribution.replace("-", "_"),
+        "point": distribution.removeprefix("gert-"),
+        "summary": _SUMMARIES[kind].replace("@name@", name),
+        "bounds": f">={major}.{minor},<{major}.{int(minor) + 1}",
+        "word": identifier if kind == "step" else name,
+        "WORD": identifier.upper(),
+        "Class": "".join(part.title() for part in identifier.split("_")),
+        "name": name,
+    }
+
+
+def _report(files: Files, command: str) -> None:
+    for path in files.write():
+        out(f"{paint('✓', 'green')} {path}")
+    out(f"Next: {command}")
+
+
+def _relative(directory: Path) -> Path:
+    try:
+        return directory.relative_to(Path.cwd())
+    except ValueError:
+        return directory
+
+
+def _only_runbook() -> Path:
+    from gert_core.documents import yaml
+    from gert_core.documents.runbook import API_VERSION
+
+    documents = [yaml.load(file) for file in sorted((*Path().glob("*.yaml"), *Path().glob("*.yml")))]
+    found = [
+        document.path
+        for document in documents
+        if document.path and isinstance(document.value, dict) and document.value.get("apiVersion") == API_VERSION
+    ]
+    if len(found) != 1:
+        which = "there is no runbook here" if not found else f"there are {len(found)} runbooks here"
+        raise UsageError(f"{which}, so it is not clear which one the scenario is for", hint="say --runbook FILE")
+    return found[0]
+
+
+def _read(file: Path, registry: Any, project: Any) -> Any:
+    from gert_core.validation import validate_runbook
+
+    found = validate_runbook(file, registry=registry, project=project)
+    if found.runbook is None or not found.valid:
+        raise DocumentError(
+            f"{file} is not valid", file=str(file), hint=f"`gert validate {file}` shows what is wrong with it"
+        )
+    return found.runbook
+
+
+__all__ = ["group"]

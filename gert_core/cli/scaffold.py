@@ -1,0 +1,78 @@
+"""Writes files from the templates that are shipped with gert, all of them or none."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+TEMPLATES: Final = Path(__file__).with_name("templates")
+SUFFIX: Final = ".tmpl"
+_WORD: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Texts by the path they are going to be written to."""
+
+    texts: Mapping[Path, str]
+
+    def write(self) -> list[Path]:
+        """Write every file; when one is there already, say so and write none."""
+        there = [path for path in self.texts if path.exists() or path.is_symlink()]
+        if there:
+            more = f" and {len(there) - 1} more" if len(there) > 1 else ""
+            raise UsageError(
+                f"{there[0]} is there already{more}; nothing was written",
+                file=str(there[0]),
+                hint="choose another name or place; gert never overwrites your files",
+            )
+        for path, text in self.texts.items():
+            _write(path, text)
+        return list(self.texts)
+
+
+def from_template(template: str, target: Path, names: Mapping[str, str]) -> Files:
+    """The files of a template below ``target``, with ``@name@`` replaced in their texts and paths."""
+    root = TEMPLATES / template
+    return Files(texts={target / _fill(name, names): _fill(text, names) for name, text in _read(root)})
+
+
+def word(text: str, *, what: str) -> str:
+    """A name that can be a file, an id and a part of a package; refused with an example otherwise."""
+    if not _WORD.fullmatch(text):
+        raise UsageError(
+            f"{text!r} cannot be the name of a {what}",
+            hint="use lower-case letters and digits, with `-` between words, such as restart-web",
+        )
+    return text
+
+
+def _read(root: Path) -> Iterator[tuple[str, str]]:
+    for file in sorted(root.rglob(f"*{SUFFIX}")):
+        name = file.relative_to(root).as_posix().removesuffix(SUFFIX)
+        yield re.sub(r"(^|/)dot-", r"\1.", name), file.read_text(encoding="utf-8")
+
+
+def _fill(text: str, names: Mapping[str, str]) -> str:
+    for name, value in names.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}", file=str(path)) from error
+
+
+__all__ = ["SUFFIX", "TEMPLATES", "Files", "from_template", "word"]

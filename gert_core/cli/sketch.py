@@ -1,0 +1,130 @@
+"""Sketches a scenario for a runbook: canned answers of the right shape, and what a replay of them comes to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.plugin.lazy import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from gert_core.api import Param
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook, StepNode
+    from gert_core.plugin.registry import Registry
+
+_EXAMPLES: Final = {"string": "text", "int": 1, "float": 1.0, "bool": True, "list": [], "object": {}, "any": "text"}
+
+
+def scenario_text(book: Runbook, *, name: str) -> str:
+    """A ``scenario.yaml`` with an input, an answer or a piece of evidence wherever the runbook needs one."""
+    inputs = {
+        key: _EXAMPLES[declared.type]
+        for key, declared in book.model.meta.inputs.items()
+        if declared.required and declared.default is None
+    }
+    answers: dict[str, list[str]] = {}
+    for key, count in Counter(_tools(book)).items():
+        tool, _, action = key.partition(":")
+        reply = json.dumps(_of_contract(book.tools[tool].contracts[action].outputs), ensure_ascii=False)
+        answers[key] = [f"{{outputs: {reply}}}"] * count
+    lines = [f"description: {name}, in one sentence."]
+    if inputs:
+        lines += ["inputs:", *_entries(inputs)]
+    if answers:
+        lines.append("tool_responses:                # by tool and action; used up in this order")
+        for key, replies in answers.items():
+            lines += [f"  {json.dumps(key)}:", *(f"    - {reply}" for reply in replies)]
+    for title, found in (("steps", _results(book)), ("evidence", _evidence(book))):
+        if found:
+            lines += [f"{title}:", *_entries(found)]
+    return "\n".join(lines) + "\n"
+
+
+def test_text(scenario: str, *, runbook: Path, registry: Registry, project: Project | None) -> str:
+    """A ``test.yaml`` that expects what a replay of the scenario comes to now."""
+    from gert_core.documents import yaml
+    from gert_core.documents.scenario import ScenarioModel
+    from gert_core.host import run
+
+    canned = ScenarioModel.model_validate(yaml.loads(scenario.encode(), name="scenario.yaml").value)
+    result = run(runbook, mode="replay", registry=registry, project=project, scenario=canned, keep=False)
+    lines = [
+        "# What a replay came to when this was written: change it to what should come of it.",
+        f"expected_status: {result.status}",
+    ]
+    if result.outcome is not None:
+        lines.append(f"expected_outcome: {result.outcome.category}")
+        if result.outcome.code:
+            lines.append(f"expected_code: {json.dumps(result.outcome.code)}")
+    named = [node.id for node in book_order(registry, runbook, project) if node.named]
+    reached = {step_id for _, step_id, _, status in result.steps if status != "skipped"}
+    if reached & set(named):
+        lines.append(f"must_reach: [{', '.join(step_id for step_id in named if step_id in reached)}]")
+    return "\n".join(lines) + "\n"
+
+
+def book_order(registry: Registry, runbook: Path, project: Project | None) -> list[StepNode]:
+    """The steps of a runbook in the order they are written in."""
+    from gert_core.validation import validate_runbook
+
+    found = validate_runbook(runbook, registry=registry, project=project)
+    return list(found.runbook.walk()) if found.runbook is not None else []
+
+
+def _tools(book: Runbook) -> Iterator[str]:
+    """``tool:action`` of every step that uses one."""
+    for node in book.walk():
+        if node.type.tool_use is None:
+            continue
+        use = resolve(node.type.tool_use)(node.body)
+        if use is not None and use.tool in book.tools:
+            contracts = book.tools[use.tool].contracts
+            action = use.action or next(iter(contracts))
+            if action in contracts:
+                yield f"{use.tool}:{action}"
+
+
+def _results(book: Runbook) -> dict[str, Any]:
+    """Steps that must declare a contract act outside of gert: their result is given as a whole."""
+    return {
+        node.id: {"outputs": _of_contract(_declared(node))}
+        for node in book.walk()
+        if node.type.requires_contract and node.named and _at_root(node)
+    }
+
+
+def _evidence(book: Runbook) -> dict[str, Any]:
+    """Outputs that a step promises without any tool come from a person."""
+    found = {}
+    for node in book.walk():
+        if node.type.outputs is None or node.type.tool_use is not None or not node.named:
+            continue
+        given = resolve(node.type.outputs)(node.body)
+        if given:
+            found[node.id] = {name: _EXAMPLES[kind] for name, kind in given.items()}
+    return found
+
+
+def _declared(node: StepNode) -> Mapping[str, Any]:
+    return (node.fields.contract.outputs if node.fields.contract else None) or {}
+
+
+def _at_root(node: StepNode) -> bool:
+    return node.within is None or node.within.owner is None
+
+
+def _of_contract(outputs: Mapping[str, Param | Any]) -> dict[str, Any]:
+    return {name: _EXAMPLES[param.type or "any"] for name, param in outputs.items()}
+
+
+def _entries(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+
+
+__all__ = ["scenario_text", "test_text"]

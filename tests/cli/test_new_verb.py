@@ -1,0 +1,143 @@
+"""``gert new``: what it writes works at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from repository import ROOT, project_of
+
+KINDS = ["approval", "input", "policy", "step", "tools"]
+K16 = ROOT / "tests" / "data" / "k16"
+
+
+def gert(*args, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "gert_core", *args], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_runbook_is_valid_and_its_test_passes(tmp_path):
+    done = gert("new", "runbook", "restart-web", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "Next: gert test restart-web.yaml"
+    assert gert("validate", "--strict", ".", cwd=tmp_path).returncode == 0
+    assert "1 passed" in gert("test", "restart-web.yaml", cwd=tmp_path).stdout
+
+
+def test_a_tool_is_valid_and_goes_where_the_project_wants_it(tmp_path):
+    assert gert("new", "tool", "systemctl", cwd=tmp_path).returncode == 0
+    (tmp_path / "gert-project.yaml").write_text("tools_dir: shared\n")
+    (tmp_path / "deep").mkdir()
+    assert gert("new", "tool", "systemctl", cwd=tmp_path / "deep").returncode == 0
+    for place in ("tools", "shared"):
+        done = gert("validate", "--strict", f"{place}/systemctl.tool.yaml", cwd=tmp_path)
+        assert done.returncode == 0, done.stdout
+
+
+def test_a_scenario_has_an_answer_for_every_tool_and_passes(tmp_path):
+    gert("init", cwd=tmp_path)
+    done = gert("new", "scenario", "other", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / "scenarios" / "disk-check" / "other"
+    assert '"disk:clear":' in (directory / "scenario.yaml").read_text()
+    assert 'expected_code: "enough_space"' in (directory / "test.yaml").read_text()
+    assert "1 passed" in gert("test", "disk-check.yaml", "--scenario", "other", cwd=tmp_path).stdout
+
+
+def test_a_scenario_of_a_runbook_with_inputs_and_evidence_passes(tmp_path):
+    gert("new", "runbook", "look", cwd=tmp_path)
+    done = gert("new", "scenario", "second", "--runbook", "look.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "scenarios" / "look" / "second" / "scenario.yaml").read_text()
+    assert 'target: "text"' in text
+    assert 'look: {"notes": "text"}' in text
+    assert "1 passed" in gert("test", "look.yaml", "--scenario", "second", cwd=tmp_path).stdout
+
+
+def test_a_scenario_of_the_kernels_example_passes(tmp_path):
+    for file in (K16 / "runbook.yaml", *(K16 / "tools").glob("*.yaml")):
+        target = tmp_path / file.relative_to(K16)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    done = gert("new", "scenario", "sketch", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 passed" in gert("test", "runbook.yaml", cwd=tmp_path).stdout
+
+
+def test_without_a_runbook_a_scenario_asks_which(tmp_path):
+    done = gert("new", "scenario", "x", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "say --runbook FILE" in done.stderr
+
+
+def test_nothing_is_overwritten(tmp_path):
+    assert gert("new", "runbook", "a", cwd=tmp_path).returncode == 0
+    done = gert("new", "runbook", "a.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "a.yaml is there already" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["../out", "Web", "a b", "", "-x", "a/b", "é"])
+def test_names_that_would_lead_elsewhere_are_refused(tmp_path, name):
+    done = gert("new", "runbook", "--", name, cwd=tmp_path)
+    assert done.returncode == 2, done.stdout
+    assert not list(tmp_path.rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", ["wait", "step", "step-", "hat-wait"])
+def test_a_plugin_says_its_kind(tmp_path, name):
+    done = gert("new", "plugin", name, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plugins_own_tests_pass_and_gert_finds_it(tmp_path, kind):
+    assert gert("new", "plugin", f"{kind}-acme-two", cwd=tmp_path).returncode == 0
+    directory = tmp_path / f"gert-{kind}-acme-two"
+    environ = {**os.environ, "PYTHONPATH": f"{directory / 'src'}{os.pathsep}{ROOT}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", str(directory)],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"[1-9]\d* passed", done.stdout)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plugin_has_the_shape_of_a_member(tmp_path, kind):
+    gert("new", "plugin", f"gert-{kind}-acme", cwd=tmp_path)
+    directory = tmp_path / f"gert-{kind}-acme"
+    data = tomllib.loads((directory / "pyproject.toml").read_text())
+    member = project_of(ROOT / "plugins" / "gert-step-end")
+    shared = [key for key in data["project"] if key != "optional-dependencies"]
+    assert shared == list(member["project"])
+    assert data["build-system"] == member["build-system"]
+    assert data["project"]["dependencies"] == member["project"]["dependencies"]
+    assert data["project"]["entry-points"] == {"gert.v0": {f"{kind}-acme": f"gert_{kind}_acme"}}
+    assert (directory / "README.md").read_text().startswith(f"# gert-{kind}-acme\n")
+    assert (directory / "src" / f"gert_{kind}_acme" / "py.typed").exists()
+    assert not [f for f in directory.rglob("*") if f.is_file() and re.search(r"@[A-Za-z]+@", f.read_text())]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plugin_is_clean(tmp_path, kind):
+    gert("new", "plugin", f"{kind}-acme", cwd=tmp_path)
+    for command in (["check", "--select", "E,F,W,I,UP,B"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", command[0], "--isolated", "--line-length", "120", *command[1:], "."],
+            cwd=tmp_path / f"gert-{kind}-acme",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
