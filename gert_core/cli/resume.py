@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +10,12 @@ from gert_core.api.errors import UsageError
 from gert_core.cli.params import Context, Option
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
+
     from gert_core.engine.resume import Finished
 
 
-def resume(
+def resume(  # noqa: PLR0917 - the options of the verb
     ctx: Context,
     run: Annotated[str, Option("--run", metavar="ID", help="The run, as `gert runs list` shows it.")],
     ticket: Annotated[str | None, Option("--ticket", metavar="T", help="The ticket that was answered.")] = None,
@@ -47,8 +48,9 @@ def resume(
     here = project_here()
     root = runs_root(here, cwd=Path.cwd())
     directory = RunDirectory.open(root, run)
-    known = {str(t.get("ticket_id")) for t in directory.state().pending}
-    if ticket is not None and ticket not in known:
+    state = directory.state()
+    known = {str(t.get("ticket_id")) for t in state.pending}
+    if ticket is not None and ticket not in known and not state.over:
         raise UsageError(
             f"run {run} has no open ticket {ticket!r}", hint=f"open tickets: {', '.join(sorted(known)) or 'none'}"
         )
@@ -108,10 +110,11 @@ def _outputs(text: str | None, verdicts: dict[str, str]) -> dict[str, Any]:
 
 def _show_finished(finished: Finished, *, as_json: bool) -> int:
     """A run that is over: nothing is executed, its result is printed, the exit code is what it was."""
-    from gert_core.cli.terminal import out, paint
+    from gert_core.cli.terminal import out, paint, plain
+    from gert_core.template import to_text
 
     state, directory = finished.state, finished.directory
-    done = state.status == "completed"
+    code = 0 if state.status == "completed" else 1
     if as_json:
         document = {
             "run_id": state.run_id,
@@ -120,25 +123,29 @@ def _show_finished(finished: Finished, *, as_json: bool) -> int:
             "outcome": state.outcome,
             "duration": state.duration,
             "trace": str(directory.trace),
-            "steps": [record.to_json() for record in state.steps.values()],
-            "outputs": {},
+            "steps": [record.to_json() for record in state.executed],
+            "outputs": state.outputs,
             "failure": state.failure,
             "pending": [],
         }
         out(json_.dumps(document, ensure_ascii=False))
-        return 0 if done else 1
+        return code
     if state.outcome is not None:
-        code = f" ({state.outcome.get('code')})" if state.outcome.get("code") else ""
-        out(f"{paint('✓', 'green')} Outcome: {state.outcome.get('category')}{code}")
+        word = f" ({state.outcome.get('code')})" if state.outcome.get("code") else ""
+        out(paint("✓", "green") + plain(f" Outcome: {state.outcome.get('category')}{word}"))
         for name, value in (state.outcome.get("meta") or {}).items():
-            out(f"  {name}: {value}")
+            out(plain(f"  {name}: {to_text(value)}"))
     else:
-        out(f"{paint('✗', 'red')} Run {state.status}")
+        out(f"{paint('✗', 'red')} Run {plain(state.status)}")
         if state.failure:
-            out(f"  step {state.failure.get('step_key')}: {state.failure.get('message')}")
-            out(f"  try the failed step again with: gert resume --run {state.run_id} --retry-failed")
-    out(f"  run: {state.run_id} (finished {state.finished}; nothing was executed)")
-    return 0 if done else 1
+            where = f"step {state.failure['step_key']}: " if state.failure.get("step_key") else ""
+            out(plain(f"  {where}{state.failure.get('message')} ({state.failure.get('kind')})"))
+        if any(key in state.steps for key in state.failing):
+            out(f"  run the failed step again with: gert resume --run {state.run_id} --retry-failed")
+    out(plain(f"  duration: {state.duration}"))
+    out(plain(f"  run: {state.run_id} (finished {state.finished}; nothing was executed)"))
+    out(plain(f"  trace: {directory.trace}"))
+    return code
 
 
 __all__ = ["resume"]

@@ -90,6 +90,7 @@ def _document(info: RunInfo) -> dict[str, Any]:
         "inputs": state.facts.get("inputs"),
         "steps": [record.to_json() for record in state.steps.values()],
         "progress": state.progress,
+        "outputs": state.outputs,
         "pending": state.pending,
         "unknown_outcomes": [record.key for record in state.unknown_outcomes],
         "resume_point": state.resume_point,
@@ -136,11 +137,16 @@ def _advise(info: RunInfo) -> None:
     if point is None or info.live:
         return
     command = f"gert resume --run {info.directory.run_id}"
+    risky = [record.key for record in info.state.risky_retries] if info.state else []
     more = {
-        "reconcile": "".join(f" --reconcile {key}=done|redo|failed" for key in point["steps"]),
-        "retry": " --retry-failed",
+        "reconcile": _reconcile(point["steps"]),
+        "retry": f" --retry-failed{_reconcile(risky)}",
     }
-    err(f"  next: {command}{more.get(point['needs'], '')}")
+    err(plain(f"  next: {command}{more.get(point['needs'], '')}"))
+
+
+def _reconcile(keys: list[str]) -> str:
+    return "".join(f" --reconcile {key}=done|redo|failed" for key in keys)
 
 
 def _row(info: RunInfo) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     settled = settle(state, runbook, verdicts=request.reconcile, outputs=request.outputs, retry=retry)
     secrets = collect(runbook, request.environ)
     masker = recorded.masker = _masker(request, runbook, secrets, state.facts)
-    inputs, constants = masker.unmask(state.facts.get("inputs") or {}), masker.unmask(state.facts.get("constants") or {})
+    inputs, constants = (masker.unmask(state.facts.get(name) or {}) for name in ("inputs", "constants"))
     actor = request.actor or default_actor(request.environ)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme)
     if signer is None and meta.get("signed"):

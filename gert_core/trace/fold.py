@@ -125,6 +125,7 @@ class Fold:
         record.outputs = data.get("outputs") or {}
         record.fields = data.get("fields") or {}
         record.finished = event.timestamp
+        record.ended = event.seq
         record.duration = data.get("duration")
         record.failure = data.get("failure")
         record.reason = data.get("reason")

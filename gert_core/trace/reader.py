@@ -36,11 +36,11 @@ def decode(line: bytes) -> TraceEvent:
 
 
 def read(path: Path) -> Iterator[TraceEvent]:
-    """The events of a trace; a torn last line (no newline) is left out, any other bad line is an error."""
+    """The events of a trace; a torn end (no newline, or zeros) is left out, any other bad line is an error."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
+                if not line.endswith(b"\n") or b"\0" in line:
                     return
                 try:
                     yield decode(line)

@@ -18,6 +18,8 @@ class StepRecord:
     key: str
     seq: int = 0
     """The number of its first event."""
+    ended: int = 0
+    """The number of its ``step_complete``."""
     step_id: str = ""
     type: str = ""
     status: str = "open"
@@ -140,6 +142,16 @@ class RunState:
         if self.over and self.status != RunStatus.CANCELLED:
             return {"needs": "retry", "steps": list(self.failing)}
         return {"needs": "resume", "steps": self.progress["running"]}
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The names the run left, masked; known when it is over."""
+        return dict(self.result.get("outputs") or {})
+
+    @property
+    def executed(self) -> list[StepRecord]:
+        """The steps that are over, in the order they came to their end."""
+        return sorted((r for r in self.steps.values() if r.done), key=lambda record: record.ended)
 
     def blocked_on(self) -> str:
         """One phrase for lists: what the run waits for."""
