@@ -10,7 +10,7 @@ from gert_core.approvals.inbox import Entry, entries, find
 from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Option
 from gert_core.cli.session import project_here
-from gert_core.cli.terminal import err, out, paint
+from gert_core.cli.terminal import err, out, paint, plain
 from gert_core.runs import runs_root
 
 group = new_group("List and show pending requests.")
@@ -33,10 +33,8 @@ def list_(everything: All = False, json: AsJson = False) -> int:
         request = entry.request
         who = f"{len(entry.approvers)} of {request.min_approvers}"
         state = entry.status(now)
-        out(
-            f"{paint(request.ticket_id, 'bold')}  {state}  {request.risk_level}  "
-            f"{_safe(request.runbook_name)}: {_safe(request.step_key)}  {who}  until {request.expires_at}"
-        )
+        facts = f"{request.runbook_name}: {request.step_key}  {who}  until {request.expires_at}"
+        out(f"{paint(request.ticket_id, 'bold')}  {state}  {plain(request.risk_level)}  {plain(facts)}")
     return 0
 
 
@@ -77,12 +75,7 @@ def _show(entry: Entry, now: datetime) -> None:
     for name, value in facts.items():
         if value not in (None, "", [], {}):
             text = value if isinstance(value, str) else json_.dumps(value, ensure_ascii=False)
-            out(f"  {name + ':':<12} {_safe(text)}")
-
-
-def _safe(text: str) -> str:
-    """Text that cannot disguise itself on a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+            out(f"  {name + ':':<12} {plain(text)}")
 
 
 __all__ = ["group", "list_", "show"]

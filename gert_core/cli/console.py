@@ -8,6 +8,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+from gert_core.cli.terminal import safe
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,7 +36,7 @@ class TerminalConsole:
 
     def say(self, text: str) -> None:
         """Show a line."""
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(safe(text, colour=False) + "\n")
         sys.stderr.flush()
 
     def exclusive(self) -> Any:
@@ -46,7 +48,7 @@ class TerminalConsole:
         with self.exclusive():
             if not self.interactive:
                 return None
-            sys.stderr.write(prompt)
+            sys.stderr.write(safe(prompt, colour=False))
             sys.stderr.flush()
             with _echo_off(hidden):
                 line = self._line(deadline)

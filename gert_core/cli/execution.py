@@ -12,7 +12,7 @@ from gert_core.api import RunStatus
 from gert_core.cli.console import TerminalConsole
 from gert_core.cli.interrupt import interrupts
 from gert_core.cli.progress import DryProgress, TerminalProgress
-from gert_core.cli.terminal import err, out, paint
+from gert_core.cli.terminal import err, out, paint, plain
 from gert_core.engine.cancel import Stop
 from gert_core.template import to_text
 from gert_core.values import format_duration
@@ -69,11 +69,14 @@ def with_possible(result: RunResult, progress: TerminalProgress, mode: str) -> d
 
 def show(result: RunResult, run: Run, progress: TerminalProgress, *, mode: str) -> None:
     """The human result on stdout."""
-    mask = run.masker.mask_text
+
+    def mask(text: str) -> str:
+        return plain(run.masker.mask_text(text))
+
     if result.outcome is not None:
         outcome = result.outcome
         code = f" ({outcome.code})" if outcome.code else ""
-        out(mask(f"{paint('✓', 'green')} Outcome: {outcome.category}{code}"))
+        out(paint("✓", "green") + mask(f" Outcome: {outcome.category}{code}"))
         for name, value in outcome.meta.items():
             out(mask(f"  {name}: {to_text(value)}"))
     elif mode in ("dry-run", "probe") and result.status is RunStatus.COMPLETED:

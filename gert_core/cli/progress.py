@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Status
-from gert_core.cli.terminal import coloured, paint
+from gert_core.cli.terminal import coloured, paint, plain
 from gert_core.engine.progress import Progress
 
 if TYPE_CHECKING:
@@ -25,7 +25,10 @@ _TICK: Final = 0.2
 
 
 class TerminalProgress(Progress):
-    """Prints steps as they finish, containers as they begin; everything is masked before it is shown."""
+    """Prints steps as they finish, containers as they begin.
+
+    Everything is masked first and then spelled out, so that nothing shown can steer the terminal.
+    """
 
     def __init__(self) -> None:
         self.mask: Callable[[str], str] = str
@@ -42,7 +45,7 @@ class TerminalProgress(Progress):
     def started(self, execution: Execution) -> None:
         unit = execution.unit
         if not unit.leaf or (unit.over is not None and not execution.as_item):
-            self._print(f"{_indent(execution)}{paint('▸', 'cyan', stream=sys.stderr)} {_title(execution)}")
+            self._print(f" {_title(execution)}", lead=_indent(execution) + paint("▸", "cyan", stream=sys.stderr))
         elif self._live:
             with self._lock:
                 self._running[execution.key] = (_title(execution), time.monotonic())
@@ -59,15 +62,16 @@ class TerminalProgress(Progress):
             if unit.over is not None and not execution.as_item and status is Status.SUCCESS:
                 return
             mark, style = MARKS[str(status)]
-            line = f"{_indent(execution)}{paint(mark, style, stream=sys.stderr)} {_title(execution)}"
+            lead = _indent(execution) + paint(mark, style, stream=sys.stderr)
+            line = f" {_title(execution)}"
             symbolic = (data.get("detail") or {}).get("symbolic")
             if status is Status.SKIPPED:
                 line += f"  skipped ({_reason(data)})"
             elif symbolic and unit.leaf:
-                line = f"{_indent(execution)}· {_title(execution)}"
+                lead = f"{_indent(execution)}·"
             else:
                 line += f"  {duration:.2f}s"
-            self._print(line)
+            self._print(line, lead=lead)
             if status in (Status.FAILED, Status.ERROR) and unit.leaf:
                 self._explain(execution, data)
             elif status is Status.SKIPPED and "approval" in data:
@@ -76,7 +80,7 @@ class TerminalProgress(Progress):
                 self._print(f"{_indent(execution)}    {execution.decision.reason}")
 
     def recalled(self, execution: Execution) -> None:
-        self._print(f"{_indent(execution)}{paint('↺', 'dim', stream=sys.stderr)} {_title(execution)}  recorded")
+        self._print(f" {_title(execution)}  recorded", lead=_indent(execution) + paint("↺", "dim", stream=sys.stderr))
 
     def left(self, execution: Execution, signal: Signal) -> None:
         with self._lock:
@@ -94,7 +98,7 @@ class TerminalProgress(Progress):
         self._print(f"{_indent(execution)}  ? {name}: {why}")
 
     def warn(self, message: str, *, execution: Execution | None = None) -> None:
-        self._print(f"{paint('warning:', 'yellow', stream=sys.stderr)} {message}")
+        self._print(f" {message}", lead=paint("warning:", "yellow", stream=sys.stderr))
 
     def _explain(self, execution: Execution, data: Mapping[str, Any]) -> None:
         """The failing step: what was run, its exit code, the last lines it said."""
@@ -106,9 +110,10 @@ class TerminalProgress(Progress):
         if detail.get("exit_code") is not None:
             self._print(f"{indent}exit code: {detail['exit_code']}")
         for name in ("stdout", "stderr"):
-            lines = str(detail.get(name) or "").rstrip().splitlines()[-_TAIL:]
+            # Masked as a whole: a secret of several lines is not found in any one of them.
+            lines = self.mask(str(detail.get(name) or "")).rstrip().splitlines()[-_TAIL:]
             for line in lines:
-                self._print(f"{indent}{name}: {line}")
+                self._print(f"{indent}{name}: {line}", masked=True)
 
     # -- the screen ----------------------------------------------------------------------------------------------
 
@@ -125,10 +130,10 @@ class TerminalProgress(Progress):
             self._erase()
             self._held += 1
 
-    def _print(self, text: str) -> None:
+    def _print(self, text: str, *, lead: str = "", masked: bool = False) -> None:
         with self._lock:
             self._erase()
-            sys.stderr.write(self.mask(text) + "\n")
+            sys.stderr.write(f"{lead}{plain(text if masked else self.mask(text))}\n")
             sys.stderr.flush()
 
     def _erase(self) -> None:
@@ -147,7 +152,7 @@ class TerminalProgress(Progress):
                 now = time.monotonic()
                 title, since = next(iter(self._running.values()))
                 more = f" (+{len(self._running) - 1} more)" if len(self._running) > 1 else ""
-                text = self.mask(f"  … {title}{more}  {now - since:.1f}s")
+                text = plain(self.mask(f"  … {title}{more}  {now - since:.1f}s"))
                 sys.stderr.write(f"\r\x1b[K{text[:100]}")
                 sys.stderr.flush()
                 self._shown = True

@@ -6,8 +6,9 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.record import field_names
 from gert_core.api.results import Status
-from gert_core.cli.terminal import paint
+from gert_core.cli.terminal import paint, plain
 from gert_core.trace.events import EventType
 from gert_core.trace.fold import Fold
 from gert_core.trace.state import parent_key
@@ -56,7 +57,7 @@ def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str 
     for event in events:
         folding.feed(event)
         if wanted(event, step=step, kind=kind):
-            raw = {name: getattr(event, name) for name in event.__slots__}
+            raw = {name: getattr(event, name) for name in field_names(event)}
             kept.append({name: value for name, value in raw.items() if value is not None})
     return {**summary(folding.state), "events": kept}
 
@@ -180,12 +181,6 @@ def brief(values: Mapping[str, Any]) -> str:
         parts.append(f"{plain(name)}={plain(text)}")
     line = " ".join(parts)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
-
-
-def plain(value: Any) -> str:
-    """Text that cannot steer the terminal: what a tool printed is data, its escape sequences too."""
-    text = str(value)
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _is_place(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from gert_core.cli.terminal import paint
+from gert_core.cli.terminal import paint, plain
 from gert_core.scenarios.verdicts import VerdictStatus, shortened
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def line(verdict: Verdict) -> str:
     mark, style = _MARKS[verdict.status]
     text = f"  {paint(mark, style)} {verdict.scenario}"
     if verdict.status is VerdictStatus.SKIPPED:
-        return f"{text}  skipped: {verdict.error}"
+        return f"{text}  skipped: {plain(verdict.error)}"
     said = "  error" if verdict.status is VerdictStatus.ERROR else ""
     return f"{text}{said}  {paint(f'{verdict.duration * 1000:.0f} ms', 'dim')}"
 
@@ -44,9 +44,9 @@ def failures(reports: Sequence[Report]) -> Iterator[str]:
 def _explained(runbook: str, verdict: Verdict) -> Iterator[str]:
     yield f"{paint('✗', 'red')} {paint(f'{runbook}: {verdict.scenario}', 'bold')}"
     if verdict.error is not None:
-        yield f"    {verdict.error}"
+        yield f"    {plain(verdict.error)}"
     for found in verdict.failed:
-        yield f"    {found.title}: {found.message}"
+        yield plain(f"    {found.title}: {found.message}")
     if verdict.path:
         yield "    path:"
         for key, status in shortened(verdict.path):
