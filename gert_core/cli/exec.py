@@ -13,16 +13,6 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ScenarioModel
 
-EXAMPLES = """
-Examples:
-
-  gert exec health.yaml --var hostname=srv1
-
-  gert exec health.yaml --mode dry-run --var hostname=srv1
-
-  gert exec health.yaml --mode replay --scenario healthy
-"""
-
 
 def exec_(
     ctx: Context,

@@ -38,10 +38,6 @@ def init(
 
     Nothing is overwritten: if one of the files is there already, none is written. A README.md or .gitignore of your
     own is left as it is.
-
-    Examples:
-      gert init                start it here
-      gert init my-runbooks    start it in a new directory
     """
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is a file, not a directory", file=str(directory))

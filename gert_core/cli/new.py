@@ -27,12 +27,7 @@ _SUMMARIES: Final = {
 
 @group.command(str(Kind.RUNBOOK))
 def runbook(name: Annotated[str, Argument(metavar="NAME", help="Its name, such as restart-web.")]) -> int:
-    """Write NAME.yaml with one scenario; it validates and its test passes.
-
-    Examples:
-      gert new runbook restart-web
-      gert test restart-web.yaml
-    """
+    """Write NAME.yaml with one scenario; it validates and its test passes."""
     name = word(name.removesuffix(".yaml"), what=str(Kind.RUNBOOK))
     _report(from_template("runbook", Path(), {"name": name}), f"gert test {name}.yaml")
     return 0
@@ -40,12 +35,7 @@ def runbook(name: Annotated[str, Argument(metavar="NAME", help="Its name, such a
 
 @group.command(str(Kind.TOOL))
 def tool(name: Annotated[str, Argument(metavar="NAME", help="Its name, as runbooks list it.")]) -> int:
-    """Write NAME.tool.yaml into the project's tools directory (or tools/).
-
-    Examples:
-      gert new tool systemctl
-      gert validate tools/systemctl.tool.yaml
-    """
+    """Write NAME.tool.yaml into the project's tools directory (or tools/)."""
     name = word(name.removesuffix(".yaml").removesuffix(".tool"), what=str(Kind.TOOL))
     project = project_here()
     directory = _relative(project.tools_dir) if project is not None else Path("tools")
@@ -62,12 +52,7 @@ def scenario(
         Path | None, Option("--runbook", metavar="FILE", help="The runbook; default: the one in this directory.")
     ] = None,
 ) -> int:
-    """Write a scenario for a runbook: canned answers for every tool it uses, and what they come to.
-
-    Examples:
-      gert new scenario disk-full --runbook disk-check.yaml
-      gert test disk-check.yaml --scenario disk-full
-    """
+    """Write a scenario for a runbook: canned answers for every tool it uses, and what they come to."""
     from gert_core.cli import sketch
     from gert_core.scenarios import scenarios_directory
 
@@ -90,14 +75,7 @@ def scenario(
 def plugin(
     name: Annotated[str, Argument(metavar="KIND-NAME", help=f"Such as step-wait; kinds: {', '.join(_KINDS)}.")],
 ) -> int:
-    """Write a plugin: a distribution gert-KIND-NAME with its entry point, its README and tests that pass.
-
-    Examples:
-      gert new plugin step-wait
-      gert new plugin approval-chat
-      gert new plugin policy-acme
-      pip install -e './gert-step-wait[testing]' && pytest gert-step-wait
-    """
+    """Write a plugin: a distribution gert-KIND-NAME with its entry point, its README and tests that pass."""
     point = word(name.removeprefix("gert-"), what="plugin")
     kind, _, rest = point.partition("-")
     if kind not in _KINDS or not rest:

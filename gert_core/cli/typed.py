@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 import typer
 
+from gert_core.cli.examples import lines
 from gert_core.cli.params import Argument, Context, Group, Option
 
 if TYPE_CHECKING:
@@ -25,11 +26,20 @@ def app_for(verb: str, target: Any, *, summary: str) -> typer.Typer:
     )
     if isinstance(target, Group):
         for name, function in target.commands.items():
-            app.command(name=name, help=function.__doc__)(_typed(function))
+            app.command(name=name, help=_help(f"{verb} {name}", function.__doc__))(_typed(function))
         app.callback()(_nothing)
     else:
-        app.command(name=verb, help=target.__doc__ or summary)(_typed(target))
+        app.command(name=verb, help=_help(verb, target.__doc__ or summary))(_typed(target))
     return app
+
+
+def _help(command: str, text: str | None) -> str:
+    """What a command does, then its examples; ``\\b`` keeps their lines apart."""
+    found = lines(command)
+    parts = [inspect.cleandoc(text or "")]
+    if found:
+        parts.append("\n".join(["\b", "Examples:", *(f"  {line}" for line in found)]))
+    return "\n\n".join(parts)
 
 
 def _nothing() -> None:
@@ -45,7 +55,7 @@ def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     parameters = [
-        parameter.replace(annotation=_annotation(hints[name]))
+        parameter.replace(annotation=_annotation(name, hints[name]))
         for name, parameter in inspect.signature(function).parameters.items()
     ]
     call.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
@@ -54,20 +64,22 @@ def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _annotation(hint: Any) -> Any:
+def _annotation(name: str, hint: Any) -> Any:
     if hint is Context:
         return typer.Context
     if get_origin(hint) is not Annotated:
         return hint
     kind, declared = get_args(hint)[:2]
     if isinstance(declared, Option):
-        more = {} if declared.min is None else {"min": declared.min}
+        more: dict[str, Any] = {} if declared.min is None else {"min": declared.min}
         info = typer.Option(
             *declared.names, help=declared.help, metavar=declared.metavar, hidden=declared.hidden, **more
         )
         return Annotated[kind, info]
     if isinstance(declared, Argument):
-        return Annotated[kind, typer.Argument(metavar=declared.metavar, help=declared.help)]
+        # Typer adds its own dots and brackets for what may be repeated or left out.
+        metavar = (declared.metavar or name.upper()).removeprefix("[").removesuffix("]").removesuffix("...")
+        return Annotated[kind, typer.Argument(metavar=metavar, help=declared.help)]
     return hint
 
 

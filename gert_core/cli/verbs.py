@@ -28,6 +28,7 @@ VERBS: Final[dict[str, Verb]] = {
     "schema": Verb("gert_core.cli.schema:schema", "Print a JSON Schema."),
     "init": Verb("gert_core.cli.init:init", "Start a project in a directory."),
     "new": Verb("gert_core.cli.new:group", "Write a new runbook, tool, scenario or plugin."),
+    "completion": Verb("gert_core.cli.completion:completion", "Print a script that completes commands in your shell."),
 }
 
 

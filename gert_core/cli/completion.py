@@ -1,0 +1,204 @@
+"""``gert completion``: print a script with which a shell completes commands and options."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
+
+from gert_core.api.errors import UsageError
+from gert_core.cli.params import Argument, Group, Option
+from gert_core.cli.terminal import out
+from gert_core.cli.verbs import installed
+from gert_core.plugin.lazy import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_VALUES: Final = {
+    "--mode": "real dry-run probe replay",
+    "--trace-sync": "group event none",
+    "--on-drift": "refuse allow",
+}
+_RUNS: Final = "--run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A command as typed: its words, what it is for, its commands or its options."""
+
+    path: str
+    summary: str
+    commands: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+
+
+def completion(
+    shell: Annotated[str, Argument(metavar="SHELL", help="bash, zsh or fish.")],
+) -> int:
+    """Print a completion script; it needs nothing but the shell when it runs. Write it again after an update."""
+    if shell not in _SHELLS:
+        raise UsageError(f"there is no completion for {shell!r}", hint=f"the shells are {', '.join(_SHELLS)}")
+    out(_SHELLS[shell](list(entries())).rstrip("\n"))
+    return 0
+
+
+def entries() -> Iterator[Entry]:
+    """Every command: the program itself, then verb by verb."""
+    verbs = installed()
+    top = (("-p", "Load or leave out a plugin."), ("--version", "Show the version."), ("--help", "Explain."))
+    yield Entry(path="", summary="", commands=tuple((n, v.summary) for n, v in verbs.items()), options=top)
+    for name, verb in verbs.items():
+        target = resolve(verb.target)
+        if isinstance(target, Group):
+            found = tuple((word, _first_line(function)) for word, function in target.commands.items())
+            yield Entry(path=name, summary=verb.summary, commands=found)
+            for word, function in target.commands.items():
+                yield Entry(path=f"{name} {word}", summary=_first_line(function), options=_options(function))
+        else:
+            words = tuple((shell, f"For {shell}.") for shell in _SHELLS) if target is completion else ()
+            yield Entry(path=name, summary=verb.summary, commands=words, options=_options(target))
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return inspect.cleandoc(function.__doc__ or "").partition("\n")[0]
+
+
+def _options(function: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
+    found = []
+    for hint in get_type_hints(function, include_extras=True).values():
+        if get_origin(hint) is Annotated and isinstance(declared := get_args(hint)[1], Option):
+            found += [(name, declared.help) for name in declared.names if not declared.hidden]
+    return (*found, ("--help", "Explain the command."))
+
+
+# -- the scripts ------------------------------------------------------------------------------------------------
+
+_FIND_COMMAND: Final = """\
+    local command="" i
+    for ((i = {first}; i < {last}; i++)); do
+        case "${{{words}[i]}}" in
+            -*) ;;
+            *) case "$command ${{{words}[i]}}" in
+                {paths}) command="${{command:+$command }}${{{words}[i]}}" ;;
+            esac ;;
+        esac
+    done
+"""
+
+
+def _bash(found: list[Entry]) -> str:
+    cases = "\n".join(
+        f"        {_quoted(e.path)}) words={_quoted(' '.join(n for n, _ in (*e.commands, *e.options)))} ;;"
+        for e in found
+    )
+    values = "\n".join(f"        {name}) words={_quoted(words)}; word_only=1 ;;" for name, words in _VALUES.items())
+    groups = " | ".join(_quoted(e.path) for e in found if e.commands)
+    find = _FIND_COMMAND.format(first=1, last="COMP_CWORD", words="COMP_WORDS", paths=_paths(found))
+    return f"""\
+# bash completion for gert
+_gert() {{
+    local current="${{COMP_WORDS[COMP_CWORD]}}" words="" word_only=""
+{find}\
+    case "$command" in
+{cases}
+    esac
+    case "$command" in
+        {groups}) word_only=1 ;;
+    esac
+    case "${{COMP_WORDS[COMP_CWORD-1]}}" in
+{values}
+        {_RUNS}) words="$(command ls runs 2>/dev/null)"; word_only=1 ;;
+    esac
+    COMPREPLY=()
+    # Without a match bash completes file names.
+    if [[ -n $word_only || $current == -* ]]; then
+        COMPREPLY=($(compgen -W "$words" -- "$current"))
+    fi
+}}
+complete -o default -F _gert gert
+"""
+
+
+def _zsh(found: list[Entry]) -> str:
+    find = _FIND_COMMAND.format(first=2, last="CURRENT", words="words", paths=_paths(found))
+    cases = []
+    for entry in found:
+        shown = [_quoted(f"{name}:{text.replace(':', ' ')}") for name, text in (*entry.commands, *entry.options)]
+        listed = "\n                ".join(shown)
+        files = "" if entry.commands else "; [[ $PREFIX == -* ]] || _files"
+        wanted = "" if entry.commands else "[[ $PREFIX == -* ]] && "
+        cases.append(
+            f"        {_quoted(entry.path)})\n            found=(\n                {listed}\n            )\n"
+            f"            {wanted}_describe command found{files} ;;"
+        )
+    values = "\n".join(f"        {name}) compadd -- {words}; return ;;" for name, words in _VALUES.items())
+    body = "\n".join(cases)
+    return f"""\
+#compdef gert
+# zsh completion for gert
+_gert() {{
+    local -a found
+{find}\
+    case "${{words[CURRENT-1]}}" in
+{values}
+        {_RUNS}) compadd -- runs/*(N:t); return ;;
+    esac
+    case "$command" in
+{body}
+    esac
+}}
+if [[ $funcstack[1] == _gert ]]; then _gert "$@"; else compdef _gert gert; fi
+"""
+
+
+def _fish(found: list[Entry]) -> str:
+    lines = ["# fish completion for gert", *_FISH_COMMAND]
+    lines.append(f"set -g __gert_paths {' '.join(_quoted(e.path) for e in found if e.path)}")
+    for entry in found:
+        given = f"complete -c gert -n {_quoted(f'__gert_at {_double(entry.path)}')}"
+        if entry.commands:
+            lines.append(f"{given} -f")
+        lines += [f"{given} -a {_quoted(name)} -d {_quoted(text)}" for name, text in entry.commands]
+        for name, text in entry.options:
+            spelled = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
+            lines.append(f"{given} {spelled}{_fish_value(name)} -d {_quoted(text)}")
+    return "\n".join(lines) + "\n"
+
+
+_FISH_COMMAND: Final = (
+    "function __gert_at",
+    "    set -l command",
+    "    for word in (commandline -opc)[2..-1]",
+    "        if not string match -q -- '-*' $word; and contains -- (string trim -- \"$command $word\") $__gert_paths",
+    '            set command (string trim -- "$command $word")',
+    "        end",
+    "    end",
+    '    test "$command" = "$argv[1]"',
+    "end",
+)
+
+
+def _fish_value(name: str) -> str:
+    if name in _VALUES:
+        return f" -x -a {_quoted(_VALUES[name])}"
+    return " -x -a '(command ls runs 2>/dev/null)'" if name == _RUNS else ""
+
+
+def _paths(found: list[Entry]) -> str:
+    """The patterns of words that belong to a command, with the command so far in front."""
+    steps = [e.path.rpartition(" ") for e in found if e.path]
+    return " | ".join(_quoted(f"{before} {word}") for before, _, word in steps)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _double(text: str) -> str:
+    return f'"{text}"'
+
+
+_SHELLS: Final = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+
+__all__ = ["Entry", "completion", "entries"]

@@ -1,0 +1,82 @@
+"""Examples of every command, shown at the end of its help and in the reference."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "validate": (
+        ("gert validate disk-check.yaml", "one document"),
+        ("gert validate .", "everything below a directory"),
+        ("gert validate . --strict --sarif findings.sarif", "in CI, warnings included"),
+    ),
+    "exec": (
+        ("gert exec disk-check.yaml --var limit=95", "run it, with an input"),
+        ("gert exec disk-check.yaml --mode dry-run", "show what would happen"),
+        ("gert exec disk-check.yaml --mode replay --scenario nearly-full", "replay a scenario"),
+        ("gert exec disk-check.yaml --approval inbox --json", "let others approve later"),
+    ),
+    "test": (
+        ("gert test disk-check.yaml", "its scenarios"),
+        ("gert test . -j 4 --junit results.xml", "all runbooks here, in CI"),
+        ("gert test . --scenario 'nearly-*' --fail-fast", "some of them"),
+    ),
+    "resume": (
+        ("gert resume --run ID", "go on after an approval or a crash"),
+        ("gert resume --run ID --retry-failed", "try the failed step again"),
+        ("gert resume --run ID --reconcile clear=done", "say what became of a step"),
+    ),
+    "approve": (("gert approve TICKET --as alice --reason 'change 4711'", "see `gert approvals list`"),),
+    "reject": (("gert reject TICKET --as alice --reason 'not today'", "the step does not run"),),
+    "approvals list": (
+        ("gert approvals list", "what waits for an answer"),
+        ("gert approvals list --all", "everything"),
+    ),
+    "approvals show": (("gert approvals show TICKET", "what exactly is asked"),),
+    "runs list": (("gert runs list", "all runs, the newest first"), ("gert runs list -n 5 --json", "for a script")),
+    "runs show": (("gert runs show ID", "its steps and where it would go on"),),
+    "trace verify": (
+        ("gert trace verify runs/ID/trace.jsonl", "has anybody touched it?"),
+        ("gert trace verify runs/ID/trace.jsonl --key-id prod-2026", "and was it signed by us?"),
+    ),
+    "trace show": (
+        ("gert trace show runs/ID/trace.jsonl", "the timeline"),
+        ("gert trace show runs/ID/trace.jsonl --type governance_decision", "only the decisions"),
+    ),
+    "policy explain": (
+        ("gert policy explain disk-check.yaml", "what holds for every step, and why"),
+        ("gert policy explain disk-check.yaml --policy strict.yaml", "with a further policy"),
+    ),
+    "plugins list": (("gert plugins list", "what is installed, in which state"),),
+    "plugins show": (("gert plugins show step-assert", "what it provides"),),
+    "plugins why": (("gert plugins why step:wait", "who provides the step type `wait`, or would"),),
+    "schema": (
+        ("gert schema > runbook.schema.json", "for your editor"),
+        ("gert schema policy --json", "another kind, on one line"),
+    ),
+    "init": (("gert init", "start here"), ("gert init my-runbooks", "start in a new directory")),
+    "new runbook": (("gert new runbook restart-web", "restart-web.yaml, with a scenario"),),
+    "new tool": (("gert new tool systemctl", "tools/systemctl.tool.yaml"),),
+    "new scenario": (("gert new scenario disk-full --runbook disk-check.yaml", "with answers to fill in"),),
+    "new plugin": (
+        ("gert new plugin step-wait", "a step type"),
+        ("gert new plugin approval-chat", "a way to ask for approvals"),
+        ("gert new plugin policy-acme", "rules for everybody"),
+    ),
+    "completion": (
+        ("gert completion bash > ~/.local/share/bash-completion/completions/gert", "bash"),
+        ("gert completion zsh > ~/.zfunc/_gert", "zsh, with ~/.zfunc in $fpath"),
+        ("gert completion fish > ~/.config/fish/completions/gert.fish", "fish"),
+    ),
+}
+"""By command, as typed after ``gert``: what to type, and what it is for."""
+
+
+def lines(command: str) -> list[str]:
+    """The examples of a command, aligned."""
+    found = EXAMPLES.get(command, ())
+    width = max((len(typed) for typed, _ in found), default=0)
+    return [f"{typed:<{width}}  # {why}" for typed, why in found]
+
+
+__all__ = ["EXAMPLES", "lines"]
