@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,17 +13,21 @@ if TYPE_CHECKING:
 
 
 class UntilExpiry:
-    """The outer deadline, but never later than ``expires``; follows the ``Deadline`` protocol."""
+    """The outer deadline, but never later than ``expires``; follows the ``Deadline`` protocol.
+
+    The time that is left is also measured by a clock nobody can set: turning the other one back gains nothing.
+    """
 
     def __init__(self, outer: Deadline, *, expires: datetime | None, now: Callable[[], datetime]) -> None:
         self._outer = outer
         self._expires = expires
         self._now = now
+        self._end = None if expires is None else time.monotonic() + (expires - now()).total_seconds()
 
     @property
     def expired(self) -> bool:
         """Whether the ticket's own time is up."""
-        return self._expires is not None and self._now() >= self._expires
+        return self._end is not None and self._left() <= 0
 
     @property
     def stopped(self) -> bool:
@@ -37,10 +42,15 @@ class UntilExpiry:
     def remaining(self) -> float | None:
         """Seconds left; the nearer of the two ends."""
         outer = self._outer.remaining()
-        if self._expires is None:
+        if self._end is None:
             return outer
-        own = max(0.0, (self._expires - self._now()).total_seconds())
+        own = max(0.0, self._left())
         return own if outer is None else min(outer, own)
+
+    def _left(self) -> float:
+        if self._expires is None or self._end is None:
+            return 0.0
+        return min((self._expires - self._now()).total_seconds(), self._end - time.monotonic())
 
     def wait(self, seconds: float) -> bool:
         """Sleep for at most ``seconds``; True as soon as waiting must stop."""
