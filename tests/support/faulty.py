@@ -1,0 +1,212 @@
+"""Runs gert in processes whose disk fails: a server that forks one gert per job, after the imports.
+
+As a module: ``with Faulty(cwd) as gert: gert("exec", ..., fail_at=3)``. As a program: the server itself.
+Nothing of this is in the product; the child replaces functions of ``os`` before it calls ``main``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How one gert ended; ``calls`` are the writes it made, in order, up to and including the failed ones."""
+
+    code: int
+    out: str
+    err: str
+    calls: list[str]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return json.loads(self.out)
+
+
+class Faulty:
+    """A running server; calling it runs one gert with a failing disk (or, without ``fail_at``, a good one)."""
+
+    def __init__(self, cwd: Path) -> None:
+        self._cwd = cwd
+        self._server: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Faulty:
+        self._server = subprocess.Popen(
+            [sys.executable, __file__], cwd=self._cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.communicate(timeout=30)
+
+    def __call__(
+        self,
+        *argv: str,
+        fail_at: int | None = None,
+        code: int = errno.ENOSPC,
+        once: bool = False,
+        half: bool = False,
+        environ: dict[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Done:
+        """``fail_at``: the n-th write fails, and all after it unless ``once``; ``half`` writes half of it first."""
+        assert self._server is not None
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        job = {
+            "argv": argv,
+            "at": fail_at,
+            "code": code,
+            "once": once,
+            "half": half,
+            "environ": environ or {},
+            "cwd": str(cwd or self._cwd),
+        }
+        self._server.stdin.write(json.dumps(job) + "\n")
+        self._server.stdin.flush()
+        return Done(**json.loads(self._server.stdout.readline()))
+
+
+# -- the server -------------------------------------------------------------------------------------------------
+
+
+class _Disk:
+    """Counts what changes the disk and fails it from the n-th time on."""
+
+    def __init__(self, job: dict[str, Any], log: Path) -> None:
+        self._at = job["at"]
+        self._code = job["code"]
+        self._once = job["once"]
+        self._half = job["half"]
+        self._log = log
+        self._count = 0
+        self._really_open = os.open
+        self._really_write = os.write
+        self._out = self._really_open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._pid = os.getpid()
+
+    def install(self) -> None:
+        for name in ("write", "pwrite", "fsync", "fdatasync", "ftruncate"):
+            setattr(os, name, self._on_descriptor(name, getattr(os, name)))
+        for name in ("mkdir", "replace", "rename"):
+            setattr(os, name, self._on_path(name, getattr(os, name)))
+        os.open = self._open
+        os.fdopen = self._fdopen
+        from gert_core.trace import writer
+
+        writer._fdatasync = os.fdatasync  # taken before it could be replaced
+
+    def _fails(self, what: str) -> bool:
+        self._count += 1
+        self._really_write(self._out, f"{what}\n".encode())
+        if self._at is None or self._count < self._at:
+            return False
+        return not self._once or self._count == self._at
+
+    def _error(self) -> OSError:
+        return OSError(self._code, os.strerror(self._code))
+
+    def _on_descriptor(self, name: str, real: Any) -> Any:
+        def call(fd: int, *rest: Any) -> Any:
+            mode = os.fstat(fd).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or fd in (1, 2):
+                return real(fd, *rest)
+            if name == "ftruncate":  # giving space back works on a full disk
+                return real(fd, *rest)
+            if self._fails(f"{name} {Path(f'/proc/self/fd/{fd}').readlink()}"):
+                if self._half and name == "write" and len(rest[0]) > 1:
+                    self._half = False
+                    return real(fd, rest[0][: len(rest[0]) // 2])
+                raise self._error()
+            return real(fd, *rest)
+
+        return call
+
+    def _on_path(self, name: str, real: Any) -> Any:
+        def call(path: Any, *rest: Any, **options: Any) -> Any:
+            if self._fails(f"{name} {path}"):
+                raise self._error()
+            return real(path, *rest, **options)
+
+        return call
+
+    def _open(self, path: Any, flags: int, *rest: Any, **options: Any) -> int:
+        if flags & os.O_CREAT and not Path(path).exists() and self._fails(f"create {path}"):
+            raise self._error()
+        return self._really_open(path, flags, *rest, **options)
+
+    def _fdopen(self, fd: int, mode: str = "r", *rest: Any, **options: Any) -> Any:
+        if "w" not in mode and "a" not in mode:
+            return open(fd, mode, *rest, **options)
+        disk = self
+
+        class Raw(io.FileIO):
+            def write(self, data: Any) -> int:
+                if disk._fails(f"write {Path(f'/proc/self/fd/{fd}').readlink()}"):
+                    raise disk._error()
+                return super().write(data)
+
+        return io.BufferedWriter(Raw(fd, "wb"))
+
+
+def _child(job: dict[str, Any], out: Path) -> int:
+    os.chdir(job["cwd"])
+    os.environ.update(job["environ"])
+    for number, name in ((1, "out"), (2, "err")):
+        fd = os.open(out / name, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(fd, number)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    sys.stdout = builtins.open(1, "w", closefd=False, encoding="utf-8")  # noqa: SIM115 - for the process's whole life
+    sys.stderr = builtins.open(2, "w", closefd=False, encoding="utf-8", buffering=1)  # noqa: SIM115
+    from gert_core.cli import main
+
+    _Disk(job, out / "calls").install()
+    code = main(job["argv"])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def _serve() -> None:
+    # What every run needs is imported once; a child is then ready in milliseconds.
+    import gert_core.cli.exec
+    import gert_core.cli.resume
+    import gert_core.engine.resume  # noqa: F401
+
+    for line in sys.stdin:
+        job = json.loads(line)
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder)
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    code = _child(job, out)
+                except BaseException:
+                    import traceback
+
+                    traceback.print_exc()
+                    code = 99
+                os._exit(code)
+            _, status = os.waitpid(pid, 0)
+            said = {name: (out / name).read_text() if (out / name).exists() else "" for name in ("out", "err")}
+            calls = (out / "calls").read_text().splitlines()
+            code = os.waitstatus_to_exitcode(status)
+            sys.stdout.write(json.dumps({"code": code, **said, "calls": calls}) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()
