@@ -110,6 +110,8 @@ def run(
         **options,
     )
     with ExitStack() as stack:
+        if stop is None:
+            stack.callback(request.stop.close)
         return start(request, stack).execute()
 
 
@@ -137,6 +139,8 @@ def resume(
         **options,
     )
     with ExitStack() as stack:
+        if "stop" not in options:
+            stack.callback(request.stop.close)
         return resume_run(request, stack).execute()
 
 

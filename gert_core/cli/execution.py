@@ -8,8 +8,9 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import RunStatus
+from gert_core.api import GertError, RunError, RunStatus
 from gert_core.cli.console import TerminalConsole
+from gert_core.cli.errors import report
 from gert_core.cli.interrupt import interrupts
 from gert_core.cli.progress import DryProgress, TerminalProgress
 from gert_core.cli.terminal import err, out, paint, plain
@@ -28,13 +29,23 @@ def carry_out(
 ) -> int:
     """Start a run with ``begin(stack, console=, progress=, stop=)``, execute it and report it."""
     stop = Stop()
-    progress = DryProgress() if mode in ("dry-run", "probe") else TerminalProgress()
+    rehearsal = mode in ("dry-run", "probe")
+    progress = DryProgress(sys.stderr if as_json else sys.stdout) if rehearsal else TerminalProgress()
     console = TerminalConsole(no_input=no_input, quiet=progress.hold)
     with ExitStack() as stack, interrupts(stop) as interrupt:
-        run = begin(stack, console=console, progress=progress, stop=stop)
+        stack.callback(stop.close)
+        try:
+            run = begin(stack, console=console, progress=progress, stop=stop)
+        except GertError:
+            if interrupt.signal is None:
+                raise
+            report(RunError(f"cancelled by {stop.reason}; nothing was run", kind="cancelled"), as_json=as_json)
+            return interrupt.exit_code
         # The document stays until the end: the collector need not look at it again and again.
         gc.freeze()
         progress.mask = run.masker.mask_text
+        if isinstance(progress, DryProgress):
+            progress.begin(run)
         interrupt.run = run
         try:
             result = run.execute()

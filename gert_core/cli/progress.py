@@ -14,9 +14,11 @@ from gert_core.engine.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TextIO
 
     from gert_core.api import ApprovalRequest, Outcome
     from gert_core.engine.phases import Execution
+    from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
 
 MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
@@ -30,11 +32,12 @@ class TerminalProgress(Progress):
     Everything is masked first and then spelled out, so that nothing shown can steer the terminal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
         self.mask: Callable[[str], str] = str
         self.outcomes: list[Outcome] = []
         self._lock = threading.RLock()
-        self._live = coloured(sys.stderr)
+        self._live = coloured(self._stream)
         self._running: dict[str, tuple[str, float]] = {}
         self._shown = False
         self._held = 0
@@ -45,7 +48,7 @@ class TerminalProgress(Progress):
     def started(self, execution: Execution) -> None:
         unit = execution.unit
         if not unit.leaf or (unit.over is not None and not execution.as_item):
-            self._print(f" {_title(execution)}", lead=_indent(execution) + paint("▸", "cyan", stream=sys.stderr))
+            self._print(f" {_title(execution)}", lead=_indent(execution) + paint("▸", "cyan", stream=self._stream))
         elif self._live:
             with self._lock:
                 self._running[execution.key] = (_title(execution), time.monotonic())
@@ -62,7 +65,7 @@ class TerminalProgress(Progress):
             if unit.over is not None and not execution.as_item and status is Status.SUCCESS:
                 return
             mark, style = MARKS[str(status)]
-            lead = _indent(execution) + paint(mark, style, stream=sys.stderr)
+            lead = _indent(execution) + paint(mark, style, stream=self._stream)
             line = f" {_title(execution)}"
             symbolic = (data.get("detail") or {}).get("symbolic")
             if status is Status.SKIPPED:
@@ -80,7 +83,7 @@ class TerminalProgress(Progress):
                 self._print(f"{_indent(execution)}    {execution.decision.reason}")
 
     def recalled(self, execution: Execution) -> None:
-        self._print(f" {_title(execution)}  recorded", lead=_indent(execution) + paint("↺", "dim", stream=sys.stderr))
+        self._print(f" {_title(execution)}  recorded", lead=_indent(execution) + paint("↺", "dim", stream=self._stream))
 
     def left(self, execution: Execution, signal: Signal) -> None:
         with self._lock:
@@ -98,7 +101,7 @@ class TerminalProgress(Progress):
         self._print(f"{_indent(execution)}  ? {name}: {why}")
 
     def warn(self, message: str, *, execution: Execution | None = None) -> None:
-        self._print(f" {message}", lead=paint("warning:", "yellow", stream=sys.stderr))
+        self._print(f" {message}", lead=paint("warning:", "yellow", stream=self._stream))
 
     def _explain(self, execution: Execution, data: Mapping[str, Any]) -> None:
         """The failing step: what was run, its exit code, the last lines it said."""
@@ -133,13 +136,13 @@ class TerminalProgress(Progress):
     def _print(self, text: str, *, lead: str = "", masked: bool = False) -> None:
         with self._lock:
             self._erase()
-            sys.stderr.write(f"{lead}{plain(text if masked else self.mask(text))}\n")
-            sys.stderr.flush()
+            self._stream.write(f"{lead}{plain(text if masked else self.mask(text))}\n")
+            self._stream.flush()
 
     def _erase(self) -> None:
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
             self._shown = False
 
     def _tick(self) -> None:
@@ -153,13 +156,21 @@ class TerminalProgress(Progress):
                 title, since = next(iter(self._running.values()))
                 more = f" (+{len(self._running) - 1} more)" if len(self._running) > 1 else ""
                 text = plain(self.mask(f"  … {title}{more}  {now - since:.1f}s"))
-                sys.stderr.write(f"\r\x1b[K{text[:100]}")
-                sys.stderr.flush()
+                self._stream.write(f"\r\x1b[K{text[:100]}")
+                self._stream.flush()
                 self._shown = True
 
 
 class DryProgress(TerminalProgress):
-    """Shows per step what would happen: contract, decision, resolved inputs, secrets and platform."""
+    """Shows per step what would happen: contract, decision, resolved inputs, secrets and platform.
+
+    That is the result of a rehearsal, so people get it on standard output.
+    """
+
+    def begin(self, run: Run) -> None:
+        """The secrets of the runbook itself."""
+        for name in sorted(run.secrets.runbook):
+            self._print(f"secret {name}: {_presence(run, name)}")
 
     def finished(self, execution: Execution, status: Status, data: Mapping[str, Any], duration: float) -> None:
         super().finished(execution, status, data, duration)
@@ -182,12 +193,14 @@ class DryProgress(TerminalProgress):
         run, use = execution.run, execution.unit.tool
         assert use is not None  # noqa: S101 - asked by the caller
         tool = run.runbook.tools[use.tool]
-        missing = set(run.secrets.missing(use.tool))
         for secret in tool.tool.all_secrets:
-            state = "missing" if secret.env in missing else "present"
-            self._print(f"{indent}secret {secret.env}: {state}")
+            self._print(f"{indent}secret {secret.env}: {_presence(run, secret.env)}")
         if tool.tool.meta.platform:
             self._print(f"{indent}platform: {', '.join(tool.tool.meta.platform)}")
+
+
+def _presence(run: Run, secret: str) -> str:
+    return "present" if run.secrets.values.get(secret) else "missing"
 
 
 def _indent(execution: Execution) -> str:
