@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import GertError, InputBinding, InputError, UsageError
+from gert_core.api.record import field, record, replace
 from gert_core.plugin.lazy import resolve
 from gert_core.values import coerce, coerce_text
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gert_core.documents.runbook import InputModel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ResolvedInputs:
     """Every declared input with its value and where it came from.
 
@@ -62,7 +62,7 @@ def resolve_inputs(
     return work.finish(resolvers=resolvers, project=project)
 
 
-@dataclass(slots=True, kw_only=True)
+@record(frozen=False)
 class _Batch:
     """Bindings that one resolver answers in one call; ``source`` is what the trace says about them."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
+
+from gert_core.api.record import field, field_names, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ class TicketStatus(StrEnum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ApprovalRequest:
     """What an approver decides about; inputs are masked. ``created`` and ``expires_at`` are RFC 3339 texts."""
 
@@ -48,10 +49,10 @@ class ApprovalRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Every field, as providers store or send it."""
-        return {name: _plain(getattr(self, name)) for name in self.__slots__}
+        return {name: _plain(getattr(self, name)) for name in field_names(self)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ApprovalTicket:
     """The handle of a submitted request."""
 
@@ -60,7 +61,7 @@ class ApprovalTicket:
     created: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ApprovalResponse:
     """One approver's answer; ``timestamp`` is kept exactly as received because the signature covers it."""
 
@@ -76,7 +77,7 @@ class ApprovalResponse:
 
     def to_json(self) -> dict[str, Any]:
         """Every field that is set."""
-        return {n: getattr(self, n) for n in self.__slots__ if getattr(self, n) is not None}
+        return {n: getattr(self, n) for n in field_names(self) if getattr(self, n) is not None}
 
 
 class ApprovalSession(Protocol):
@@ -89,7 +90,7 @@ class ApprovalSession(Protocol):
         """One response per call; ``None``: nobody has answered yet (an asynchronous provider suspends the run)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ApprovalProvider:
     """A way to ask for approvals, chosen by ``--approval`` or the project file.
 

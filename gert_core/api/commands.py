@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Command:
     """``gert NAME ARGS...`` calls ``target(args) -> exit code``; the summary is static so that help imports nothing."""
 

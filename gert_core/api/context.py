@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +62,7 @@ class Console(Protocol):
         """A context manager that keeps other askers away during a dialogue of several lines."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Question:
     """Something a step asks a person: ``name`` identifies the answer in scenarios and outputs."""
 
@@ -71,7 +72,7 @@ class Question:
     items: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Answer:
     """``value`` is the line typed, or (``canned``) the finished value a scenario gives."""
 
@@ -84,7 +85,7 @@ class NoAnswer(Exception):  # noqa: N818 - end of input is an answer of its own
     """Nobody can answer: end of input, ``--no-input``, or a scenario without this answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class BlockResult:
     """How a block run with ``catch=True`` (or to its end) came out."""
 
@@ -96,7 +97,7 @@ class BlockResult:
     """The names the block promoted, with their values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Services:
     """What the core lends to providers, resolvers and transports when it opens them."""
 
@@ -177,7 +178,6 @@ class StepContext(Protocol):
 
     def attach(self, path: str) -> Mapping[str, Any]:
         """Copy a file into the run directory; returns its name, size and SHA-256."""
-
 
 
 __all__ = [

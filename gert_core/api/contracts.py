@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Param:
     """One declared input or output of a contract."""
 
@@ -30,7 +31,7 @@ class Param:
         return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Contract:
     """What a step declares about itself; governance, risk, probe and recovery read this and nothing else.
 

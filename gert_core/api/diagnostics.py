@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from gert_core.api.record import record
 
 
 class Severity(StrEnum):
@@ -14,7 +15,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Diagnostic:
     """One finding: a stable rule id, where it is, and what would mend it.
 
@@ -47,7 +48,7 @@ class Diagnostic:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Problem:
     """A finding of a step type about its own step, before the core knows the position.
 

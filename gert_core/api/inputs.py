@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from gert_core.api.context import Deadline, Services
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class InputBinding:
     """One input that wants a value; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
 
@@ -38,7 +39,7 @@ class ResolveFn(Protocol):
         """Raise ``InputError`` naming the input and the source when asking itself goes wrong."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class InputResolver:
     """A source of inputs, chosen by the first word of ``from:`` (``env`` in ``env/HOST``).
 

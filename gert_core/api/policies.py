@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PolicyPack:
     """A policy document (``policy/v0``) as a file or as data; the most restrictive source wins."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,7 @@ class OutcomeCategory(StrEnum):
     NEEDS_RCA = "needs_rca"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Principal:
     """Who did something: ``kind`` is ``system``, ``human`` or ``agent``."""
 
@@ -58,7 +59,7 @@ class Principal:
         return out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Outcome:
     """How a run ended."""
 
@@ -71,7 +72,7 @@ class Outcome:
         return {"category": str(self.category), "code": self.code, "meta": dict(self.meta)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Completed:
     """The step did its work. ``detail`` is shown and traced but is no variable."""
 
@@ -81,7 +82,7 @@ class Completed:
     principal: Principal | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Failed:
     """The step ran and its answer is no: a non-zero exit, a false assertion, a rejection."""
 
@@ -93,7 +94,7 @@ class Failed:
     principal: Principal | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Errored:
     """The step could not do its work: nothing to spawn, a timeout, a broken answer."""
 
@@ -104,7 +105,7 @@ class Errored:
     principal: Principal | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Ended:
     """The run is over with this outcome; only types with flow ``TERMINAL`` may return it."""
 

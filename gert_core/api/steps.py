@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +38,7 @@ class Flow(StrEnum):
     TERMINAL = "terminal"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Block:
     """A child list of a step.
 
@@ -55,7 +56,7 @@ class Block:
     jump: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Run:
     """One branch of a ``fork``: a block with the integer that goes into its step keys."""
 
@@ -64,7 +65,7 @@ class Run:
     bind: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ToolUse:
     """The tool (and action) a step is going to call; ``action`` None means the tool's only one."""
 
@@ -80,7 +81,7 @@ class Tools:
         raise LookupError(f"tool {tool!r} is not declared")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class StepType:
     """A kind of step.
 

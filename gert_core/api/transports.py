@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from gert_core.api.context import Deadline, Services
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Target:
     """What a session talks to: the tool's name, its program or address, and its whole environment.
 
@@ -24,7 +25,7 @@ class Target:
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Action:
     """One rendered action of a tool: nothing in it is a template any more."""
 
@@ -37,7 +38,7 @@ class Action:
     idempotency_key: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Reply:
     """What a tool answered. ``outputs`` is set by transports whose answers are structured already.
 
@@ -63,7 +64,7 @@ class Session(Protocol):
         """End it; leaves no process behind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Transport:
     """A way to reach tools, chosen by ``meta.transport`` of a tool document.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalResponse
+from gert_core.api.record import record
 from gert_core.approvals.requests import parse_time, person, same_person
 from gert_core.approvals.signing import Unverified, verify_response
 
@@ -29,7 +29,7 @@ class Weight(StrEnum):
     REJECTED = "rejected"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Verdict:
     """The desk's view of one answer; ``breach`` marks an answer that pretends to be what it is not."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalResponse, ApprovalTicket, GertError, Principal, StepProblem
+from gert_core.api.record import field, field_names, record
 from gert_core.approvals.checks import Verdict, Weight, judge
 from gert_core.approvals.requests import parse_time, person
 from gert_core.approvals.waiting import UntilExpiry
@@ -24,7 +24,7 @@ MAX_SET_ASIDE: Final = 100
 """A provider that keeps sending answers that cannot count would fill the trace without end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Settled:
     """How a request came out: ``approved``, ``rejected`` or ``pending``.
 
@@ -39,7 +39,7 @@ class Settled:
     responses: tuple[ApprovalResponse, ...] = ()
 
 
-@dataclass(slots=True)
+@record(frozen=False, kw_only=False)
 class _Hearing:
     """What is known about one request while it is being settled."""
 
@@ -280,7 +280,7 @@ def _identity(response: ApprovalResponse) -> tuple[Any, ...]:
 
 def _response(data: Mapping[str, Any]) -> ApprovalResponse:
     """The answer inside the data of an ``approval_response`` event."""
-    names = ApprovalResponse.__slots__
+    names = field_names(ApprovalResponse)
     facts: dict[str, Any] = {"ticket_id": "", "approved": False, "approver_id": "", "method": "", "timestamp": ""}
     return ApprovalResponse(**facts | {name: data[name] for name in names if name in data})
 

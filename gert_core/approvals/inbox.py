@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, GertError, RunError, UsageError
+from gert_core.api.record import record
 from gert_core.api.tickets import TicketStore
 from gert_core.approvals.requests import format_time, parse_time, person, same_person, valid_ticket_id
 from gert_core.approvals.signing import Unverified, sign_response, signing_key
@@ -23,7 +23,7 @@ SIGNING_KEY_ID: Final = "GERT_APPROVAL_SIGNING_KEY_ID"
 DEFAULT_ALG: Final = "hmac-sha256"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Entry:
     """One ticket of one run with what has been answered so far."""
 

@@ -6,9 +6,9 @@ import base64
 import binascii
 import hashlib
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.record import replace
 from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
 

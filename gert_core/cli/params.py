@@ -6,8 +6,9 @@ Importing Typer costs more than checking a runbook, so a command line that is sp
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +24,10 @@ class Option:
     def __init__(
         self,
         *names: str,
-        help: str = "",
+        help: str = "",  # noqa: A002 - Typer's word
         metavar: str | None = None,
-        min: int | None = None,
-        hidden: bool = False,  # noqa: A002
+        min: int | None = None,  # noqa: A002
+        hidden: bool = False,
     ) -> None:
         self.names = names
         self.help = help
@@ -54,7 +55,7 @@ class Context:
         self.obj = obj
 
 
-@dataclass(slots=True)
+@record(frozen=False, kw_only=False)
 class Group:
     """A verb with commands of its own."""
 

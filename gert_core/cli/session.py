@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.errors import ProjectError
+from gert_core.api.record import record
 from gert_core.cli.terminal import err
 from gert_core.plugin.registry import Registry
 
@@ -18,7 +18,7 @@ PROJECT_FILE: Final = "gert-project.yaml"
 BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Options:
     """The global options; a verb finds them at ``ctx.obj`` of its ``Context``.
 

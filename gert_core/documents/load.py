@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from pydantic import ValidationError
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import GertError
+from gert_core.api.record import field, record
 from gert_core.documents import yaml
 from gert_core.documents.lookup import find_tool
 from gert_core.documents.merge import tool_contract
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Loaded:
     """What reading gave: ``runbook`` when the tree is whole, else ``partial`` holds what could be built.
 
@@ -45,7 +45,7 @@ class Loaded:
     partial: Runbook | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class LoadedTool:
     """A tool document, read; ``tool`` is None when it is wrong."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
+
+from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ SUFFIX: Final = ".tool.yaml"
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Found:
     """Where a tool is (``path`` None: nowhere), every place that was looked at, and why if there is more to say."""
 

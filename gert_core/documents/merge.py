@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.contracts import Contract, Param
+from gert_core.api.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ UNKNOWN: Final = "unknown"
 """The effect of something that is only known to have side effects."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Relaxation:
     """A place where an inner contract claims to be safer than the one it builds on."""
 

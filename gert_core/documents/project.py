@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
+from gert_core.api.record import record
 from gert_core.documents.fields import Given, Model, Name, Text
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ProjectModel(Model):
     plugins: PluginsModel = Field(default_factory=PluginsModel, description="Which plugins may load.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Project:
     """A project: its directory and what its file says."""
 

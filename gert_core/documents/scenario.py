@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field
 
+from gert_core.api.record import record
 from gert_core.documents.fields import Category, Given, Model, Text
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class ExpectationModel(Model):
     golden: bool = Field(default=False, description="Whether it is one of the tests that run by default.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Scenario:
     """A scenario directory, read; ``test`` is None when there is no ``test.yaml``."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(frozen=False, eq=False)
 class StepNode:
     """One step of the document: ``fields`` are the common ones, ``body`` the type's own, both unrendered."""
 
@@ -37,7 +38,7 @@ class StepNode:
     """Room for what later stages compile once per step."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(frozen=False, eq=False)
 class BlockNode:
     """One list of steps: the runbook's own (``owner`` None) or a block of a step."""
 
@@ -52,7 +53,7 @@ class BlockNode:
         return self.block.name if self.block else ""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(frozen=False, eq=False)
 class ToolNode:
     """A tool a runbook lists, loaded once; ``name`` is the name as listed, ``tool.meta.name`` its own."""
 
@@ -68,7 +69,7 @@ class ToolNode:
         return self.document.digest
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(frozen=False, eq=False)
 class Runbook:
     """A runbook read completely: its model, its steps as a tree and the tools it lists."""
 

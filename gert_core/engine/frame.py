@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Status
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ class Frame:
         return f"{self.prefix}{step_id}" if visit == 1 else f"{self.prefix}{step_id}#{visit}"
 
 
-@dataclass(slots=True, kw_only=True)
+@record(frozen=False)
 class Done:
     """How one execution of a step came out; ``signal`` is what its list does not go on after."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +18,7 @@ from gert_core.api import (
     Reply,
     StepProblem,
 )
+from gert_core.api.record import replace
 from gert_core.engine.approve import principal_of
 from gert_core.engine.world import RealWorld
 from gert_core.tools import extract, preview
@@ -59,9 +59,7 @@ class Replay(RealWorld):
         self._used_steps.add(execution.key)
         message = given.message or f"the scenario says {given.status}"
         if given.status == "failed":
-            return Failed(
-                kind=given.kind or "canned", message=message, outputs=given.outputs, fields=given.fields
-            )
+            return Failed(kind=given.kind or "canned", message=message, outputs=given.outputs, fields=given.fields)
         if given.status == "error":
             return Errored(kind=given.kind or "canned", message=message, fields=given.fields)
         return Completed(outputs=given.outputs, fields=given.fields)

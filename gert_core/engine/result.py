@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import RunStatus
+from gert_core.api.record import field, record
 from gert_core.engine.signals import Failure, Rank
 from gert_core.values import format_duration
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gert_core.engine.state import Layer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunResult:
     """How a run came out; ``variables`` is the final state, for expectations of tests."""
 
@@ -45,9 +45,7 @@ class RunResult:
             "outcome": self.outcome.to_json() if self.outcome else None,
             "duration": format_duration(self.duration),
             "trace": str(self.trace),
-            "steps": [
-                dict(zip(("step_key", "step_id", "type", "status"), step, strict=True)) for step in self.steps
-            ],
+            "steps": [dict(zip(("step_key", "step_id", "type", "status"), step, strict=True)) for step in self.steps],
             "outputs": dict(self.outputs),
             "failure": self.failures[0].to_json() if self.failures else None,
             "pending": list(self.pending),
@@ -91,9 +89,7 @@ def result_of(run: Run, signal: Signal | None, layer: Layer, duration: float) ->
 
 
 def _no_outcome() -> Failure:
-    return Failure(
-        key="", step_id="", status="error", kind="no_outcome", message="the steps ended without an outcome"
-    )
+    return Failure(key="", step_id="", status="error", kind="no_outcome", message="the steps ended without an outcome")
 
 
 __all__ = ["RunResult", "result_of"]

@@ -7,11 +7,11 @@ import os
 import socket
 import time
 import traceback
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gert_core import __version__
 from gert_core.api import RunStatus, StepProblem
+from gert_core.api.record import field, record
 from gert_core.contracts import find_action, step_contract
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.checks import Determinism
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gert_core.secrets import Masker, Secrets
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(frozen=False, eq=False)
 class Run:
     """Everything the steps of one run share."""
 
@@ -148,9 +148,7 @@ class Run:
             data["outcome"] = result.outcome.to_json()
             key = signal.outcome_key if signal is not None else None
             step_id = self.runbook_id(key)
-            self.journal.add(
-                "outcome_resolved", {"step_id": step_id, "outcome": result.outcome.to_json()}, key=key
-            )
+            self.journal.add("outcome_resolved", {"step_id": step_id, "outcome": result.outcome.to_json()}, key=key)
         if result.failures:
             data["failure"] = result.failures[0].to_json()
             data["failing"] = [failure.key for failure in result.failures]

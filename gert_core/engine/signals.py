@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,7 @@ class Rank(IntEnum):
     CANCELLED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Failure:
     """Why a step did not succeed; ``key`` is the step's."""
 
@@ -43,7 +44,7 @@ class Failure:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Signal:
     """Something a list of steps does not go on after; all tickets and failures are kept."""
 
@@ -69,7 +70,7 @@ class Signal:
         return tuple(sorted(self.failures, key=lambda f: f.status != "error"))
 
 
-@dataclass(slots=True)
+@record(frozen=False, kw_only=False)
 class Keeper:
     """Keeps the worst signal of the blocks a step ran, in declaration order."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import DocumentError, Services, Severity, UsageError
+from gert_core.api.record import field, record, replace
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal
@@ -39,7 +39,7 @@ MODES: Final = ("real", "dry-run", "probe", "replay")
 PROBE_EFFECTS: Final = frozenset({"network"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Request:
     """What a host wants to run, and how."""
 
@@ -144,9 +144,7 @@ def start(request: Request, stack: ExitStack) -> Run:
     )
 
 
-def _writer(
-    request: Request, trace: Path | None, *, run_id: str, masker: Masker, signer: Signer | None
-) -> TraceWriter:
+def _writer(request: Request, trace: Path | None, *, run_id: str, masker: Masker, signer: Signer | None) -> TraceWriter:
     if trace is None:
         from gert_core.trace.unkept import UnkeptTrace
 

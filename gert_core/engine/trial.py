@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 import traceback
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import DocumentError, GertError, Status
+from gert_core.api.record import replace
 from gert_core.engine.cancel import Stop
 from gert_core.engine.progress import Progress
 from gert_core.engine.start import Request, check, start

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Contract, Flow, OutcomeCategory
+from gert_core.api.record import record
 from gert_core.governance.rules import Act
 from gert_core.plugin.lazy import resolve
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gert_core.governance.policies import Decision, Policies
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Explained:
     """One step: its contract and the decision about it; ``problem`` when the contract cannot be resolved."""
 

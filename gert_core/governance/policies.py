@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.record import field, record
 from gert_core.governance.rules import Act, effective_effects
 from gert_core.values import canonical
 
@@ -20,7 +20,7 @@ DEFAULT_APPROVAL_TIMEOUT: Final = 1800.0
 """Seconds an approval may take when no source says otherwise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Opinion:
     """What one source says about a contract; ``rule`` and ``action`` None: nothing."""
 
@@ -45,7 +45,7 @@ class Opinion:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Decision:
     """What holds for a step: the strictest opinion, the most approvers, and who said so."""
 
@@ -87,7 +87,7 @@ class Decision:
         return out
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(frozen=False, eq=False)
 class Policies:
     """Every source of a run in order of precedence: packs, project, ``--policy``, runbook."""
 

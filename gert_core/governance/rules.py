@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ _LISTS: Final = ("effects", "writes", "reads")
 _FLAGS: Final = ("deterministic", "idempotent")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rule:
     """A rule, compiled: every field given must match, a list matches when any of its items does.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import GertError, PluginError, ProjectError
+from gert_core.api.record import record
 from gert_core.governance.policies import policies_of
 from gert_core.governance.rules import Rule
 from gert_core.values import canonical, duration
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Source:
     """One policy source: ``name`` is for traces, ``title`` for sentences, ``document`` for the digest."""
 

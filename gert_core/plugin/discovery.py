@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ _METADATA: Final = ("METADATA", "PKG-INFO")
 _ENTRY_POINTS: Final = "entry_points.txt"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Candidate:
     """One entry point of one installed distribution, known from metadata."""
 

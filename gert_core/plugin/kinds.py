@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from gert_core.api.record import record
 from gert_core.plugin.discovery import normalise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Kind:
     """One hook that returns records: ``word`` is the kind in ``gert-<word>-<name>`` and ``gert plugins why``."""
 

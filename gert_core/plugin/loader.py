@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import traceback
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pluggy
 
 from gert_core import hookspecs
+from gert_core.api.record import field, record
 from gert_core.plugin.kinds import KINDS
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.states import PluginInfo, PluginState
@@ -57,7 +57,7 @@ class Manager(pluggy.PluginManager):
         return found
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@record(frozen=False, eq=False)
 class Plugin:
     """A candidate on its way: what became of it and the records it gave."""
 
@@ -174,10 +174,10 @@ def _collect(plugin: Plugin, kind: Kind) -> None:
 def _check(records: Sequence[Any], kind: Kind) -> None:
     record_class = resolve(kind.record)
     names: set[str] = set()
-    for record in records:
-        if not isinstance(record, record_class):
-            raise Fault(f"{kind.hook} gave {_kind_of(record)} instead of {record_class.__name__}")
-        name = getattr(record, kind.key)
+    for given in records:
+        if not isinstance(given, record_class):
+            raise Fault(f"{kind.hook} gave {_kind_of(given)} instead of {record_class.__name__}")
+        name = getattr(given, kind.key)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise Fault(f"{kind.hook} gave the {kind.key} {name!r}; use lower-case letters, digits, '-' and '_'")
         if name in names:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from gert_core.api.errors import UsageError
+from gert_core.api.record import record
 from gert_core.plugin.discovery import GROUP, normalise
 from gert_core.plugin.states import PluginState
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Verdicts = dict[str, tuple[PluginState, str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Selection:
     """The words of flags, environment and project file: entry-point or distribution names.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from gert_core.api.errors import PluginError
+from gert_core.api.record import record
 
 
 class PluginState(StrEnum):
@@ -19,7 +19,7 @@ class PluginState(StrEnum):
     CONFLICTING = "conflicting"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class PluginInfo:
     """One plugin as people and traces see it; ``cause`` says why it is not active."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.record import record
 from gert_core.scenarios.verdicts import Assertion
 from gert_core.template import TemplateError, UndefinedVariable, compile_value, matches, to_text
 
@@ -23,7 +23,7 @@ REACHED: Final = "reached"
 NOT_REACHED: Final = "not reached"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Observed:
     """What a run came to; ``trouble`` says why it did not complete, ``step_ids`` are all the runbook has."""
 

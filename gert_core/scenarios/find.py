@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import GertError, UsageError
+from gert_core.api.record import field, record
 from gert_core.documents.runbook import API_VERSION
 from gert_core.documents.scenario import SCENARIO_FILE, TEST_FILE, load_scenario
 
@@ -22,7 +22,7 @@ _SUFFIXES: Final = (".yaml", ".yml")
 _HEAD: Final = re.compile(rf"^apiVersion\s*:\s*[\"']?{re.escape(API_VERSION)}[\"']?\s*(?:#.*)?$", re.MULTILINE)
 
 
-@dataclass(slots=True, kw_only=True)
+@record(frozen=False)
 class Found:
     """Runbooks in the order of the arguments, each once, and what is odd about the places searched."""
 
@@ -30,7 +30,7 @@ class Found:
     remarks: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Candidate:
     """A scenario directory, read; ``problem`` says why it could not be."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from gert_core.api.errors import UsageError
+from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gert_core.scenarios.find import Candidate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Chosen:
     """The scenarios of one runbook that run, and how many of the others only ``--all`` would run."""
 
@@ -23,7 +23,7 @@ class Chosen:
     archived: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Selection:
     """What the person asked for.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.record import field, field_names, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ class VerdictStatus(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Assertion:
     """One expectation and what was found; ``type`` is its field in ``test.yaml``, ``key`` what it is about."""
 
@@ -40,7 +41,7 @@ class Assertion:
         return self.type if self.key is None else f"{self.type} {self.key}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Verdict:
     """The result of one scenario; ``path`` is every step key of the run with its status, in order."""
 
@@ -85,7 +86,7 @@ class Verdict:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Summary:
     """Scenarios counted by how they came out."""
 
@@ -116,14 +117,14 @@ class Summary:
 
     def to_json(self) -> dict[str, int]:
         """The ``summary`` object."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in field_names(self)}
 
     def __str__(self) -> str:
         line = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
         return f"{line}, {self.errors} error{'' if self.errors == 1 else 's'}" if self.errors else line
 
 
-@dataclass(slots=True, kw_only=True)
+@record(frozen=False)
 class Report:
     """Every scenario of one runbook that was looked at."""
 

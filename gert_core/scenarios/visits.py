@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Status
+from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ PENDING: Final = "approval_pending"
 _REACHED: Final = frozenset({*map(str, (Status.SUCCESS, Status.FAILED, Status.ERROR)), ENTERED})
 
 
-@dataclass(slots=True, kw_only=True)
+@record(frozen=False)
 class Visit:
     """One step key of a run; ``index`` is the position of an item of a loop, ``loop`` the step around its items."""
 

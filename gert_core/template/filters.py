@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.record import record
 from gert_core.template.data import MAX_RESULT, kind_of, order, to_json, too_large, walk
 from gert_core.template.errors import TemplateError, UndefinedVariable
 from gert_core.template.functions import FUNCTIONS, Function, capped, list_of, text_of
@@ -18,7 +18,7 @@ _MAX_ITEMS: Final = 50_000
 _WIDEST: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Filter:
     """A filter: its function and the names of the arguments after the value, for keyword arguments."""
 

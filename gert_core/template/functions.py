@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.record import record
 from gert_core.template.data import (
     MAX_RESULT,
     equal,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _MAX_PARTS: Final = 50_000
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Function:
     """A callable of the closed table: how many arguments it takes and what type it returns.
 

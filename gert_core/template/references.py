@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from gert_core.api.record import record, replace
 from gert_core.template.tree import Default, Defined, Path, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Reference:
     """One use of a variable.
 

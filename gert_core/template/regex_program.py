@@ -7,9 +7,9 @@ look-around, atomic groups and conditionals have no linear-time search and are r
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.record import field, record
 from gert_core.template.errors import TemplateError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _META: Final = frozenset(".^$*+?{}[]\\|()")
 Instruction = tuple[Any, ...]
 
 
-@dataclass(slots=True)
+@record(frozen=False, kw_only=False)
 class Program:
     """The instructions, the groups, and how much choice there is (for the estimate of what ``re`` would take)."""
 
@@ -44,7 +44,7 @@ class Program:
     """What every match begins with, if that is one literal, class or anchor."""
 
 
-@dataclass(slots=True)
+@record(frozen=False, kw_only=False)
 class _Piece:
     """A part of the pattern: its instructions with relative jumps; ``atom`` is the source of a single character."""
 

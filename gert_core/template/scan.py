@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from gert_core.api.record import record
 from gert_core.template.errors import TemplateError
 
 MAX_EXPRESSION: Final = 8 * 1024
@@ -13,7 +13,7 @@ MAX_EXPRESSIONS: Final = 10_000
 _STEP: Final = re.compile(r'"(?:[^"\\]+|\\.)*+"?|\'(?:[^\'\\]+|\\.)*+\'?|`[^`]*+`?|\{|\}', re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Expression:
     """The text between the braces, and where it begins in the whole text."""
 

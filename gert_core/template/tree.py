@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from gert_core.api.record import record
 
-@dataclass(frozen=True, slots=True)
+
+@record(kw_only=False)
 class Const:
     """A literal."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Path:
     """A variable by its whole path; ``offset`` counts from the start of the expression."""
 
@@ -21,7 +22,7 @@ class Path:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Lookup:
     """Descent by computed keys."""
 
@@ -29,7 +30,7 @@ class Lookup:
     keys: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Call:
     """A function, filter or operator of the closed tables."""
 
@@ -37,21 +38,21 @@ class Call:
     args: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class AllOf:
     """``and``: the first false value, or the last."""
 
     args: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class AnyOf:
     """``or``: the first true value, or the last."""
 
     args: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Default:
     """A value, or the fallback when it is undefined or null (with ``empty`` also when it is false)."""
 
@@ -60,14 +61,14 @@ class Default:
     empty: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Defined:
     """Whether a value is defined."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Choice:
     """One of two values."""
 
@@ -76,7 +77,7 @@ class Choice:
     other: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Chain:
     """``a < b < c``: each part is evaluated once, each pair compared by its function."""
 
@@ -84,14 +85,14 @@ class Chain:
     functions: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Items:
     """A list written out."""
 
     items: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record(kw_only=False)
 class Pairs:
     """A map written out."""
 

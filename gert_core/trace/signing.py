@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import binascii
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.errors import PluginError, UsageError
+from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ DEFAULT_ALGORITHM: Final = "hmac-sha256"
 DEFAULT_KEY_ID: Final = "default"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Signer:
     """A key ready to sign: ``sign`` returns lowercase hex."""
 

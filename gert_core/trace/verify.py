@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gert_core.api.errors import UsageError
+from gert_core.api.record import record
 from gert_core.trace.events import SEAL_FIELDS, ZEROS, EventType
 from gert_core.trace.signing import require_scheme, verify_signature
 
@@ -43,7 +43,7 @@ class Judgement(StrEnum):
     UNSIGNED = "unsigned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Verdict:
     """What a trace file is worth, and why."""
 
@@ -75,7 +75,7 @@ class Verdict:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Seal:
     """A sealed event that agrees with its own line."""
 

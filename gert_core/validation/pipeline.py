@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Diagnostic, Severity
+from gert_core.api.record import field, record
 from gert_core.documents import yaml
 from gert_core.validation.kinds import Kind, kind_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.secrets import SecretNeed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Validated:
     """What validation found about one document; ``runbook`` is the tree when it could be built whole."""
 

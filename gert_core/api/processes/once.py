@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import select
 import signal
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.processes.group import GRACE, Group
 from gert_core.api.processes.spawn import spawn
+from gert_core.api.record import record
 from gert_core.api.results import StepProblem
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _LONGEST_WAIT: Final = 3600.0
 _RUNNING, _LINGERING, _TERMINATED, _KILLED = range(4)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ProcessResult:
     """How a program ended; death by signal N is exit code 128+N, bytes that are not UTF-8 became U+FFFD."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from gert_core.api.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.report import Report
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class SecretNeed:
     """One secret: who needs it and whether it is there. Values are never looked at."""
 
