@@ -22,7 +22,12 @@ from nox.command import CommandFailed
 ROOT = Path(__file__).parent
 WHEELS = ROOT / ".nox" / "wheels"
 CONSTRAINTS = WHEELS / "constraints.txt"
-CHECKED = ["gert_core", "docs", "noxfile.py", *(str(p) for p in sorted(Path("plugins").glob("*/src")))]
+CHECKED = [
+    "gert_core",
+    "docs",
+    "noxfile.py",
+    *(str(p) for d in ("plugins", "tool_packs") for p in sorted(Path(d).glob("*/src"))),
+]
 
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -144,8 +149,8 @@ def third_party(session: nox.Session) -> None:
 
 @nox.session(requires=["build"])
 def bundle(session: nox.Session) -> None:
-    """`pip install gert` gives everything: the shipped examples work outside of the checkout."""
-    _install(session, "gert")
+    """`pip install "gert[tools]"` gives everything: the shipped examples work outside of the checkout."""
+    _install(session, "gert[tools]")
     said = _gert(session, "plugins", "list")
     assert not {"broken", "conflicting", "incompatible"} & set(said.split()), said
     # The README's first line, as somebody types it who installed gert and copied the examples.

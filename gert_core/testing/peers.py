@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _HEAVY = ("pydantic", "jinja2", "typer", "jsonschema", "yaml", "asyncio", "cryptography", "subprocess")
 
 
-class _Light:
+class Light:
     """Every plugin's entry module is cheap to import."""
 
     plugin: ClassVar[Any]
@@ -48,7 +48,7 @@ class _Light:
         assert said.stdout.strip() == "[]"
 
 
-class TransportConformance(_Light):
+class TransportConformance(Light):
     """Set ``plugin``, ``target`` and ``action`` (one that answers); ``slow`` is one that takes over five seconds."""
 
     target: ClassVar[Mapping[str, Any]] = {}
@@ -103,7 +103,7 @@ class TransportConformance(_Light):
         assert time.monotonic() - began < 3, "cancel is honoured within a second, give or take the machine"
 
 
-class ApprovalProviderConformance(_Light):
+class ApprovalProviderConformance(Light):
     """Set ``plugin``; ``approve`` makes one approver answer yes to a request and returns the console to open with."""
 
     def provider(self) -> ApprovalProvider:
@@ -166,7 +166,7 @@ class ApprovalProviderConformance(_Light):
         assert time.monotonic() - began < 1
 
 
-class InputResolverConformance(_Light):
+class InputResolverConformance(Light):
     """Set ``plugin``, ``source`` (a ``from:`` text), ``expected`` and what makes it so."""
 
     source: ClassVar[str]
@@ -202,7 +202,7 @@ class InputResolverConformance(_Light):
             assert answer.get("x") is None
 
 
-class SignatureSchemeConformance(_Light):
+class SignatureSchemeConformance(Light):
     """Set ``plugin``, ``signing_key`` and ``verify_key`` (raw bytes)."""
 
     signing_key: ClassVar[bytes]
