@@ -142,7 +142,7 @@ def test_the_disk_is_full_at_every_write(place):
             assert_stopped_well(done)
             place.executed()
             run = place.run()
-            if run is not None and (FUZZ or number % 3 == 0):
+            if run is not None:
                 resume_and_check(gert, place, run)
             place.forget()
 
@@ -162,7 +162,7 @@ def test_one_write_of_the_trace_fails(place, code, once, half):
         numbers = [
             n for n, call in enumerate(calls, 1) if call.endswith("trace.jsonl") and not call.startswith("create")
         ]
-        for number in numbers if FUZZ else numbers[1::4]:
+        for number in numbers if FUZZ else numbers[1::2]:
             place.forget()
             done = gert("exec", "disk.yaml", "--json", fail_at=number, code=code, once=once, half=half)
             if len(done.calls) < number:

@@ -180,12 +180,39 @@ def _child(job: dict[str, Any], out: Path) -> int:
     return code
 
 
-def _serve() -> None:
-    # What every run needs is imported once; a child is then ready in milliseconds.
-    import gert_core.cli.exec
-    import gert_core.cli.resume
-    import gert_core.engine.resume  # noqa: F401
+def _warm_up() -> None:
+    """One run here first: what every run needs is imported then, and a child is ready in milliseconds."""
+    from gert_core.cli import main
 
+    here, said = Path.cwd(), (sys.stdout, sys.stderr)
+    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
+        sys.stdout = sys.stderr = nowhere
+        os.chdir(folder)
+        Path("tools").mkdir()
+        Path("tools", "yes.tool.yaml").write_text(_TOOL)
+        Path("warm.yaml").write_text(_BOOK)
+        main(["exec", "warm.yaml", "--json"])
+        main(["resume", "--json", "--run", next(Path("runs").iterdir()).name])
+        os.chdir(here)
+    sys.stdout, sys.stderr = said
+
+
+_TOOL = """
+apiVersion: tool/v0
+meta: {name: "yes", transport: stdio, binary: "true"}
+contract: {effects: [host], writes: []}
+actions: {run: {argv: ["true"]}}
+"""
+_BOOK = """
+apiVersion: kernel/v0
+meta: {name: warm}
+tools: ["yes"]
+steps: [{type: tool, tool: "yes"}, {type: end, outcome: {category: resolved, code: ok}}]
+"""
+
+
+def _serve() -> None:
+    _warm_up()
     for line in sys.stdin:
         job = json.loads(line)
         with tempfile.TemporaryDirectory() as folder:
