@@ -6,7 +6,7 @@ import gc
 import json
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api import GertError, RunError, RunStatus
 from gert_core.cli.console import TerminalConsole
@@ -52,10 +52,10 @@ def carry_out(
         finally:
             progress.close()
         if as_json:
-            document = run.masker.mask(with_possible(result, progress, mode))
+            document = run.masker.mask(result.to_json())
             out(json.dumps(document, ensure_ascii=False, default=str))
         else:
-            show(result, run, progress, mode=mode)
+            show(result, run, mode=mode)
     if run.directory is not None and result.status is RunStatus.APPROVAL_PENDING:
         run.directory.state()
     return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code)
@@ -70,15 +70,7 @@ def exit_code(result: RunResult, *, interrupt_code: int, pending: int) -> int:
     return interrupt_code if result.status is RunStatus.CANCELLED else 1
 
 
-def with_possible(result: RunResult, progress: TerminalProgress, mode: str) -> dict[str, Any]:
-    """The result as JSON; a rehearsal that could not decide lists every outcome it saw."""
-    document = result.to_json()
-    if mode in ("dry-run", "probe") and result.outcome is None:
-        document["possible_outcomes"] = [outcome.to_json() for outcome in progress.outcomes]
-    return document
-
-
-def show(result: RunResult, run: Run, progress: TerminalProgress, *, mode: str) -> None:
+def show(result: RunResult, run: Run, *, mode: str) -> None:
     """The human result on stdout."""
 
     def mask(text: str) -> str:
@@ -91,7 +83,7 @@ def show(result: RunResult, run: Run, progress: TerminalProgress, *, mode: str) 
         for name, value in outcome.meta.items():
             out(mask(f"  {name}: {to_text(value)}"))
     elif mode in ("dry-run", "probe") and result.status is RunStatus.COMPLETED:
-        seen = dict.fromkeys(f"{o.category} ({o.code})" if o.code else str(o.category) for o in progress.outcomes)
+        seen = dict.fromkeys(f"{o.category} ({o.code})" if o.code else str(o.category) for o in result.possible)
         out(mask(f"Possible outcomes: {', '.join(seen) or 'none reached'}"))
     elif result.status is RunStatus.APPROVAL_PENDING:
         for ticket in result.pending:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TextIO
 
-    from gert_core.api import ApprovalRequest, Outcome
+    from gert_core.api import ApprovalRequest
     from gert_core.engine.phases import Execution
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
@@ -35,7 +35,6 @@ class TerminalProgress(Progress):
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self.mask: Callable[[str], str] = str
-        self.outcomes: list[Outcome] = []
         self._lock = threading.RLock()
         self._live = coloured(self._stream)
         self._running: dict[str, tuple[str, float]] = {}
@@ -93,9 +92,6 @@ class TerminalProgress(Progress):
         with self._lock:
             self._running.pop(execution.key, None)
         self._print(f"{_indent(execution)}… {_title(execution)}  waits for approval (ticket {request.ticket_id})")
-
-    def possible(self, outcome: Outcome) -> None:
-        self.outcomes.append(outcome)
 
     def arm(self, execution: Execution, name: str, why: str) -> None:
         self._print(f"{_indent(execution)}  ? {name}: {why}")

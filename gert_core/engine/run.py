@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from gert_core.api import ApprovalProvider, Services, ToolUse
+    from gert_core.api import ApprovalProvider, Outcome, Services, ToolUse
     from gert_core.approvals import Desk
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
@@ -74,6 +74,8 @@ class Run:
     lists: dict[int, CompiledList] = field(default_factory=dict)
     steps: list[tuple[str, str, str, str]] = field(default_factory=list)
     faults: list[BaseException] = field(default_factory=list)
+    possible: list[Outcome] = field(default_factory=list)
+    """Every end that was reached; a rehearsal may reach several."""
     _encoded: dict[tuple[int, int], tuple[bytes, bytes]] = field(default_factory=dict)
     _tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
 
