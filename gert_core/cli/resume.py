@@ -25,7 +25,7 @@ def resume(  # noqa: PLR0917 - the options of the verb
         Option("--reconcile", metavar="KEY=done|redo|failed", help="Say what became of an interrupted step."),
     ] = None,
     outputs: Annotated[
-        str | None, Option("--outputs", metavar="JSON", help="The outputs of the step reconciled as done.")
+        str | None, Option("--outputs", metavar="JSON", help="The outputs of a step reconciled as done.")
     ] = None,
     on_drift: Annotated[str, Option("--on-drift", help="refuse or allow.")] = "refuse",
     var: Annotated[list[str] | None, Option("--var", metavar="K=V", help="A secret input again.")] = None,
@@ -94,18 +94,21 @@ def _pairs(words: Any) -> dict[str, str]:
 
 
 def _outputs(text: str | None, verdicts: dict[str, str]) -> dict[str, Any]:
+    """The outputs of the step reconciled as done; of several such steps, by step key."""
     if text is None:
         return {}
     done = [key for key, verdict in verdicts.items() if verdict == "done"]
-    if len(done) != 1:
-        raise UsageError("--outputs needs exactly one --reconcile KEY=done")
+    if not done:
+        raise UsageError("--outputs are for a step reconciled as done", hint="add --reconcile KEY=done")
     try:
         value = json_.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"--outputs is no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise UsageError("--outputs takes a JSON object")
-    return {done[0]: value}
+    given = {done[0]: value} if len(done) == 1 else value
+    if not isinstance(given, dict) or not all(isinstance(outputs, dict) for outputs in given.values()):
+        shape = "a JSON object" if len(done) == 1 else 'a JSON object {"STEP_KEY": {...}} when several steps are done'
+        raise UsageError(f"--outputs takes {shape}")
+    return given
 
 
 def _show_finished(finished: Finished, *, as_json: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import ApprovalRequest, Principal, RunError, Status, StepProblem
-from gert_core.approvals import request_hash, ticket_id
+from gert_core.approvals import Settled, request_hash, ticket_id
 from gert_core.engine.close import finish
 from gert_core.engine.frame import Done
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
@@ -30,10 +30,11 @@ def ask(execution: Execution) -> Done | None:
             kind="drift",
             hint="an approval covers one request only; put the files back as they were, or start a new run",
         )
-    elif recorded.approved:
-        return None
     try:
-        settled = run.world.settle(execution, request, recorded)
+        if recorded is not None and recorded.resolved is not None:
+            settled = _as_resolved(recorded.resolved)
+        else:
+            settled = run.world.settle(execution, request, recorded)
     except StepProblem as problem:
         if execution.frame.deadline.cancelled:
             return Done(status=Status.SKIPPED, signal=CANCELLED)
@@ -65,6 +66,15 @@ def ask(execution: Execution) -> Done | None:
     )
     data = {"reason": "approval_rejected", "approval": {"reason": failure.kind, "message": failure.message}}
     return finish(execution, Status.SKIPPED, data, denied=failure)
+
+
+def _as_resolved(data: Mapping[str, Any]) -> Settled:
+    """What an earlier process heard and wrote down stands."""
+    return Settled(
+        status="approved" if data.get("approved") else "rejected",
+        reason=str(data.get("reason") or ""),
+        message=str(data.get("message") or ""),
+    )
 
 
 def _request(execution: Execution, recorded: Any) -> ApprovalRequest:

@@ -9,10 +9,10 @@ rendered from was recalled in the same way. What is re-entered is compared event
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Outcome, RunError
+from gert_core.api.record import field, record
 from gert_core.secrets import Masker
 from gert_core.trace.fold import Fold
 from gert_core.trace.reader import read
@@ -33,7 +33,7 @@ _BEFORE: Final = frozenset(
 """What an interrupted leaf keeps; everything else belongs to the attempt that was lost and may come out otherwise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Record:
     """A finished leaf step, with its secrets put back."""
 
@@ -46,7 +46,7 @@ class Record:
     outcome: Outcome | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@record(frozen=False)
 class RecordedApproval:
     """What the trace says about one ticket."""
 
@@ -54,7 +54,8 @@ class RecordedApproval:
     expires_at: str
     request_hash: str = ""
     responses: list[Mapping[str, Any]] = field(default_factory=list)
-    approved: bool = False
+    resolved: Mapping[str, Any] | None = None
+    """How it was resolved, approved or not."""
 
 
 class Recorded:
@@ -95,7 +96,8 @@ class Recorded:
             self._starts[key] = self._starts.get(key, 0) + 1
         elif event.type == "step_complete" and _is_leaf(known):
             # A finished leaf is asked for its result only; holding every event would hold the whole trace.
-            self._events[key] = {"step_complete": [event.data], **_approval_of(known)}
+            kept = {name: known[name] for name in ("for_each_item", "step_complete") if name in known}
+            self._events[key] = {**kept, **_approval_of(known)}
 
     def void(self, keys: list[str]) -> None:
         """Forget what is known of these keys, so that they run again; approvals given for them stay."""
@@ -184,7 +186,7 @@ class Recorded:
             expires_at=str(data.get("expires_at", "")),
             request_hash=str(data.get("request_hash", "")),
             responses=[self.masker.unmask(r) for r in known.get("approval_response", ())],
-            approved=bool(resolved and resolved[-1].get("approved")),
+            resolved=self.masker.unmask(resolved[-1]) if resolved else None,
         )
 
     # -- asked by the journal ------------------------------------------------------------------------------------

@@ -98,9 +98,11 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     actor = request.actor or default_actor(request.environ)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme)
     if signer is None and meta.get("signed"):
-        request.progress.warn(
-            f"run {request.run_id} was signed until now (key {meta['signed']}) and will end unsigned: "
-            "GERT_TRACE_SIGNING_KEY is not set"
+        # A trace that was signed and ends unsigned does not verify, and nothing can mend it later.
+        raise RunError(
+            f"run {request.run_id} is signed (key {meta['signed']}), and no signing key is set now",
+            kind="signing_key_missing",
+            hint="set GERT_TRACE_SIGNING_KEY (and GERT_TRACE_SIGNING_KEY_ID), then resume again",
         )
     writer = TraceWriter(
         directory.trace,

@@ -1,0 +1,121 @@
+"""kill -9 at every line a run writes: resumed, it comes out as if nothing had happened, and nothing happens twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+from collections import Counter
+from itertools import accumulate
+
+import everything
+import pytest
+from crash import Kill, idempotency_key
+
+MANY = bool(os.environ.get("GERT_FUZZ"))
+PARTS = (68, 68, 16)
+"""How many lines each of the three processes writes: until the first approval, until the next ones, to the end."""
+POINTS = [
+    (part, line, when)
+    for part, lines in enumerate(PARTS)
+    for line in range(1, lines + 1)
+    for when in ("after", "before")
+]
+SAMPLE = [
+    (0, 16, "before"),  # the person has answered
+    (0, 30, "after"),  # between the export of a step and its end
+    (0, 50, "before"),  # in the middle of branches
+    (1, 3, "after"),  # approved, not yet started
+    (1, 45, "before"),  # items at the same time
+    (1, 57, "before"),  # the runner has answered
+]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run without a kill."""
+    made = everything.bench(tmp_path_factory.mktemp("whole"))
+    said = made.finish()
+    assert [one.returncode for one in said] == [0, 0, 0], said[-1].stderr
+    made.assert_sound()
+    return made
+
+
+def test_the_run_writes_as_many_lines_as_the_kills_below_count_on(whole):
+    ends = [event["seq"] for event in whole.lines() if event["type"] in ("run_suspended", "run_complete")]
+    assert ends == list(accumulate(PARTS))
+
+
+def test_the_run_has_every_step_type_and_every_tool_left_its_marks(whole):
+    types = {record.type for record in whole.state().steps.values()}
+    assert types == {"tool", "manual", "assert", "branch", "parallel", "end", "extension", "repeat"}
+    assert {name: len(keys) for name, keys in whole.effects().items()} == {
+        "probe": 4, "tag": 5, "push": 5, "deploy": 3, "runner": 1,
+    }  # fmt: skip
+
+
+def written(bench):
+    """How often each event of each step is in the trace; what belongs to a single attempt or process is left out."""
+    own = {"run_start", "input_resolved", "run_suspended", "run_resumed", "step_attempt", "scope_export"}
+    return Counter((e["type"], e.get("step_key")) for e in bench.lines() if e["type"] not in own)
+
+
+def check(bench, whole, told):
+    """The same result, every effect once, the same idempotency keys, one sound chain."""
+    state, expected = bench.state(), whole.state()
+    assert (state.status, state.outcome) == ("completed", expected.outcome), told
+    assert state.outputs == expected.outputs, told
+    assert {r.key: r.status for r in state.steps.values()} == {r.key: r.status for r in expected.steps.values()}, told
+    bench.assert_sound()
+    assert written(bench) == written(whole), told
+    keys = {idempotency_key(bench.run_id, key): key for key in state.steps}
+    reconciled = Counter(
+        key for e in bench.lines() if e["type"] == "run_resumed" for key in e["data"].get("reconciled", ())
+    )
+    before = whole.effects()
+    for name, marks in bench.effects().items():
+        assert set(marks) <= set(keys), f"{told}: {name} got a key of its own"
+        assert len(set(marks)) == len(before[name]), f"{told}: {name}"
+        for mark, times in Counter(marks).items():
+            if name in everything.ONCE:
+                assert times == 1, f"{told}: {keys[mark]} ran {times} times (reconciled {reconciled[keys[mark]]})"
+
+
+@pytest.mark.parametrize(("part", "line", "when"), POINTS if MANY else SAMPLE)
+def test_killed_once(tmp_path, whole, part, line, when):
+    bench = everything.bench(tmp_path)
+    said = bench.finish(*[None] * part, Kill(line, when))
+    told = f"killed {when} line {line} of process {part + 1}"
+    assert said[part].returncode == -signal.SIGKILL, told
+    assert all(one.returncode == 0 for one in (*said[:part], *said[part + 1 :])), (
+        f"{told}: {said[-1].stdout} {said[-1].stderr}"
+    )
+    check(bench, whole, told)
+
+
+@pytest.mark.parametrize("seed", range(60 if MANY else 1))
+def test_killed_again_and_again(tmp_path, whole, seed):
+    chance = random.Random(seed)
+    bench = everything.bench(tmp_path)
+    kills = [Kill(chance.randint(1, 40), chance.choice(["after", "before"])) for _ in range(4)]
+    said = bench.finish(*kills)
+    told = f"killed {', '.join(map(str, kills))}"
+    assert said[-1].returncode == 0, f"{told}: {said[-1].stderr}"
+    check(bench, whole, told)
+
+
+def test_an_interrupted_write_is_not_repeated_until_a_person_decides(tmp_path, whole):
+    bench = everything.bench(tmp_path)
+    # The step that writes has been executed, and its result was never written down.
+    line = next(e["seq"] for e in whole.lines() if e["type"] == "step_complete" and e["step_key"] == "which/1/chosen")
+    assert bench.gert("exec", "runbook.yaml", "--approval", "inbox", "--var", "host=web", kill=Kill(line - 1, "before"), stdin=everything.ANSWERS).returncode == -signal.SIGKILL  # fmt: skip
+    size = bench.trace.stat().st_size
+    for _ in range(2):
+        said = bench.gert("resume", "--run", bench.run_id, "--json", stdin=everything.ANSWERS)
+        error = json.loads(said.stdout)["error"]
+        assert (said.returncode, error["kind"]) == (1, "unknown_outcome")
+        assert "which/1/chosen" in error["message"]
+        assert "--reconcile which/1/chosen=done|redo|failed" in error["hint"]
+    assert bench.trace.stat().st_size == size, "a refused resume writes nothing"
+    assert len(bench.effects()["push"]) == 1

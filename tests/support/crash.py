@@ -1,0 +1,215 @@
+"""Runs gert as a process of its own and kills it (SIGKILL) at a chosen line of its trace.
+
+Nothing in gert knows about this: a ``sitecustomize`` of the child's Python wraps ``os.write`` for the trace's descriptor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gert_core.approvals.inbox import entries, respond
+from gert_core.trace.fold import fold
+from gert_core.trace.reader import read
+from gert_core.trace.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gert_core.trace.state import RunState, StepRecord
+
+SITE = """
+import os, signal
+line, when = int(os.environ.pop("KILL_LINE", 0)), os.environ.pop("KILL_WHEN", "after")
+if line:
+    opened, written = set(), [0]
+    open_, write_ = os.open, os.write
+
+    def open(path, *rest, **more):
+        fd = open_(path, *rest, **more)
+        if str(path).endswith("trace.jsonl"):
+            opened.add(fd)
+        return fd
+
+    def write(fd, data):
+        if fd not in opened:
+            return write_(fd, data)
+        lines = bytes(data).splitlines(keepends=True)
+        left = line - written[0] - (when == "before")
+        written[0] += len(lines)
+        if left <= len(lines) and (when == "after" or left < len(lines)):
+            write_(fd, b"".join(lines[:left]))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return write_(fd, data)
+
+    os.open, os.write = open, write
+"""
+
+
+@dataclass(slots=True)
+class Kill:
+    """Die when line ``line`` (of this process) is to be written: after it, or ``before`` it."""
+
+    line: int
+    when: str = "after"
+
+    def __str__(self) -> str:
+        return f"{self.when} line {self.line}"
+
+
+@dataclass(slots=True)
+class Bench:
+    """A directory with a runbook and tools that log every execution to ``effects/NAME``."""
+
+    root: Path
+    answers: str = ""
+    environ: dict[str, str] = field(default_factory=dict)
+    told: Callable[[StepRecord], dict[str, Any]] = lambda record: {}
+    """The outputs a person finds out for a step that took effect."""
+
+    def __post_init__(self) -> None:
+        self.write({"site/sitecustomize.py": SITE})
+        (self.root / "effects").mkdir(exist_ok=True)
+
+    def write(self, files: dict[str, str]) -> None:
+        """Write files; those below ``bin`` can be executed."""
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            if name.startswith("bin/"):
+                path.chmod(0o755)
+
+    def gert(
+        self, *args: str, kill: Kill | None = None, stdin: str = "", **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run gert; returns when it and every process it started have ended."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("GERT_", "KILL_", "PYTEST"))}
+        clean |= {"GERT_ACTOR": "olga", "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}", **self.environ, **environ}
+        if kill is not None:
+            clean |= {"KILL_LINE": str(kill.line), "KILL_WHEN": kill.when, "PYTHONPATH": str(self.root / "site")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gert_core", *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.root,
+            env=clean,
+            start_new_session=True,
+        )
+        said, complained = process.communicate(stdin, timeout=60)
+        _wait_for_session(process.pid)
+        return subprocess.CompletedProcess(args, process.returncode, said, complained)
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    @property
+    def run_id(self) -> str:
+        """The id of the one run there is."""
+        (only,) = [path.name for path in (self.root / "runs").iterdir()]
+        return only
+
+    @property
+    def trace(self) -> Path:
+        return self.root / "runs" / self.run_id / "trace.jsonl"
+
+    def state(self) -> RunState:
+        return fold(read(self.trace))
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.trace.read_bytes().splitlines()]
+
+    def approve_all(self) -> None:
+        """Say yes to every open ticket, in this process."""
+        now = datetime.now(UTC)
+        for entry in entries(self.root / "runs"):
+            if entry.status(now) == "pending":
+                respond(entry, approved=True, approver="bob", reason=None, environ={}, schemes=lambda _: None)
+
+    def look(self, key: str) -> str:
+        """What a person finds who looks whether a step took effect: ``done`` when its mark is there."""
+        mark = idempotency_key(self.run_id, key)
+        return "done" if any(mark in keys for keys in self.effects().values()) else "redo"
+
+    def effects(self) -> dict[str, list[str]]:
+        """The idempotency keys that each tool was executed with, in order."""
+        return {
+            file.name: file.read_text(encoding="utf-8").split() for file in sorted((self.root / "effects").iterdir())
+        }
+
+    def finish(self, *kills: Kill | None) -> list[subprocess.CompletedProcess[str]]:
+        """Start the run, then resume it until it is over, as a person would; each process may be killed."""
+        plan = list(kills)
+        said = [
+            self.gert(
+                "exec", "runbook.yaml", "--approval", "inbox", "--var", "host=web", kill=_next(plan), stdin=self.answers
+            )
+        ]
+        for _ in range(12):
+            if not (self.root / "runs").is_dir() or not self.trace.exists():
+                raise AssertionError(said[-1].stderr)
+            state = self.state()
+            if state.over and state.status != "cancelled":
+                return said
+            self.approve_all()
+            arguments = ["resume", "--run", self.run_id]
+            done = {}
+            for record in state.unknown_outcomes:
+                verdict = self.look(record.key)
+                arguments += ["--reconcile", f"{record.key}={verdict}"]
+                if verdict == "done":
+                    done[record.key] = self.told(record)
+            if done:
+                arguments += ["--outputs", json.dumps(done if len(done) > 1 else next(iter(done.values())))]
+            said.append(self.gert(*arguments, kill=_next(plan), stdin=self.answers))
+            if said[-1].returncode not in (0, -signal.SIGKILL):
+                return said
+        raise AssertionError(f"no end: {said[-1].stderr}")
+
+    def assert_sound(self) -> None:
+        """The chain holds, across all processes."""
+        verdict = verify(self.trace, key_for=lambda *_: None, schemes=lambda _: None)
+        assert str(verdict.verdict) == "unsigned", verdict
+
+
+def idempotency_key(run_id: str, key: str) -> str:
+    return hashlib.sha256(f"{run_id}\n{key}".encode()).hexdigest()
+
+
+def _next(plan: list[Kill | None]) -> Kill | None:
+    return plan.pop(0) if plan else None
+
+
+def _wait_for_session(session: int) -> None:
+    """Tools outlive a killed gert for a moment; what they do must be done before anybody looks."""
+    end = time.monotonic() + 20
+    while any(_session_of(int(name)) == session for name in _processes()):
+        assert time.monotonic() < end, "a tool did not end"
+        time.sleep(0.01)
+
+
+def _processes() -> list[str]:
+    return [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def _session_of(pid: int) -> int:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return -1
+    fields = re.sub(r"^.*\) ", "", text, flags=re.DOTALL).split()
+    return -1 if fields[0] == "Z" else int(fields[3])
+
+
+__all__ = ["Bench", "Kill", "idempotency_key"]
