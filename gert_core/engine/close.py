@@ -47,6 +47,7 @@ def close(execution: Execution, result: Result | None) -> Done:
 def _close_end(execution: Execution, result: Ended) -> Done:
     outcome = result.outcome
     done = finish(execution, Status.SUCCESS, {"outcome": outcome.to_json()})
+    execution.run.possible.append(outcome)
     execution.run.progress.possible(outcome)
     if not execution.maybe:  # in dry-run a guard nobody can decide may as well let the run go on
         done.signal = Signal(rank=Rank.ENDED, outcome=outcome, outcome_key=execution.key)

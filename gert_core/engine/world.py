@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.phases import Execution
     from gert_core.engine.run import Run
+    from gert_core.plugin.registry import Registry
 
 DEFAULT_TOOL_TIMEOUT = 60.0
 
@@ -121,6 +122,10 @@ class RealWorld:
     def session(self, execution: Execution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
         """A long-lived peer; what is written so far is on disk before anything outside happens."""
         run = execution.run
+        missing = run.secrets.missing()
+        if missing:
+            names = ", ".join(f"`{secret}`" for secret in missing)
+            raise StepProblem("secret_missing", f"the runbook requires secret {names}, which is not set")
         run.journal.sync()
         services = replace(run.services, environ=run.secrets.child_environ(run.environ))
         return run.sessions.get(f"peer:{name}", lambda: open(services))

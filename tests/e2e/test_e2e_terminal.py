@@ -1,0 +1,82 @@
+"""What is seen while a run goes on: nested lines in a pipe, a live line and colours on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+from shell import Shell
+
+
+@pytest.fixture
+def shell(tmp_path) -> Shell:
+    shell = Shell(tmp_path)
+    shell.program("nap", 'sleep "$1"')
+    shell.tool("nap", '["nap", "{{ .s }}"]', contract="{ effects: [network], idempotent: true, inputs: { s: {} } }")
+    return shell
+
+
+BOOK = """
+- { id: one, type: tool, tool: nap, inputs: { s: 0 }, for_each: { as: n, over: [a, b], key: "{{ .n }}" } }
+- id: fork
+  type: parallel
+  branches:
+    - { label: left, steps: [ { id: two, type: tool, tool: nap, inputs: { s: 0 } } ] }
+- { id: never, type: tool, tool: nap, inputs: { s: 0 }, when: false }
+"""
+
+
+def test_one_line_per_step_nested_by_block(shell):
+    shell.book(BOOK, tools="nap")
+    done = shell.gert("exec", "book.yaml")
+    lines = [re.sub(r"\d+\.\d\ds$", "T", line) for line in done.stderr.splitlines()]
+    assert lines == [
+        "▸ one  tool",
+        "  ✓ one[a]  tool  T",
+        "  ✓ one[b]  tool  T",
+        "▸ fork  parallel",
+        "  ✓ two  tool  T",
+        "○ never  tool  skipped (when)",
+        "✓ done  end  T",
+    ]
+
+
+def on_a_terminal(shell: Shell, **environ: str) -> str:
+    """What gert shows on a terminal."""
+    main, side = pty.openpty()
+    running = subprocess.Popen(
+        shell.command("exec", "book.yaml"),
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        cwd=shell.root,
+        env={**shell.environ, "TERM": "xterm", **environ},
+    )
+    os.close(side)
+    seen = b""
+    while True:
+        try:
+            data = os.read(main, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data
+    os.close(main)
+    assert running.wait(10) == 0, seen
+    return seen.decode()
+
+
+def test_a_terminal_gets_colours_and_a_live_line_with_the_time_so_far(shell):
+    shell.book("- { id: slow, type: tool, tool: nap, inputs: { s: 0.7 } }", tools="nap")
+    seen = on_a_terminal(shell)
+    assert re.search(r"… slow  tool  0\.\ds", seen)
+    assert "\x1b[32m✓\x1b[0m" in seen
+
+
+def test_no_color_is_honoured(shell):
+    shell.book("- { id: slow, type: tool, tool: nap, inputs: { s: 0 } }", tools="nap")
+    assert "\x1b[3" not in on_a_terminal(shell, NO_COLOR="1")
