@@ -31,6 +31,8 @@ _BEFORE: Final = frozenset(
     {"for_each_item", "contract_evaluated", "governance_decision", *_APPROVAL, "step_start", "visibility_applied"}
 )
 """What an interrupted leaf keeps; everything else belongs to the attempt that was lost and may come out otherwise."""
+_AFTER: Final = ("for_each_item", "step_complete", *_APPROVAL)
+"""What is still asked of a finished leaf."""
 
 
 @record
@@ -92,12 +94,13 @@ class Recorded:
             return
         known = self._events.setdefault(key, {})
         known.setdefault(event.type, []).append(event.data)
-        if event.type in ("step_start", "step_attempt"):
-            self._starts[key] = self._starts.get(key, 0) + 1
+        if event.type == "step_start":
+            self._starts.setdefault(key, 1)
+        elif event.type == "step_attempt":
+            self._starts[key] = int(event.data.get("attempt") or 2)
         elif event.type == "step_complete" and _is_leaf(known):
             # A finished leaf is asked for its result only; holding every event would hold the whole trace.
-            kept = {name: known[name] for name in ("for_each_item", "step_complete") if name in known}
-            self._events[key] = {**kept, **_approval_of(known)}
+            self._events[key] = {name: known[name] for name in _AFTER if name in known}
 
     def void(self, keys: list[str]) -> None:
         """Forget what is known of these keys, so that they run again; approvals given for them stay."""
