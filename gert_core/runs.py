@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import re
+import stat
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -84,9 +85,15 @@ class RunDirectory:
     def open(cls, root: Path, run_id: str) -> RunDirectory:
         """The directory of an existing run."""
         path = root / check_run_id(run_id)
-        if path.is_symlink():
+        try:
+            mode = path.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            mode = 0
+        except OSError as error:
+            raise RunError(f"the run directory {path} cannot be read: {error.strerror}", kind="run_directory") from None
+        if stat.S_ISLNK(mode):
             raise RunError(f"the run directory {path} is a symbolic link", kind="run_directory")
-        if not path.is_dir():
+        if not stat.S_ISDIR(mode):
             raise UsageError(
                 f"there is no run {run_id} in {root}",
                 kind="run_not_found",
@@ -98,7 +105,12 @@ class RunDirectory:
     def trace(self) -> Path:
         """The trace: in the directory unless ``meta.json`` records another path."""
         elsewhere = self.meta().get("trace")
-        return Path(elsewhere) if isinstance(elsewhere, str) else self.path / "trace.jsonl"
+        if isinstance(elsewhere, str):
+            return Path(elsewhere)
+        path = self.path / "trace.jsonl"
+        if path.is_symlink():
+            raise RunError(f"the trace {path} is a symbolic link", kind="run_directory", hint="restore the file")
+        return path
 
     @property
     def state_file(self) -> Path:
@@ -202,8 +214,10 @@ class RunDirectory:
                     kind="run_locked",
                     hint="wait until it has finished",
                 )
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, f"{os.getpid()}\n".encode("ascii"), 0)
+            # Who holds it is a courtesy to others; the lock itself needs no space on the disk.
+            with contextlib.suppress(OSError):
+                os.ftruncate(fd, 0)
+                os.pwrite(fd, f"{os.getpid()}\n".encode("ascii"), 0)
             yield
         finally:
             os.close(fd)
@@ -228,7 +242,10 @@ class RunDirectory:
         path = self.path / name
         if path.is_symlink():
             raise RunError(f"{path} is a symbolic link", kind="run_directory")
-        path.mkdir(mode=0o700, exist_ok=True)
+        try:
+            path.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{path} cannot be made: {error.strerror}", kind="run_directory") from None
         return path
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.errors import InputError, RunError
+from gert_core.api.record import field, record
 from gert_core.trace.encoding import to_plain
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MARK: Final = "<REDACTED:"
 MINIMUM: Final = 4
 LINE_MINIMUM: Final = 8
+REMAINS: Final = 8
+"""Characters of a longer value that count as a piece of it."""
+GONE: Final = "<REDACTED>"
 _NAME: Final = re.compile(r"[^:<>\s]+")
 _MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
 _FROM: Final = re.compile(r":from(\d+)\Z")
@@ -92,6 +95,41 @@ class Masker:
         except TypeError:
             return value
 
+    def hide_remains(self, text: str) -> str:
+        """``text`` without what shortening left of a secret: the value is not whole there, so no mask finds it.
+
+        Whole values stay, for ``mask`` to replace. This is for sentences and excerpts only: it cannot be undone.
+        """
+        if not self._masks:
+            return text
+        out: list[str] = []
+        done = 0
+        for start, end, _ in self._choose(text):
+            out += (self._without_pieces(text[done:start]), text[start:end])
+            done = end
+        return "".join((*out, self._without_pieces(text[done:])))
+
+    def _without_pieces(self, text: str) -> str:
+        for form in self._masks:
+            size = min(REMAINS, len(form) - 2)
+            if size * 2 < REMAINS:
+                continue
+            start = text.find(form[:size])
+            while start >= 0:
+                end = start + size
+                while end < len(text) and end - start < len(form) and text[end] == form[end - start]:
+                    end += 1
+                text = text[:start] + GONE + text[end:]
+                start = text.find(form[:size], start + len(GONE))
+            end = text.find(form[-size:]) + size
+            while end >= size:
+                start = end - size
+                while start > 0 and end - start < len(form) and text[start - 1] == form[start - 1 - end]:
+                    start -= 1
+                text = text[:start] + GONE + text[end:]
+                end = text.find(form[-size:], start + len(GONE)) + size
+        return text
+
     def hits(self, value: Any) -> int:
         """How many occurrences of secrets ``mask`` would replace in ``value``."""
         if isinstance(value, str):
@@ -145,7 +183,7 @@ class Masker:
         return hits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Secrets:
     """The secrets a run declares: values that are present, and who may see which."""
 

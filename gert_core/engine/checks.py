@@ -65,10 +65,11 @@ def check_contract(execution: Execution, outputs: dict[str, Any], *, failed: boo
 
 def report_violations(execution: Execution, violations: list[tuple[str, str, str]]) -> None:
     """Trace violations; raise when a policy denies them."""
+    hide = execution.run.masker.hide_remains
     for kind, message, severity in violations:
         execution.add(
             "contract_violation",
-            {"step_id": execution.unit.id, "kind": kind, "message": message, "severity": severity},
+            {"step_id": execution.unit.id, "kind": kind, "message": hide(message), "severity": severity},
         )
     if violations:
         rule = execution.run.policies.violation_rule(execution.unit.contract)

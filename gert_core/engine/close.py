@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gert_core.api import Ended, Errored, Failed, Status, StepProblem
 from gert_core.engine.checks import check_contract, normalise
 from gert_core.engine.frame import Done
-from gert_core.engine.promote import apply_state, entry_only, record_of
+from gert_core.engine.promote import apply_state, entry_only, hide_remains, record_of
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.values import format_duration
 
@@ -87,6 +87,7 @@ def finish(
         status = Status.ERROR
         data = {**data, "failure": {"kind": problem.kind, "message": problem.message}}
         entry_only(execution, status, outputs, fields)
+    data = hide_remains(data, run.masker)
     if execution.exported:
         scope = "/".join(execution.scope) if execution.scope else None
         execution.add("scope_export", {"step_id": unit.id, "scope": scope, "exported_vars": execution.exported})

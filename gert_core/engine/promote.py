@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from gert_core.documents.tree import StepNode
     from gert_core.engine.phases import Execution
+    from gert_core.secrets import Masker
 
 DETAIL_LIMIT = 16 * 1024
 
@@ -37,6 +38,16 @@ def _bounded(value: Any) -> Any:
     if isinstance(value, str) and len(value) > DETAIL_LIMIT:
         return f"[{len(value) - DETAIL_LIMIT} characters left out]\n{value[-DETAIL_LIMIT:]}"
     return value
+
+
+def hide_remains(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
+    """The data of a failure without pieces of secrets: whoever wrote its texts may have cut them anywhere."""
+    if not masker.count or "failure" not in data:
+        return data
+    failure = {**data["failure"], "message": masker.hide_remains(str(data["failure"]["message"]))}
+    detail = data.get("detail") or {}
+    excerpts = {k: masker.hide_remains(v) if isinstance(v, str) else v for k, v in detail.items()}
+    return {**data, "failure": failure, **({"detail": excerpts} if detail else {})}
 
 
 def apply_state(
@@ -107,4 +118,4 @@ def _ancestry(node: StepNode) -> list[tuple[StepNode, Any]]:
     return found
 
 
-__all__ = ["apply_state", "entry_only", "exclusive", "record_of", "refuse_collision"]
+__all__ = ["apply_state", "entry_only", "exclusive", "hide_remains", "record_of", "refuse_collision"]

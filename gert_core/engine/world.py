@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import shutil
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Answer, NoAnswer, Principal, StepProblem, Target
+from gert_core.api.record import replace
 from gert_core.engine.approve import principal_of
 from gert_core.plugin.lazy import resolve
 from gert_core.tools import extract, render_action
@@ -139,9 +141,7 @@ class RealWorld:
             raise NoAnswer(f"{question.name} was asked for, but nobody can answer here")
         run.journal.sync()
         with run.services.console.exclusive():
-            line = run.services.console.ask(
-                run.masker.mask_text(question.prompt), deadline=execution.deadline
-            )
+            line = run.services.console.ask(run.masker.mask_text(question.prompt), deadline=execution.deadline)
         if line is None:
             if execution.deadline.cancelled:
                 raise StepProblem("cancelled", "the run was cancelled")
@@ -155,15 +155,8 @@ class RealWorld:
         source = Path(path).expanduser()
         if not source.is_file():
             raise StepProblem("attachment", f"{path} is not a file that can be read")
-        directory = execution.run.attachments()
-        target = directory / source.name
-        number = 2
-        while target.exists():
-            target = directory / f"{source.stem}-{number}{source.suffix}"
-            number += 1
         try:
-            shutil.copyfile(source, target)
-            target.chmod(0o600)
+            target = _copy(source, execution.run.attachments())
             with target.open("rb") as file:
                 digest = file_digest(file, "sha256").hexdigest()
         except OSError as error:
@@ -184,6 +177,20 @@ class RealWorld:
             submitted=recorded is not None,
             recorded=recorded.responses if recorded is not None else (),
         )
+
+
+def _copy(source: Path, directory: Path) -> Path:
+    """Copy a file under its own name or a numbered one; what stands there, a link too, is left alone."""
+    for number in itertools.count(1):
+        target = directory / (source.name if number == 1 else f"{source.stem}-{number}{source.suffix}")
+        try:
+            fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            continue
+        with os.fdopen(fd, "wb") as kept, source.open("rb") as given:
+            shutil.copyfileobj(given, kept)
+        break
+    return target
 
 
 def transport_of(registry: Registry, name: str | None) -> Transport | None:
