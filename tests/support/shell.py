@@ -79,12 +79,16 @@ class Shell:
         """A runbook called ``book.yaml`` that ends in a step ``done`` unless it ends by itself."""
         body = "\n".join(f"  {line}" for line in dedent(steps).strip("\n").splitlines())
         head = "\n".join(f"  {line}" for line in dedent(meta).strip("\n").splitlines())
-        done = "" if "type: end" in steps else "  - { id: done, type: end, outcome: { category: resolved, code: ok } }\n"
+        done = (
+            "" if "type: end" in steps else "  - { id: done, type: end, outcome: { category: resolved, code: ok } }\n"
+        )
         path = self.root / "book.yaml"
         path.write_text(f"apiVersion: kernel/v0\nmeta:\n  name: book\n{head}\ntools: [{tools}]\nsteps:\n{body}\n{done}")
         return path
 
-    def tool(self, name: str, argv: str, *, contract: str = "{ effects: [network], idempotent: true }", more: str = "") -> None:
+    def tool(
+        self, name: str, argv: str, *, contract: str = "{ effects: [network], idempotent: true }", more: str = ""
+    ) -> None:
         """A tool with one action ``do``."""
         more = "\n".join(f"    {line}" for line in dedent(more).strip("\n").splitlines())
         text = f"apiVersion: tool/v0\nmeta: {{ name: {name}, transport: stdio }}\ncontract: {contract}\n"
@@ -97,7 +101,9 @@ class Shell:
         """The command line of gert."""
         return [sys.executable, "-m", "gert_core", *args]
 
-    def gert(self, *args: str, code: int | None = 0, stdin: str | None = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    def gert(
+        self, *args: str, code: int | None = 0, stdin: str | None = "", **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run gert to its end; ``stdin`` None closes nothing and gives nothing."""
         done = subprocess.run(
             self.command(*args),
