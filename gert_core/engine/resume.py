@@ -95,6 +95,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     secrets = collect(runbook, request.environ)
     masker = recorded.masker = _masker(request, runbook, secrets, state.facts)
     inputs, constants = (masker.unmask(state.facts.get(name) or {}) for name in ("inputs", "constants"))
+    approval = approval_provider(first)
     actor = request.actor or default_actor(request.environ)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme)
     if signer is None and meta.get("signed"):
@@ -137,7 +138,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         mode="real",
         actor=str(state.facts.get("actor") or actor),
         environ=request.environ,
-        approval=approval_provider(first),
+        approval=approval,
         recall=recorded,
         stop=request.stop,
     )
