@@ -76,7 +76,7 @@ def run_tasks(
     A task whose predecessor is suspended does not start in this process. In replay and dry-run tasks run one by
     one in the calling thread, so that the trace is the same every time.
     """
-    schedule = _Schedule(tasks, waits or [[] for _ in tasks])
+    schedule = _Schedule(tasks, waits or [[] for _ in tasks], on_fault=lambda: run.stop.throw("internal"))
     if run.world.sequential or limit <= 1 or len(tasks) <= 1:
         schedule.work()
     else:
@@ -90,7 +90,6 @@ def run_tasks(
         for helper in helpers:
             helper.join()
     if schedule.fault is not None:
-        run.stop.throw("internal")
         raise schedule.fault
     return schedule.results
 
@@ -98,10 +97,13 @@ def run_tasks(
 class _Schedule:
     """Hands tasks to threads in declaration order, each when what it waits for is done."""
 
-    def __init__(self, tasks: Sequence[Task], waits: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, tasks: Sequence[Task], waits: Sequence[Sequence[int]], *, on_fault: Callable[[], None]
+    ) -> None:
         self.results: list[Signal | None] = [None] * len(tasks)
         self.fault: BaseException | None = None
         self._tasks = tasks
+        self._on_fault = on_fault
         self._waits = [set(before) for before in waits]
         self._todo = list(range(len(tasks)))
         self._finished: set[int] = set()
@@ -116,6 +118,7 @@ class _Schedule:
                 with self._changed:
                     self.fault = self.fault or fault
                     self._todo.clear()
+                self._on_fault()  # at once: what the others have under way must not outlive the run
             finally:
                 with self._changed:
                     self._finished.add(index)

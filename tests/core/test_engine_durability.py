@@ -150,6 +150,7 @@ def test_a_write_error_in_one_branch_stops_the_others(lab, monkeypatch):
               type: parallel
               branches:
                 - { steps: [ { id: a, type: tool, tool: lab, scope: a }, { id: a2, type: tool, tool: lab, scope: a } ] }
-                - { steps: [ { id: b, type: tool, tool: lab, scope: b, inputs: { pause: 0.05 } }, { id: b2, type: tool, tool: lab, scope: b } ] }
+                - { steps: [ { id: b, type: tool, tool: lab, scope: b, inputs: { pause: 20 } }, { id: b2, type: tool, tool: lab, scope: b } ] }
         """)
     assert len(lab.calls) == 2
+    assert all(call.ended - call.began < 5 for call in lab.calls)

@@ -149,6 +149,15 @@ def test_retry_count_of_a_step_nobody_jumps_to_or_from_is_0_from_the_start(lab):
     assert lab.values()[0] == 0
 
 
+def test_a_forward_jump_is_no_retry(lab):
+    lab("""
+        - { id: a, type: tool, tool: lab, next: c }
+        - { id: b, type: tool, tool: lab }
+        - { id: c, type: tool, tool: lab, inputs: { value: "{{ .c.retry_count }} {{ .a.retry_count }}" } }
+    """)
+    assert lab.values()[-1] == "0 0"
+
+
 def test_a_jump_can_be_guarded_so_that_a_loop_ends_early(lab):
     lab.scripts["state"] = ["down", "down", "up"]
     ran = lab("""

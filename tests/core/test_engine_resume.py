@@ -206,6 +206,54 @@ def test_retry_failed_runs_the_failed_step_again_and_nothing_that_succeeded(lab)
     assert again.of("run_resumed")[0]["void"] == ["fork/0/b", "fork"]
 
 
+@pytest.mark.parametrize(("parallel", "expected"), [("true", [1]), ("false", [1, 2])])
+def test_retry_failed_of_a_loop_runs_the_failed_item_and_those_that_never_ran(lab, parallel, expected):
+    broken = {"on": True}
+
+    def fail(call):
+        if call.inputs["value"] == 1 and broken["on"]:
+            from gert_core.api import StepProblem
+
+            raise StepProblem("down", "not now")
+
+    lab.on_call = fail
+    ran = lab(
+        f"- {{ id: a, type: tool, tool: lab, for_each: {{ as: n, over: [0, 1, 2], parallel: {parallel} }},"
+        ' inputs: { value: "{{ .n }}" }, export: [value] }'
+        '\n- { id: b, type: tool, tool: lab, inputs: { value: "{{ .value }}" } }'
+    )
+    assert ran.status == "error"
+    broken["on"] = False
+    lab.calls.clear()
+    again = lab.runner.resume(ran.result.run_id, retry_failed=True)
+    again.assert_outcome("resolved")
+    assert lab.values() == [*expected, [0, 1, 2]]
+
+
+def test_retry_failed_inside_a_repeat_goes_on_in_the_same_iteration(lab):
+    broken = {"on": True}
+
+    def fail(call):
+        if call.inputs["value"] == 1 and broken["on"]:
+            from gert_core.api import StepProblem
+
+            raise StepProblem("down", "not now")
+
+    lab.on_call = fail
+    ran = lab("""
+        - id: r
+          type: repeat
+          repeat: { max: 3 }
+          steps: [ { id: x, type: tool, tool: lab, inputs: { value: "{{ .repeat.index }}" } } ]
+    """)
+    assert ran.steps == {"r/0/x": "success", "r/1/x": "error", "r": "error"}
+    broken["on"] = False
+    lab.calls.clear()
+    again = lab.runner.resume(ran.result.run_id, retry_failed=True)
+    assert again.status == "completed"
+    assert lab.values() == [1, 2]
+
+
 def test_resuming_a_finished_run_executes_nothing(lab):
     ran = lab("- { id: a, type: tool, tool: lab }")
     lab.calls.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -168,3 +169,22 @@ def test_a_program_in_the_background_that_holds_the_output_does_not_hold_the_run
     shell.json("exec", "book.yaml")
     assert time.monotonic() - began < 8
     assert not any(alive(pid) for pid in pids(shell))
+
+
+def test_a_person_who_does_not_answer_in_time_is_a_timeout(shell):
+    shell.book("- { id: m, type: manual, instructions: look, timeout: 300ms }")
+    read, write = os.pipe()
+    running = subprocess.run(
+        shell.command("exec", "book.yaml", "--json"),
+        stdin=read,
+        capture_output=True,
+        text=True,
+        cwd=shell.root,
+        env=shell.environ,
+        check=False,
+        timeout=20,
+    )
+    os.close(write)
+    os.close(read)
+    assert running.returncode == 1
+    assert json.loads(running.stdout)["failure"]["kind"] == "timeout"
