@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gert_core.api import Result
-    from gert_core.documents.tree import BlockNode, Runbook
-    from gert_core.engine.compiled import Compiled
+    from gert_core.documents.tree import BlockNode
     from gert_core.engine.phases import Execution
 
 
-def symbolic_result(unit: Compiled, runbook: Runbook, *, reason: str) -> Completed:
-    """The outputs a step would have, each a symbol named after itself."""
-    outputs = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in step_outputs(unit.node, runbook)}
-    fields = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in unit.type.fields}
+def symbolic_result(execution: Execution, *, reason: str) -> Completed:
+    """The outputs a step would have, each a symbol named after itself.
+
+    Its status is one too where the run would go on whatever it is: the step may fail, or its guard may skip it.
+    """
+    unit = execution.unit
+    outputs = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in step_outputs(unit.node, execution.run.runbook)}
+    open_end = ("status",) if execution.maybe or unit.node.fields.continue_on_fail else ()
+    fields = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in (*open_end, *unit.type.fields)}
     return Completed(outputs=outputs, fields=fields, detail={"symbolic": reason})
 
 
@@ -34,7 +38,7 @@ def undecided(execution: Execution, why: Undecided, *, ran: Sequence[BlockNode] 
     """
     unit, layer = execution.unit, execution.layer
     if unit.leaf:
-        return symbolic_result(unit, execution.run.runbook, reason=str(why))
+        return symbolic_result(execution, reason=str(why))
     signals: list[Signal | None] = []
     overlays: list[Layer] = []
     for index, block in _possible(execution, ran):

@@ -33,7 +33,7 @@ class DryRun(RealWorld):
         """What is not executed has symbols for its outputs."""
         if self.will_execute(execution):
             return None
-        return symbolic_result(execution.unit, execution.run.runbook, reason=self.reason(execution))
+        return symbolic_result(execution, reason=self.reason(execution))
 
     def reason(self, execution: Execution) -> str:
         """Why the step is not executed."""

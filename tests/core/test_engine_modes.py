@@ -82,6 +82,27 @@ def test_a_decided_arm_is_the_only_one(lab):
     assert list(ran.steps) == ["fork/0/a", "fork", "done"]
 
 
+def test_the_status_of_a_step_that_may_fail_is_not_known(lab):
+    ran, seen = dry(
+        lab,
+        """
+        - { id: a, type: tool, tool: lab, continue_on_fail: true }
+        - { id: worked, type: tool, tool: lab, when: '{{ eq .a.status "success" }}' }
+        - { id: failed, type: tool, tool: lab, when: '{{ ne .a.status "success" }}' }
+        - id: fork
+          type: branch
+          branches:
+            - { label: ran, condition: '{{ eq .worked.status "success" }}', steps: [ { id: b, type: tool, tool: lab } ] }
+            - { label: left out, condition: default, steps: [ { id: c, type: tool, tool: lab } ] }
+        - { id: sure, type: tool, tool: lab }
+        - { id: last, type: tool, tool: lab, when: '{{ ne .sure.status "success" }}' }
+        """,
+    )
+    assert ran.steps["worked"] == ran.steps["failed"] == "success"
+    assert seen.arms == ["ran", "left out"]
+    assert ran.steps["last"] == "skipped"
+
+
 def test_known_inputs_are_resolved_and_unknown_ones_stay_symbolic(lab):
     _, seen = dry(
         lab,
