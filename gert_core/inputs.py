@@ -136,6 +136,8 @@ class _Resolution:
         for name, model in self.declared.items():
             if model.required and name in self.sources and self.values[name] is None:
                 self.complain(name, _missing(name, model, unreachable))
+            elif model.secret and name in self.sources and not _maskable(self.values[name]):
+                self.complain(name, f"secret input {name!r} holds a number; only text can be masked, so type it `string`")
         if self.problems:
             raise InputError(
                 "; ".join(self.problems),
@@ -164,6 +166,15 @@ class _Resolution:
 def coerce_any(value: Any, type: str) -> Any:  # noqa: A002 - the document's word
     """Coerce text as the command line gives it, and data as files and providers give it."""
     return coerce_text(value, type) if isinstance(value, str) else coerce(value, type)
+
+
+def _maskable(value: Any) -> bool:
+    """Whether everything in a secret is text; numbers would stand in the trace as they are."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_maskable, value))
+    if isinstance(value, dict):
+        return all(map(_maskable, value.values()))
+    return value is None or isinstance(value, (str, bool))
 
 
 def has_default(model: InputModel) -> bool:

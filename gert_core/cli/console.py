@@ -76,7 +76,7 @@ class TerminalConsole:
 class _Dialogue:
     """The lock of one dialogue, with the progress line held back during it."""
 
-    def __init__(self, lock: threading.RLock, quiet: Callable[[bool], None] | None) -> None:  # type: ignore[valid-type]
+    def __init__(self, lock: threading.RLock, quiet: Callable[[bool], None] | None) -> None:
         self._lock: Any = lock
         self._quiet = quiet
 

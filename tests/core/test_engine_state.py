@@ -8,7 +8,7 @@ import json
 import pytest
 from lab import Lab, tool
 
-from gert_core.api import DocumentError
+from gert_core.api import DocumentError, InputError
 
 TWO = "{ value: { type: any, required: false }, other: { type: any, required: false } }"
 
@@ -375,3 +375,12 @@ def test_durations_are_text_in_seconds(lab):
     ran = lab(ONE)
     assert re.fullmatch(r"\d+\.\d{3}s", ran.of("step_complete", "a")[0]["duration"])
     assert re.fullmatch(r"\d+\.\d{3}s", ran.events[-1].data["duration"])
+
+
+def test_a_secret_input_that_cannot_be_masked_is_refused_before_anything_runs(lab):
+    for type_, value in (("int", 987654321), ("object", {"deep": [1.5]})):
+        with pytest.raises(InputError, match="masked"):
+            lab(ONE, meta=f"inputs: {{ pin: {{ type: {type_}, secret: true }} }}", inputs={"pin": value})
+    assert lab.calls == []
+    ran = lab(ONE, meta="inputs: { o: { type: object, secret: true } }", inputs={"o": {"k": "topsecretvalue"}})
+    assert "topsecretvalue" not in ran.result.trace.read_text()

@@ -59,8 +59,9 @@ class RepeatStep(StepModel):
 
 def body(step: RepeatStep) -> list[Any]:
     """The raw steps of one iteration, wherever they were written."""
-    steps: list[Any] = step.steps if step.steps is not None else step.repeat.steps
-    return steps
+    found = step.steps if step.steps is not None else step.repeat.steps
+    assert found is not None  # noqa: S101 - the model wants exactly one of them
+    return found
 
 
 def blocks(step: RepeatStep) -> list[Block]:
