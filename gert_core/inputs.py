@@ -137,7 +137,7 @@ class _Resolution:
             if model.required and name in self.sources and self.values[name] is None:
                 self.complain(name, _missing(name, model, unreachable))
             elif model.secret and name in self.sources and not _maskable(self.values[name]):
-                self.complain(name, f"secret input {name!r} holds a number; only text can be masked, so type it `string`")
+                self.complain(name, f"secret input {name!r} holds a number, and only text can be masked")
         if self.problems:
             raise InputError(
                 "; ".join(self.problems),

@@ -59,7 +59,7 @@ class RepeatStep(StepModel):
 
 def body(step: RepeatStep) -> list[Any]:
     """The raw steps of one iteration, wherever they were written."""
-    found = step.steps if step.steps is not None else step.repeat.steps
+    found: list[Any] | None = step.steps if step.steps is not None else step.repeat.steps
     assert found is not None  # noqa: S101 - the model wants exactly one of them
     return found
 
