@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalResponse
-from gert_core.api.record import record
+from gert_core.api.record import field_names, record
 from gert_core.approvals.requests import parse_time, person, same_person
 from gert_core.approvals.signing import Unverified, verify_response
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
+    from collections.abc import Mapping, Sequence, Set
 
     from gert_core.api import ApprovalRequest
     from gert_core.approvals.signing import Schemes
@@ -78,6 +78,39 @@ def judge(
     return Verdict(weight=Weight.COUNTED, verified=verified)
 
 
+def unverified(
+    responses: Sequence[Mapping[str, Any]],
+    request: ApprovalRequest,
+    *,
+    schemes: Schemes,
+    environ: Mapping[str, str],
+) -> str | None:
+    """Why recorded answers do not approve a request that takes signed ones only; None when they do.
+
+    A trace says that they were verified, but whoever can write to the trace could have written that.
+    """
+    people: set[str] = set()
+    reason = "it holds no signed approval"
+    for data in responses:
+        response = recorded_response(data)
+        if data.get("result") != Weight.COUNTED or not response.approved or response.ticket_id != request.ticket_id:
+            continue
+        try:
+            verify_response(response, request_hash=request.request_hash, schemes=schemes, environ=environ)
+        except Unverified as problem:
+            reason = str(problem)
+        else:
+            people.add(person(response.approver_id))
+    return None if len(people) >= request.min_approvers else reason
+
+
+def recorded_response(data: Mapping[str, Any]) -> ApprovalResponse:
+    """The answer inside the data of an ``approval_response`` event."""
+    names = field_names(ApprovalResponse)
+    facts: dict[str, Any] = {"ticket_id": "", "approved": False, "approver_id": "", "method": "", "timestamp": ""}
+    return ApprovalResponse(**facts | {name: data[name] for name in names if name in data})
+
+
 def _malformed(response: Any) -> str | None:
     if not isinstance(response, ApprovalResponse):
         return f"the provider answered with {type(response).__name__} instead of an ApprovalResponse"
@@ -116,4 +149,4 @@ def _out_of_time(response: ApprovalResponse, request: ApprovalRequest) -> tuple[
     return None
 
 
-__all__ = ["CLOCK_SKEW", "Verdict", "Weight", "judge"]
+__all__ = ["CLOCK_SKEW", "Verdict", "Weight", "judge", "recorded_response", "unverified"]

@@ -6,9 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalResponse, ApprovalTicket, GertError, Principal, StepProblem
-from gert_core.api.record import field, field_names, record
-from gert_core.approvals.checks import Verdict, Weight, judge
+from gert_core.api.record import field, record
+from gert_core.approvals.checks import Verdict, Weight, judge, recorded_response
 from gert_core.approvals.requests import parse_time, person
+from gert_core.approvals.signing import Unverified, verify_response
 from gert_core.approvals.waiting import UntilExpiry
 
 if TYPE_CHECKING:
@@ -116,12 +117,18 @@ class Desk:
             self._sync()
 
     def _recall(self, hearing: _Hearing, data: Mapping[str, Any]) -> Settled | None:
-        """Take an answer over from the trace; its verdict stands."""
-        response = _response(data)
+        """Take an answer over from the trace; its verdict stands, if its signature (where one is needed) does."""
+        response = recorded_response(data)
         hearing.known[_identity(response)] += 1
         hearing.last = response
         weight = data.get("result")
         if weight == Weight.COUNTED:
+            if hearing.request.require_signed:
+                try:
+                    self._verify(response, hearing.request)
+                except Unverified as problem:
+                    message = f"the approval by {response.approver_id!r} in the trace is refused: {problem}"
+                    return self._resolve(hearing, approved=False, reason=problem.kind, message=message)
             hearing.approvers[person(response.approver_id)] = response.approver_id
             hearing.verified = hearing.verified and bool(data.get("verified"))
         elif weight == Weight.REJECTED:
@@ -132,6 +139,9 @@ class Desk:
                 message=str(data.get("message") or "the answer in the trace is a rejection"),
             )
         return None
+
+    def _verify(self, response: ApprovalResponse, request: ApprovalRequest) -> None:
+        verify_response(response, request_hash=request.request_hash, schemes=self._schemes, environ=self._environ)
 
     def _hear(self, hearing: _Hearing, response: ApprovalResponse) -> Settled | None:
         """Weigh one answer and write it down; a result when it settles the request."""
@@ -276,13 +286,6 @@ def _person(approver_id: str) -> dict[str, str]:
 def _identity(response: ApprovalResponse) -> tuple[Any, ...]:
     """What makes two answers the same one; the free text is left out because the trace holds it masked."""
     return response.ticket_id, response.approved, response.approver_id, response.timestamp, response.signature
-
-
-def _response(data: Mapping[str, Any]) -> ApprovalResponse:
-    """The answer inside the data of an ``approval_response`` event."""
-    names = field_names(ApprovalResponse)
-    facts: dict[str, Any] = {"ticket_id": "", "approved": False, "approver_id": "", "method": "", "timestamp": ""}
-    return ApprovalResponse(**facts | {name: data[name] for name in names if name in data})
 
 
 __all__ = ["Desk", "Settled"]

@@ -10,6 +10,8 @@ from gert_core.api.errors import GertError, UsageError
 from gert_core.cli.terminal import err, out, paint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gert_core.api.diagnostics import Diagnostic
 
 INTERRUPTED: Final = 130
@@ -44,18 +46,20 @@ def settle(exc: BaseException, *, as_json: bool) -> int:
         return code
     if isinstance(exc, SystemExit):
         return exc.code if isinstance(exc.code, int) else int(exc.code is not None)
+    hide = _hider(exc)
     if os.environ.get("GERT_DEBUG") == "1":
         import traceback
 
-        traceback.print_exception(exc)
+        err(hide("".join(traceback.format_exception(exc)).rstrip()))
     if isinstance(exc, KeyboardInterrupt) or type(exc).__name__ == "Abort":
         err("interrupted")
         return INTERRUPTED
     if isinstance(exc, GertError):
+        exc.message = hide(exc.message)
         return report(exc, as_json=as_json)
     if _from_typer(exc):
         return _usage(exc, as_json=as_json)
-    said = " ".join(str(exc).split())
+    said = " ".join(hide(str(exc)).split())
     internal = GertError(
         f"internal error: {type(exc).__name__}{': ' + said if said else ''}",
         kind="internal",
@@ -63,6 +67,25 @@ def settle(exc: BaseException, *, as_json: bool) -> int:
     )
     report(internal, as_json=as_json)
     return INTERNAL
+
+
+def _hider(exc: BaseException) -> Callable[[str], str]:
+    """Takes the keys of gert out of a text, and the secrets of the run the error comes from."""
+    mask: Callable[[str], str] = getattr(exc, "mask", str)
+    keys = {name: value for name, value in os.environ.items() if _is_key(name) and len(value) >= 8}
+
+    def hide(text: str) -> str:
+        text = mask(text)
+        for name, value in keys.items():
+            text = text.replace(value, f"<REDACTED:{name}>")
+        return text
+
+    return hide
+
+
+def _is_key(name: str) -> bool:
+    """Whether a variable holds one of gert's own keys."""
+    return name.startswith("GERT_") and "_KEY" in name and not name.endswith("_KEY_ID")
 
 
 def silence_stdout() -> None:

@@ -16,6 +16,8 @@ from gert_core.cli.terminal import err, out, paint
 from gert_core.trace.verify import Judgement, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gert_core.api.signatures import SignatureScheme
     from gert_core.trace.verify import Verdict
 
@@ -48,6 +50,8 @@ def verify_(
         schemes=schemes,
     )
     unmet = _unmet(verdict, key_id)
+    if verdict.verdict is Judgement.VALID:
+        _caution(verdict, schemes)
     if json:
         document = verdict.to_json()
         if unmet:
@@ -56,6 +60,19 @@ def verify_(
     else:
         _say(verdict, unmet)
     return 0 if verdict.valid and not unmet else 1
+
+
+def _caution(verdict: Verdict, schemes: Callable[[str], SignatureScheme | None]) -> None:
+    """A shared key that somebody took for a public one proves nothing: say what kind of key it was taken for."""
+    from gert_core.trace.signing import VERIFY_ALG, VERIFY_KEY, pinned
+
+    scheme = schemes(verdict.algorithm or "")
+    given = any(name.startswith(VERIFY_KEY) and value for name, value in os.environ.items())
+    if scheme is not None and scheme.symmetric and given and not pinned(verdict.key_id or "", os.environ):
+        err(
+            f"note: {verdict.algorithm} takes the key as a shared secret: whoever knows it can sign. "
+            f"Set {VERIFY_ALG} to accept one algorithm only"
+        )
 
 
 def _unmet(verdict: Verdict, key_id: str | None) -> str | None:

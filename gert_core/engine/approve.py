@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import ApprovalRequest, Principal, RunError, Status, StepProblem
 from gert_core.approvals import Settled, request_hash, ticket_id
+from gert_core.approvals.checks import unverified
 from gert_core.engine.close import finish
 from gert_core.engine.frame import Done
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
@@ -32,15 +33,14 @@ def ask(execution: Execution) -> Done | None:
         )
     try:
         if recorded is not None and recorded.resolved is not None:
+            _refuse_forged(execution, request, recorded)
             settled = _as_resolved(recorded.resolved)
         else:
             settled = run.world.settle(execution, request, recorded)
     except StepProblem as problem:
         if execution.frame.deadline.cancelled:
             return Done(status=Status.SKIPPED, signal=CANCELLED)
-        return finish(
-            execution, Status.ERROR, {"failure": {"kind": problem.kind, "message": problem.message}}
-        )
+        return finish(execution, Status.ERROR, {"failure": {"kind": problem.kind, "message": problem.message}})
     if settled.status == "approved":
         return None
     if settled.status == "pending":
@@ -75,6 +75,20 @@ def _as_resolved(data: Mapping[str, Any]) -> Settled:
         reason=str(data.get("reason") or ""),
         message=str(data.get("message") or ""),
     )
+
+
+def _refuse_forged(execution: Execution, request: ApprovalRequest, recorded: Any) -> None:
+    """Where approvals must be signed, one in the trace is worth what its signatures are worth now."""
+    if not request.require_signed or not recorded.resolved.get("approved"):
+        return
+    run = execution.run
+    reason = unverified(recorded.responses, request, schemes=run.registry.signature_scheme, environ=run.environ)
+    if reason is not None:
+        raise RunError(
+            f"the approval of step {execution.key} in the trace cannot be verified: {reason}",
+            kind="approval_unverified",
+            hint="set the keys the approval was verified with, then resume again; a forged approval stays refused",
+        )
 
 
 def _request(execution: Execution, recorded: Any) -> ApprovalRequest:

@@ -17,6 +17,7 @@ from gert_core.engine.recall import Recorded
 from gert_core.engine.reconcile import settle, voided
 from gert_core.engine.run import Run, default_actor
 from gert_core.engine.start import Request, approval_provider, services_for
+from gert_core.engine.trust import refuse_forged
 from gert_core.engine.world import RealWorld
 from gert_core.governance import load_policies
 from gert_core.inputs import ResolvedInputs
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
     from gert_core.secrets import Masker, Secrets
     from gert_core.trace.state import RunState
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRequest:
@@ -74,6 +76,12 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     stack.enter_context(directory.lock())
     meta = _meta(directory)
     recovered = directory.recover()
+    refuse_forged(
+        directory.trace,
+        signed=bool(meta.get("signed")),
+        environ=request.environ,
+        schemes=request.registry.signature_scheme,
+    )
     recorded = Recorded(directory.trace, allow_drift=request.allow_drift)
     state = recorded.state
     if not state.facts:
@@ -83,9 +91,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     _refuse_finished(request, state, directory)
     first = _first_request(request, meta)
     runbook = same_runbook(first, state.facts, allowed=request.allow_drift)
-    policies = load_policies(
-        registry=request.registry, project=request.project, files=first.policies, runbook=runbook
-    )
+    policies = load_policies(registry=request.registry, project=request.project, files=first.policies, runbook=runbook)
     drift = changes(state.facts, runbook, policies)
     if not request.allow_drift:
         refuse(drift)
@@ -153,9 +159,7 @@ def _meta(directory: RunDirectory) -> Mapping[str, Any]:
             hint="restore the file, or start a new run",
         )
     if meta.get("mode") != "real":
-        raise RunError(
-            f"run {directory.run_id} was a {meta.get('mode')} and cannot be resumed", kind="not_resumable"
-        )
+        raise RunError(f"run {directory.run_id} was a {meta.get('mode')} and cannot be resumed", kind="not_resumable")
     return meta
 
 
@@ -171,9 +175,7 @@ def _first_request(request: ResumeRequest, meta: Mapping[str, Any]) -> Request:
     )
 
 
-def _masker(
-    request: ResumeRequest, runbook: Runbook, secrets: Secrets, facts: Mapping[str, Any]
-) -> Masker:
+def _masker(request: ResumeRequest, runbook: Runbook, secrets: Secrets, facts: Mapping[str, Any]) -> Masker:
     """Secrets come from the environment again; secret inputs must be given again with ``--var``."""
     declared = runbook.model.meta.inputs
     given: dict[str, Any] = {}

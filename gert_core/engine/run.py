@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import sys
 import time
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -177,7 +178,7 @@ class Run:
         """Keep the exception of a plugin; shown in full only when debugging."""
         self.faults.append(fault)
         if self.environ.get("GERT_DEBUG"):
-            traceback.print_exception(fault)
+            sys.stderr.write(self.masker.mask_text("".join(traceback.format_exception(fault))))
 
     def idempotency_key(self, key: str) -> str:
         """The same for every attempt of the same step key of this run."""

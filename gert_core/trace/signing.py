@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SIGNING_KEY: Final = "GERT_TRACE_SIGNING_KEY"
 VERIFY_KEY: Final = "GERT_TRACE_VERIFY_KEY"
+SIGNING_ALG: Final = "GERT_TRACE_SIGNING_ALG"
+VERIFY_ALG: Final = "GERT_TRACE_VERIFY_ALG"
 DEFAULT_ALGORITHM: Final = "hmac-sha256"
 DEFAULT_KEY_ID: Final = "default"
 
@@ -39,7 +41,7 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
     text = environ.get(SIGNING_KEY)
     if not text:
         return None
-    algorithm = environ.get(f"{SIGNING_KEY[:-4]}_ALG") or DEFAULT_ALGORITHM
+    algorithm = environ.get(SIGNING_ALG) or DEFAULT_ALGORITHM
     key_id = environ.get(f"{SIGNING_KEY}_ID") or DEFAULT_KEY_ID
     scheme = require_scheme(algorithm, schemes)
     key = decode_key(text, name=SIGNING_KEY)
@@ -71,16 +73,44 @@ def require_scheme(algorithm: str, schemes: Schemes) -> SignatureScheme:
     return scheme
 
 
+class AlgorithmRefused(Exception):  # noqa: N818 - an answer about a signature, not a fault of the program
+    """A signature of a kind that is not accepted for its key, whatever the key says about it."""
+
+
 def verifying_key(algorithm: str, key_id: str, *, environ: Mapping[str, str], schemes: Schemes) -> bytes | None:
-    """The key named after the key id, else the general one, else a symmetric scheme's signing key."""
+    """The key named after the key id, else the general one, else a symmetric scheme's signing key.
+
+    ``AlgorithmRefused`` when another algorithm is pinned: the public half of a key pair is no secret, and whoever
+    knows it could use it as the shared key of a symmetric scheme.
+    """
     names = [f"{VERIFY_KEY}_{key_suffix(key_id)}", VERIFY_KEY]
     scheme = schemes(algorithm)
+    pin = _pin(key_id, environ)
+    own = environ.get(SIGNING_ALG)
+    if pin is None and own and scheme is not None and scheme.symmetric and _asymmetric(own, schemes):
+        pin = SIGNING_ALG  # who signs with a key pair has its public half at hand, not a shared key
+    if pin is not None and environ[pin] != algorithm:
+        raise AlgorithmRefused(f"it is signed with {algorithm}, and {pin} accepts {environ[pin]} only")
     if scheme is not None and scheme.symmetric:
         names.append(SIGNING_KEY)
     for name in names:
         if text := environ.get(name):
             return decode_key(text, name=name)
     return None
+
+
+def pinned(key_id: str, environ: Mapping[str, str]) -> bool:
+    """Whether one algorithm is accepted for this key and no other."""
+    return _pin(key_id, environ) is not None
+
+
+def _pin(key_id: str, environ: Mapping[str, str]) -> str | None:
+    return next((n for n in (f"{VERIFY_ALG}_{key_suffix(key_id)}", VERIFY_ALG) if environ.get(n)), None)
+
+
+def _asymmetric(algorithm: str, schemes: Schemes) -> bool:
+    scheme = schemes(algorithm)
+    return scheme is not None and not scheme.symmetric
 
 
 def verify_signature(scheme: SignatureScheme, key: bytes, message: bytes, signature: str) -> bool:
@@ -121,10 +151,12 @@ def _resolve(target: Any) -> Callable[..., Any]:
 
 
 __all__ = [
+    "AlgorithmRefused",
     "Schemes",
     "Signer",
     "decode_key",
     "key_suffix",
+    "pinned",
     "require_scheme",
     "signer_from_environ",
     "verify_signature",

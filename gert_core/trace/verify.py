@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from gert_core.api.errors import UsageError
 from gert_core.api.record import record
 from gert_core.trace.events import SEAL_FIELDS, ZEROS, EventType
-from gert_core.trace.signing import require_scheme, verify_signature
+from gert_core.trace.signing import AlgorithmRefused, require_scheme, verify_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,7 +214,10 @@ def _judge(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes
     for seal in signed:
         algorithm, key_id, signature = str(seal.algorithm), str(seal.key_id), str(seal.signature)
         scheme = require_scheme(algorithm, schemes)
-        key = key_for(algorithm, key_id)
+        try:
+            key = key_for(algorithm, key_id)
+        except AlgorithmRefused as refused:
+            return _bad(seal, f"the signature of event {seal.event} is not accepted: {refused}", facts)
         if key is None:
             keyless = keyless or seal
         elif not verify_signature(scheme, key, seal.chain_hash.encode("ascii"), signature):
