@@ -21,6 +21,7 @@ POINTS = [
     for part, lines in enumerate(PARTS)
     for line in range(1, lines + 1)
     for when in ("after", "before")
+    if (part, line, when) != (0, 1, "before")  # then there is no run
 ]
 SAMPLE = [
     (0, 16, "before"),  # the person has answered
@@ -98,7 +99,7 @@ def test_killed_once(tmp_path, whole, part, line, when):
 def test_killed_again_and_again(tmp_path, whole, seed):
     chance = random.Random(seed)
     bench = everything.bench(tmp_path)
-    kills = [Kill(chance.randint(1, 40), chance.choice(["after", "before"])) for _ in range(4)]
+    kills = [Kill(chance.randint(2, 40), chance.choice(["after", "before"])) for _ in range(4)]
     said = bench.finish(*kills)
     told = f"killed {', '.join(map(str, kills))}"
     assert said[-1].returncode == 0, f"{told}: {said[-1].stderr}"
