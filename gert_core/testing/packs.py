@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from gert_core.contracts import tool_contract
 from gert_core.documents.contract import ContractModel
 from gert_core.documents.load import load_tool
+from gert_core.documents.lookup import find_tool
 from gert_core.documents.scenario import SCENARIO_FILE, load_scenario
 from gert_core.documents.tree import ToolNode
 from gert_core.plugin.registry import Registry
@@ -122,6 +123,13 @@ class ToolPackConformance(Light):
         assert found, "a pack without tools"
         for name, _, tool in found:
             assert tool.meta.name == name.partition("/")[2]
+
+    def test_a_tool_is_found_by_its_name_with_and_without_the_pack_and_by_path(self) -> None:
+        packs = {pack.name: pack for pack in self.plugin.gert_tool_packs()}
+        for name, file, tool in self.tools():
+            for entry in (name, tool.meta.name, str(file)):
+                found = find_tool(entry, base=self.books, project=None, packs=packs)
+                assert found.path == file, f"{entry}: {found.reason or found.searched}"
 
     def test_every_tool_is_valid_without_a_warning(self) -> None:
         for _, file, tool in self.tools():
