@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 from lab import Lab, tool
@@ -143,7 +144,13 @@ def test_a_write_error_in_one_branch_stops_the_others(lab, monkeypatch):
         return real(fd, data)
 
     monkeypatch.setattr("os.write", write)
-    lab.on_call = lambda call: broken.append(1)
+    both = threading.Barrier(2, timeout=10)
+
+    def meet(call):
+        both.wait()
+        broken.append(1)
+
+    lab.on_call = meet
     with pytest.raises(TraceError):
         lab("""
             - id: fork
