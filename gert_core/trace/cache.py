@@ -59,10 +59,9 @@ def _last_line(fd: int) -> bytes:
 
 
 def _pack(state: RunState, stamp: dict[str, Any]) -> bytes:
-    body = json.dumps(state.to_json(), ensure_ascii=True, separators=(",", ":"))
-    digest = sha256(body.encode("ascii")).hexdigest()
-    head = json.dumps({"format": FORMAT, **stamp, "digest": digest}, separators=(",", ":"))
-    return f'{head[:-1]},"state":{body}}}\n'.encode("ascii")
+    body = json.dumps(state.to_json(), ensure_ascii=True, separators=(",", ":")).encode("ascii")
+    head = json.dumps({"format": FORMAT, **stamp, "digest": sha256(body).hexdigest()}, separators=(",", ":"))
+    return b'%b,"state":%b}\n' % (head[:-1].encode("ascii"), body)
 
 
 def _believe(cached: bytes, stamp: dict[str, Any]) -> RunState | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -295,3 +296,20 @@ def test_an_altered_trace_is_not_recovered(tmp_path) -> None:
         with pytest.raises(TraceError, match="altered"):
             recover(path)
         assert path.read_bytes() == bad
+
+
+def test_folding_takes_no_memory_for_events_that_leave_nothing(tmp_path) -> None:
+    path = tmp_path / "t"
+    trace = TraceWriter(path, run_id="r1", sync="none")
+    trace.add("run_start", {"runbook": "check"})
+    for number in range(4000):
+        trace.add("note", {"step_id": "a", "text": "x" * 2000, "number": number}, step_key="a")
+    trace.close_run("run_complete", {"status": "completed"})
+    trace.close()
+    assert path.stat().st_size > 8_000_000
+    tracemalloc.start()
+    try:
+        assert fold(read(path)).status == "completed"
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
