@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import GertError, InputBinding, InputError, UsageError
@@ -271,7 +270,9 @@ def _refuse_undeclared(given: Mapping[str, Any], declared: Mapping[str, Any], *,
     for name in given:
         if name in declared:
             continue
-        near = difflib.get_close_matches(name, declared, n=1)
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, declared, n=1)
         known = ", ".join(declared) or "none"
         raise UsageError(
             f"{flag} gives {name!r}, which the runbook does not declare as an input",

@@ -15,7 +15,9 @@ RAW: Final = "gert:raw"
 class StepModel(BaseModel):
     """Base of every step model: unknown fields are errors, aliases and names both work."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True, defer_build=True
+    )
 
 
 class InputsModel(StepModel):

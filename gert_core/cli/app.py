@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.cli import quick
 from gert_core.cli.errors import settle
+from gert_core.cli.lean import lean
 from gert_core.cli.params import Context, Group
 from gert_core.cli.session import Options, registry_for
 from gert_core.cli.terminal import err, out
@@ -25,6 +25,7 @@ _HELP: Final = {"--help", "-h"}
 
 def run(args: Sequence[str]) -> int:
     """Run one command line and return its exit code; never raises."""
+    lean()
     as_json = "--json" in _before_dashes(args)
     try:
         code = _dispatch(list(args))
@@ -86,6 +87,8 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
 
     commands = _plugin_commands(options)
     if verb not in commands:
+        from difflib import get_close_matches
+
         close = get_close_matches(verb, [*installed(), *commands], n=1)
         hint = f"did you mean `gert {close[0]}`?" if close else "`gert --help` lists the commands"
         raise UsageError(f"there is no command {verb!r}", hint=hint)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from gert_core.documents.fields import Category, Choice, Duration, Given, Model, OneOrMany, Tag, Text
+from gert_core.documents.fields import Category, Choice, Duration, Given, Model, OneOrMany, Tag, Text, no_items
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ class GovernanceModel(Model):
 
     model_config = ConfigDict(json_schema_extra=_signed)
 
-    rules: list[RuleModel] = Field(default_factory=list, description="The rules, first match decides.")
+    rules: list[RuleModel] = Field(default_factory=no_items, description="The rules, first match decides.")
     approval_timeout: Given[Duration] = Field(
         default=None, description="How long an approval may take before it counts as rejected."
     )

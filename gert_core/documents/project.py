@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field
 
 from gert_core.api.record import record
-from gert_core.documents.fields import Given, Model, Name, Text
+from gert_core.documents.fields import Given, Model, Name, Text, no_items
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,10 +44,10 @@ class PluginsModel(Model):
     load: Literal["auto", "listed"] = Field(
         default="auto", description="`auto`: every installed plugin; `listed`: only those under `allow`."
     )
-    allow: list[Text] = Field(default_factory=list, description="Plugins that may load with `load: listed`.")
-    block: list[Text] = Field(default_factory=list, description="Plugins that are never imported.")
+    allow: list[Text] = Field(default_factory=no_items, description="Plugins that may load with `load: listed`.")
+    block: list[Text] = Field(default_factory=no_items, description="Plugins that are never imported.")
     require: list[Text] = Field(
-        default_factory=list, description="Plugins that must be active, with version ranges if you like."
+        default_factory=no_items, description="Plugins that must be active, with version ranges if you like."
     )
 
 
@@ -58,7 +58,7 @@ class ProjectModel(Model):
     tools_dir: Text = Field(default="tools", description="Directory of shared tools, relative to this file.")
     runs_dir: Text = Field(default="runs", description="Directory that run directories are created in.")
     traces: TracesModel = Field(default_factory=TracesModel, description="Where traces go.")
-    policies: list[Text] = Field(default_factory=list, description="Policy files that hold for every run.")
+    policies: list[Text] = Field(default_factory=no_items, description="Policy files that hold for every run.")
     providers: dict[Name, ProviderModel] = Field(
         default_factory=dict, description="Input providers by the name used in `from`."
     )

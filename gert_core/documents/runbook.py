@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from gert_core.api.models import Expr, Steps, Templated  # noqa: TC001 - pydantic reads it
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
-from gert_core.documents.fields import Category, Duration, Given, Model, Name, Text, ValueType
+from gert_core.documents.fields import Category, Duration, Given, Model, Name, Text, ValueType, no_items
 from gert_core.documents.policy import GovernanceModel  # noqa: TC001 - pydantic reads it
 
 API_VERSION: Final = "kernel/v0"
@@ -74,7 +74,7 @@ class MetaModel(Model):
         default_factory=dict, description="Values the author fixes; may hold templates over inputs."
     )
     governance: Given[GovernanceModel] = Field(default=None, description="Rules this runbook adds.")
-    secrets: list[SecretModel] = Field(default_factory=list, description="Secrets the runbook needs.")
+    secrets: list[SecretModel] = Field(default_factory=no_items, description="Secrets the runbook needs.")
     on_outcome: dict[Category, dict[str, Any]] = Field(
         default_factory=dict, description="What to do after an outcome; nothing acts on it yet."
     )
@@ -87,7 +87,7 @@ class RunbookModel(Model):
     apiVersion: Literal["kernel/v0"] = Field(description="`kernel/v0`.")  # noqa: N815 - the document's spelling
     meta: MetaModel = Field(description="Name, inputs, constants, governance.")
     tools: list[Text] = Field(
-        default_factory=list, description="Every tool that steps may use: a name, `pack/name` or a path."
+        default_factory=no_items, description="Every tool that steps may use: a name, `pack/name` or a path."
     )
     steps: Steps = Field(description="The steps, in order.")
     extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
@@ -118,7 +118,7 @@ class VisibilityModel(Model):
     """Which variables an external runner receives; `*` is one segment, `**` any depth."""
 
     allow: Given[list[Text]] = Field(default=None, description="Only these variables; default all.")
-    deny: list[Text] = Field(default_factory=list, description="Never these, even when allowed.")
+    deny: list[Text] = Field(default_factory=no_items, description="Never these, even when allowed.")
 
 
 class PrincipalModel(Model):
@@ -146,7 +146,7 @@ class StepFields(Model):
     scope: Given[Text] = Field(
         default=None, description="A namespace for the outputs, such as `round/0`; may hold templates."
     )
-    export: list[Name] = Field(default_factory=list, description="Outputs to promote to global variables.")
+    export: list[Name] = Field(default_factory=no_items, description="Outputs to promote to global variables.")
     visibility: Given[VisibilityModel] = Field(default=None, description="What the step may see.")
     principal: Given[PrincipalModel] = Field(default=None, description="Who acts in this step.")
     timeout: Given[Duration] = Field(default=None, description="How long the step may take.")

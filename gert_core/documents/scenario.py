@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from pydantic import Field
 
 from gert_core.api.record import record
-from gert_core.documents.fields import Category, Given, Model, Text
+from gert_core.documents.fields import Category, Given, Model, Text, no_items
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,12 +73,12 @@ class ExpectationModel(Model):
     )
     expected_outcome: Given[Category] = Field(default=None, description="The outcome's category.")
     expected_code: Given[str] = Field(default=None, description="The outcome's code.")
-    must_reach: list[Text] = Field(default_factory=list, description="Steps that must execute.")
-    must_not_reach: list[Text] = Field(default_factory=list, description="Steps that must not execute.")
+    must_reach: list[Text] = Field(default_factory=no_items, description="Steps that must execute.")
+    must_not_reach: list[Text] = Field(default_factory=no_items, description="Steps that must not execute.")
     expected_outputs: dict[Text, Any] = Field(
         default_factory=dict, description="Values by template path: exact, or `/regular expression/`."
     )
-    tags: list[Text] = Field(default_factory=list, description="Words to select the test by.")
+    tags: list[Text] = Field(default_factory=no_items, description="Words to select the test by.")
     golden: bool = Field(default=False, description="Whether it is one of the tests that run by default.")
 
 

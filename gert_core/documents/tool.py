@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
-from gert_core.documents.fields import Duration, Given, Model, Name, Regex, Scalar, Text
+from gert_core.documents.fields import Duration, Given, Model, Name, Regex, Scalar, Text, no_items
 from gert_core.documents.runbook import SecretModel  # noqa: TC001 - pydantic reads it
 
 API_VERSION: Final = "tool/v0"
@@ -37,7 +37,7 @@ class ActionModel(Model):
 
     description: Given[str] = Field(default=None, description="What it does, for people.")
     argv: list[Scalar] = Field(
-        default_factory=list, description="The command line, one argument per item; no shell is involved."
+        default_factory=no_items, description="The command line, one argument per item; no shell is involved."
     )
     method: Given[Text] = Field(default=None, description="The method to call, for remote procedure calls.")
     mcp_tool: Given[Text] = Field(default=None, description="The name of the tool on an MCP server.")
@@ -63,10 +63,10 @@ class ToolMeta(Model):
     binary: Given[Text] = Field(default=None, description="The program to start, instead of `argv[0]`.")
     connect: Given[Text] = Field(default=None, description="The address of a running server.")
     platform: list[Literal["linux", "darwin", "windows", "freebsd", "openbsd"]] = Field(
-        default_factory=list, description="Operating systems it is for; default any."
+        default_factory=no_items, description="Operating systems it is for; default any."
     )
     timeout: Given[Duration] = Field(default=None, description="How long an action may take; default 60s.")
-    secrets: list[SecretModel] = Field(default_factory=list, description="Secrets the tool needs.")
+    secrets: list[SecretModel] = Field(default_factory=no_items, description="Secrets the tool needs.")
 
 
 class ToolModel(Model):
@@ -77,7 +77,7 @@ class ToolModel(Model):
     apiVersion: Literal["tool/v0"] = Field(description="`tool/v0`.")  # noqa: N815 - the document's spelling
     meta: ToolMeta = Field(description="Name and transport.")
     contract: Given[ContractModel] = Field(default=None, description="What every action declares.")
-    secrets: list[SecretModel] = Field(default_factory=list, description="Secrets the tool needs.")
+    secrets: list[SecretModel] = Field(default_factory=no_items, description="Secrets the tool needs.")
     actions: Annotated[dict[Name, ActionModel], Field(min_length=1)] = Field(description="What it can do.")
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -218,7 +217,7 @@ def _write_resumed(
     drift: list[str],
     settled: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    data: dict[str, Any] = {"actor": actor, "host": socket.gethostname(), "void": void}
+    data: dict[str, Any] = {"actor": actor, "host": os.uname().nodename, "void": void}
     if torn:
         data["torn_bytes"] = torn
     if drift:

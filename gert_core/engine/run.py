@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import socket
 import sys
 import time
-import traceback
 from typing import TYPE_CHECKING, Any
 
 from gert_core import __version__
@@ -126,7 +124,7 @@ class Run:
                     if str(p.state).lower() == "active"
                 ],
                 "actor": self.actor,
-                "host": socket.gethostname(),
+                "host": os.uname().nodename,
                 "gert_version": __version__,
                 "mode": self.mode,
                 "inputs": dict(self.inputs.values),
@@ -178,6 +176,8 @@ class Run:
         """Keep the exception of a plugin; shown in full only when debugging."""
         self.faults.append(fault)
         if self.environ.get("GERT_DEBUG"):
+            import traceback
+
             sys.stderr.write(self.masker.mask_text("".join(traceback.format_exception(fault))))
 
     def idempotency_key(self, key: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import traceback
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -133,9 +131,11 @@ def describe(exc: BaseException, target: str) -> str:
         return f"{type(exc).__name__}: {exc.msg} at {exc.filename}:{exc.lineno}"
     package = target.partition(":")[0].partition(".")[0]
     place = ""
-    for frame, line in traceback.walk_tb(exc.__traceback__):
-        if frame.f_globals.get("__name__", "").partition(".")[0] == package:
-            place = f" at {frame.f_code.co_filename}:{line}"
+    at = exc.__traceback__
+    while at is not None:
+        if at.tb_frame.f_globals.get("__name__", "").partition(".")[0] == package:
+            place = f" at {at.tb_frame.f_code.co_filename}:{at.tb_lineno}"
+        at = at.tb_next
     return text + place
 
 
@@ -151,6 +151,8 @@ def _inspect(hooks: Mapping[str, pluggy.HookImpl]) -> None:
     """Refuse what pluggy would accept silently: unknown hooks, wrappers, a plugin without any hook."""
     for name, impl in hooks.items():
         if not hasattr(hookspecs, name) and not impl.optionalhook:
+            from difflib import get_close_matches
+
             close = get_close_matches(name, [known for known in vars(hookspecs) if known.startswith("gert_")], n=1)
             raise Fault(f"implements unknown hook {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
         if impl.wrapper or impl.hookwrapper:

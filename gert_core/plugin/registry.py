@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -209,6 +208,8 @@ class Registry:
             raise PluginError(
                 _conflict(kind, name, table.conflicts[name]), kind="conflict", hint=ways_out(self.problems())
             )
+        from difflib import get_close_matches
+
         close = get_close_matches(name, table.records, n=1)
         provider = kinds.provider_of(kind, name)
         hint = f"by its name {provider} would provide it: `{pip('install', provider)}`"

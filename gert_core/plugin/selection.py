@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from gert_core.api.errors import UsageError
@@ -100,6 +99,8 @@ def unmet(require: Sequence[str], active: Mapping[str, str], known: Mapping[str,
 
 def unknown_plugin(word: str, known: Collection[str]) -> UsageError:
     """The error for a name that no installed plugin bears."""
+    from difflib import get_close_matches
+
     close = get_close_matches(normalise(word), sorted(known), n=1)
     hint = f"did you mean {close[0]!r}?" if close else "`gert plugins list` shows the installed plugins"
     return UsageError(f"no installed plugin is called {word!r}", hint=hint)

@@ -11,8 +11,6 @@ from gert_core.api import Block, Completed
 from gert_core.api.models import Expr, StepModel, Steps, Templated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gert_core.api import StepContext
 
 BINDS = {"index": "int", "round": "int"}
@@ -70,12 +68,6 @@ def blocks(step: RepeatStep) -> list[Block]:
     return [Block(name="iteration", steps=body(step), runs=(1, most if isinstance(most, int) else None), binds=BINDS)]
 
 
-def claims(raw: Mapping[str, Any]) -> bool:
-    """A step of any type with ``repeat.steps`` is a repeat."""
-    nested = raw.get("repeat")
-    return isinstance(nested, dict) and "steps" in nested
-
-
 def run(step: RepeatStep, ctx: StepContext) -> Completed:
     """Run the block until the condition holds or the bound is reached."""
     block = blocks(step)[0]
@@ -91,4 +83,4 @@ def run(step: RepeatStep, ctx: StepContext) -> Completed:
     return Completed(fields={"iterations": index + 1})
 
 
-__all__ = ["RepeatSpec", "RepeatStep", "blocks", "claims", "run"]
+__all__ = ["RepeatSpec", "RepeatStep", "blocks", "run"]

@@ -1,0 +1,42 @@
+"""Leaves out of a command's start-up what no command has a use for."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+_LOADER: Final = "pydantic.plugin._loader"
+_GARBAGE: Final = 100_000
+"""Objects made before the first look for garbage; modules and documents, which is what a start makes, are none."""
+
+
+def lean() -> None:
+    """Called first by every command; a host that uses gert as a library keeps its own settings."""
+    gc.set_threshold(_GARBAGE, 20, 20)
+    if "pydantic" not in sys.modules:
+        sys.modules[_LOADER] = _NoPlugins(_LOADER)
+
+
+class _NoPlugins(ModuleType):
+    """Stands in for the module with which pydantic looks for plugins of its own.
+
+    That module reads the metadata of everything that is installed, with a library as slow to import as pydantic's
+    models themselves. Documents are checked the same without. The variable that switches these plugins off comes
+    too late to save the import, and tools would inherit it. Anything else asked of the module is answered by the
+    real one.
+    """
+
+    def get_plugins(self) -> tuple[()]:
+        return ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        sys.modules.pop(_LOADER, None)
+        return getattr(import_module(_LOADER), name)
+
+
+__all__ = ["lean"]
