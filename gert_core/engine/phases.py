@@ -96,7 +96,7 @@ class Execution:
                 return self._skip("when")
             self.render()
         except StepProblem as problem:
-            self._start()
+            self._start(acting=False)
             return close(self, Errored(kind=problem.kind, message=problem.message))
         if self.unit.governed:
             stopped = self._govern()
@@ -120,7 +120,7 @@ class Execution:
             return True
 
     def _skip(self, reason: str) -> Done:
-        self._start()
+        self._start(acting=False)
         return finish(self, Status.SKIPPED, {"reason": reason})
 
     # -- render --------------------------------------------------------------------------------------------------
@@ -190,19 +190,21 @@ class Execution:
 
     # -- start ---------------------------------------------------------------------------------------------------
 
-    def _start(self) -> None:
+    def _start(self, *, acting: bool = True) -> None:
+        """Write that the step starts; one that will not act gets no idempotency key, so a crash leaves no doubt."""
         unit, fields = self.unit, self.unit.node.fields
         data: dict[str, Any] = {"step_id": unit.id, "type": unit.type.name}
         if unit.leaf:
             data["contract_summary"] = unit.summary
             data["inputs"] = self.inputs
-            data["idempotency_key"] = self.run.idempotency_key(self.key)
+            if acting:
+                data["idempotency_key"] = self.run.idempotency_key(self.key)
         if fields.extensions:
             data["extensions"] = fields.extensions
         self.add("step_start", data)
         if fields.visibility is not None and self.step is not None:
             self._trace_visibility(fields.visibility)
-        if self.run.recall is not None and unit.leaf:
+        if self.run.recall is not None and unit.leaf and acting:
             before = self.run.recall.attempts(self.key)
             if before:
                 self.attempt = before + 1

@@ -18,8 +18,8 @@ from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 
 MANY = bool(os.environ.get("GERT_FUZZ"))
-SEEDS = range(400 if MANY else 24)
-CUTS = 1000 if MANY else 5
+SEEDS = range(200 if MANY else 24)
+CUTS = 30 if MANY else 4
 
 
 class Life:

@@ -306,3 +306,17 @@ def test_what_an_interrupted_attempt_said_is_not_held_against_the_next(lab):
         (True, False),
         (False, True),
     ]
+
+
+@pytest.mark.parametrize(
+    "options", ["when: '{{ eq 1 2 }}'", "continue_on_fail: true, scope: '{{ .nothing.here | default \"\" }}'"]
+)
+def test_a_step_that_did_not_act_leaves_no_doubt_when_it_was_cut_off(lab, options):
+    ran = lab(f"- {{ id: w, type: tool, tool: once, inputs: {{ value: 1 }}, {options} }}", tools=ONCE)
+    assert lab.calls == []
+    at = next(n for n, e in enumerate(ran.events) if e.type == "step_start" and e.step_key == "w")
+    lines = ran.result.trace.read_bytes().splitlines(keepends=True)
+    ran.result.trace.write_bytes(b"".join(lines[: at + 1]))
+    again = lab.runner.resume(ran.result.run_id)
+    assert (again.status, again.steps) == (ran.status, ran.steps)
+    assert again.of("step_attempt") == []
