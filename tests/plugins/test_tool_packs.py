@@ -32,8 +32,7 @@ def test_the_readmes_runbook_is_valid_once_it_has_a_head(pack, tmp_path):
 @packs
 def test_the_readme_lists_every_action_with_its_inputs_and_outputs(pack):
     text = (pack / "README.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(
-        r"^\| `([^`]+` `[^`]+)` \|(.*)", text, re.MULTILINE))  # fmt: skip
+    rows = dict(re.findall(r"^\| `([^`]+` `[^`]+)` \|(.*)", text, re.MULTILINE))
     for file in sorted(pack.glob("src/*/tools/*.tool.yaml")):
         tool = load_tool(file).tool
         for name, action in tool.actions.items():
