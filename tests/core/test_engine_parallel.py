@@ -297,3 +297,24 @@ def test_a_cancelled_run_resumes_like_a_crashed_one(lab):
     again.assert_outcome("resolved")
     assert {call.key for call in lab.calls} == keys
     assert [e.data["reason"] for e in again.events if e.type == "step_attempt"] == ["resumed", "resumed"]
+
+
+def test_a_denial_beats_a_failure_so_that_continue_on_fail_cannot_cover_it(lab):
+    ran = lab(
+        fork(step("a", "{ exit: 1 }"), step("b", name="w1"), more="\n  continue_on_fail: true"),
+        tools=tool("w1", writes="disk"),
+        meta="governance: { rules: [ { writes: [disk], action: deny } ] }",
+    )
+    assert ran.status == "failed"
+    assert {f.kind for f in ran.result.failures} == {"exit_code", "governance_denied"}
+    assert "done" not in ran.steps
+
+
+def test_a_suspension_beats_a_failure_and_the_failure_is_told_at_the_end(lab):
+    files = tool("w1", writes="disk")
+    ran = lab(fork(step("a", "{ exit: 1 }"), step("b", name="w1")), tools=files, meta=GATE, approval="inbox")
+    assert ran.status == "approval_pending"
+    answer(lab, ran, "fork/1/b")
+    again = lab.runner.resume(ran.result.run_id)
+    again.assert_failed("exit_code")
+    assert [call.tool for call in lab.calls] == ["lab", "w1"]

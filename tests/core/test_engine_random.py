@@ -52,11 +52,14 @@ class Maker:
     def leaf(self, name: str, depth: int, indent: str, ids: list[str]) -> list[str]:
         which, output = self.random.choice([("read", "r"), ("read", "r"), ("wdisk", "d"), ("wnet", "n")])
         more = self.guard()
+        if ids[0] != name and self.random.random() < 0.06:
+            guard = self.random.choice(["", ", when: false"])
+            return [f"{indent}- {{ id: {name}, type: end, outcome: {{ category: resolved, code: {name} }}{guard} }}"]
         looping = self.random.random() < 0.2
         if looping:
             self.lists.add(name)
         if self.random.random() < 0.15:
-            more += ", continue_on_fail: true"
+            more += self.random.choice([", continue_on_fail: true"] * 4 + [""])
             given = f"{{ exit: 1, outputs: {{ {output}: {name} }} }}"
         else:
             counted = [known for known in ids if known not in self.lists]
@@ -120,6 +123,12 @@ class Life:
         raise AssertionError("it never ends")
 
 
+def told_by(ran):
+    """Everything about a run that must not depend on how often it died."""
+    failures = [(f.key, f.status, f.kind) for f in ran.result.failures]
+    return ran.status, ran.result.outcome, failures, dict(ran.steps), ran.result.variables.names_visible()
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_crashes_and_suspensions_anywhere_change_nothing(tmp_path, seed):
     lab = Lab(tmp_path)
@@ -127,8 +136,8 @@ def test_crashes_and_suspensions_anywhere_change_nothing(tmp_path, seed):
     life = Life(lab)
     first = lab(text, tools=TOOLS, meta=GATE, approval="inbox", trace_sync="none")
     whole = life.to_the_end(first)
-    assert whole.status == "completed", [f.message for f in whole.result.failures]
-    expected = (whole.result.outcome, dict(whole.steps), whole.result.variables.names_visible())
+    assert whole.status in ("completed", "failed"), [f.message for f in whole.result.failures]
+    expected = told_by(whole)
     effects = sorted(call.key for call in lab.calls)
     home = whole.result.trace.parent
     kept = home.with_name("kept")
@@ -144,12 +153,12 @@ def test_crashes_and_suspensions_anywhere_change_nothing(tmp_path, seed):
         try:
             ran = life.to_the_end(lab.runner.resume(whole.result.run_id))
         except Finished as finished:
-            assert finished.state.status == "completed"  # noqa: PT017 - one of two good ways to end
+            assert finished.state.status == whole.status  # noqa: PT017 - one of two good ways to end
             continue
         except RunError as error:
             raise AssertionError(f"seed {seed}, crash after event {count}: {error.message}\n{text}") from None
         told = f"seed {seed}, crash after event {count}"
-        assert (ran.result.outcome, dict(ran.steps), ran.result.variables.names_visible()) == expected, told
+        assert told_by(ran) == expected, told
         assert {call.key for call in lab.calls} <= set(effects), told
         verdict = verify(ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
         assert str(verdict.verdict) == "unsigned", told
