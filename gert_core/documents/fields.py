@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
@@ -61,14 +61,6 @@ def _duration(value: Any) -> float:
         raise PydanticCustomError("duration-syntax", "{reason}", {"reason": str(error)}) from None
 
 
-class _Given:
-    """Takes ``null`` out of an optional field: it may be left out, but what is written must be a value."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        schema = handler(source)
-        return cast("core_schema.CoreSchema", schema["schema"]) if schema["type"] == "nullable" else schema
-
-
 class _OneOrMany:
     """A list that may be written as its single item."""
 
@@ -121,8 +113,20 @@ def _regex(value: str) -> str:
 
 _T = TypeVar("_T")
 
-Given = Annotated[_T | None, _Given()]
-"""``Given[int]``: an int, or ``None`` when the document leaves the field out."""
+if TYPE_CHECKING:
+    Given = Annotated[_T | None, "may be left out"]
+else:
+
+    class Given:
+        """``Given[int]``: an int, or ``None`` when the document leaves the field out; it must not write ``null``.
+
+        Pydantic sees the plain type: what is written is checked against it, and a default is not checked at all.
+        """
+
+        def __class_getitem__(cls, given: Any) -> Any:
+            return given
+
+
 
 OneOrMany = Annotated[list[_T], _OneOrMany()]
 """``OneOrMany[str]``: always a list for the reader, a single item is allowed in the document."""
