@@ -10,6 +10,9 @@ from pathlib import Path
 from gert_core import hookspecs
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))  # the page builders stand beside this script
+from docs.generator import commands, documents, picture, records  # noqa: E402
+
 INTRODUCTION = """# Hooks
 
 <!-- Written by docs/generate.py from gert_core/hookspecs.py: change it there. -->
@@ -34,7 +37,13 @@ def signature(function: object) -> str:
     return f"{function.__name__}({arguments}) -> {found.return_annotation}"  # type: ignore[attr-defined]
 
 
-PAGES = {"reference/hooks.md": hooks}
+PAGES = {
+    "reference/hooks.md": hooks,
+    "reference/documents.md": documents.page,
+    "reference/cli.md": commands.page,
+    "reference/records.md": records.page,
+    "run.svg": picture.page,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -1,0 +1,1 @@
+"""Builds the reference pages that come from the code."""
