@@ -89,7 +89,8 @@ class Replay(RealWorld):
         """The next response under ``tool:action``, else under ``tool``."""
         full = f"{tool.name}:{action}"
         used = 0
-        for key in (full, tool.name):
+        own = tool.tool.meta.name  # a tool listed by path or pack is also known by its own name
+        for key in dict.fromkeys((full, tool.name, f"{own}:{action}", own)):
             responses = self._scenario.tool_responses.get(key, ())
             position = self._cursors.get(key, 0)
             if position < len(responses):

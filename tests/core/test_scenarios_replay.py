@@ -407,3 +407,10 @@ def test_signing_keys_of_the_environment_do_not_matter(tmp_path):
     scenario = {"tool_responses": {"box": [says("a")]}}
     verdict = verdict_on(book, scenario, word_is("a"), GERT_TRACE_SIGNING_KEY="not base64!", GERT_TRACE_SIGNING_ALG="x")
     assert verdict.status is PASSED, verdict
+
+
+def test_a_tool_listed_by_path_answers_to_its_own_name_too(tmp_path):
+    steps = "- {id: look, type: tool, tool: ./tools/box.tool.yaml, action: read, inputs: {item: a}}"
+    book = write_book(tmp_path, steps, tools="[./tools/box.tool.yaml]")
+    verdict = verdict_on(book, {"tool_responses": {"box:read": [{"stdout": "word=hello\n"}]}}, word_is("hello"))
+    assert (verdict.status, verdict.warnings) == ("passed", ())
