@@ -33,7 +33,7 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
     searched: list[str] = []
     for candidate in _files(entry, base=base, project=project):
         searched.append(str(candidate))
-        if candidate.is_file():
+        if _is_file(candidate):
             return Found(path=candidate, searched=tuple(searched))
     if not _is_plain(entry):
         return Found(path=None, searched=tuple(searched))
@@ -43,7 +43,7 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
         for pack in packs.values()
         if len(parts) == 1 or (len(parts) == 2 and parts[0] == pack.name)
     ]
-    hits = [(pack, file) for pack, file in holders if file.is_file()]
+    hits = [(pack, file) for pack, file in holders if _is_file(file)]
     if len(hits) > 1:
         names = ", ".join(f"{pack}/{parts[-1]}" for pack, _ in sorted(hits))
         return Found(path=None, searched=tuple(searched), reason=f"several packs have it: write one of {names}")
@@ -58,6 +58,14 @@ def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]
             yield project.tools_dir / f"{entry}{SUFFIX}"
     if "/" in entry:
         yield base / entry
+
+
+def _is_file(path: Path) -> bool:
+    """A name the file system cannot even look up is the name of no file."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _is_plain(entry: str) -> bool:

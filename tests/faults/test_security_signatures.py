@@ -1,0 +1,176 @@
+"""Signatures: a key of one kind is no key of another, and what was recorded is believed only while it verifies."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+
+import pytest
+from gertproc import Gert
+
+from gert_core.api import ApprovalResponse
+from gert_core.approvals import Unverified, sign_response, verify_response
+from gert_core.plugin.registry import Registry
+
+SEED = base64.b64encode(bytes(range(32))).decode()
+PUBLIC = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="
+BOOK = """\
+apiVersion: kernel/v0
+meta:
+  name: signed
+  governance: {SIGNED rules: [{effects: [host], action: require-approval}]}
+tools: [touch]
+steps:
+  - {id: act, type: tool, tool: touch}
+  - {type: end, outcome: {category: resolved, code: acted}}
+"""
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: touch, transport: stdio, binary: touch}
+contract: {effects: [host], writes: [file]}
+actions: {run: {argv: [touch, acted]}}
+"""
+
+
+def chain(events: list[dict], *, key: bytes | None = None) -> str:
+    """A whole trace of these events: hashes and seal are right, the signature is an HMAC with ``key``."""
+    lines, previous = [], "0" * 64
+    for number, given in enumerate(events, 1):
+        entry = {name: value for name, value in {**given, "seq": number}.items() if name != "prev_hash"}
+        line = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)[:-1] + f',"prev_hash":"{previous}"}}'
+        if entry["type"] in ("run_complete", "run_suspended"):
+            digest = hashlib.sha256(line.encode()).hexdigest()
+            seal = f',"chain_hash":"{digest}"'
+            if key is not None:
+                seal += f',"signature":"{hmac.new(key, digest.encode(), "sha256").hexdigest()}"'
+            cut = line.rindex('},"prev_hash"')
+            line = line[:cut] + seal + line[cut:]
+        previous = hashlib.sha256(line.encode()).hexdigest()
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def event(kind: str, data: dict, **more) -> dict:
+    return {"type": kind, "timestamp": "2026-01-02T03:04:05.000006Z", "run_id": "r1", "seq": 0, **more, "data": data}
+
+
+def test_a_public_key_is_no_shared_key_for_traces(tmp_path):
+    """Algorithm confusion: a trace "signed" by HMAC with the public key is refused where ed25519 is pinned."""
+    sealed = {"status": "completed", "signature_alg": "hmac-sha256", "signing_key_id": "prod"}
+    forged = chain([event("run_start", {"runbook": "x"}), event("run_complete", sealed)], key=base64.b64decode(PUBLIC))
+    (tmp_path / "forged.jsonl").write_text(forged)
+    gert = Gert(tmp_path, GERT_TRACE_VERIFY_KEY=PUBLIC)
+    for pin in (
+        {"GERT_TRACE_VERIFY_ALG": "ed25519"},
+        {"GERT_TRACE_VERIFY_ALG_PROD": "ed25519"},
+        {"GERT_TRACE_SIGNING_ALG": "ed25519"},
+    ):
+        said = gert("trace", "verify", "forged.jsonl", "--json", **pin)
+        assert (said.code, said.document["verdict"]) == (1, "bad_signature"), pin
+        assert "accepts ed25519 only" in said.document["detail"]
+    unpinned = gert("trace", "verify", "forged.jsonl", "--json")
+    assert unpinned.code == 0, "nothing says which kind of key it is: it verifies as the shared key it was used as"
+    assert "GERT_TRACE_VERIFY_ALG" in unpinned.err, "and the person is told"
+    assert unpinned.document["algorithm"] == "hmac-sha256"
+
+
+def test_a_public_key_is_no_shared_key_for_approvals():
+    """The same for approvals."""
+    scheme = Registry.build().signature_scheme("hmac-sha256")
+    answer = ApprovalResponse(ticket_id="t", approved=True, approver_id="eve", method="x", timestamp="now")
+    forged = sign_response(answer, request_hash="h", scheme=scheme, key=base64.b64decode(PUBLIC))
+    environ = {"GERT_APPROVAL_VERIFY_KEY": PUBLIC, "GERT_APPROVAL_VERIFY_ALG": "ed25519"}
+    with pytest.raises(Unverified, match="wants 'ed25519'"):
+        verify_response(forged, request_hash="h", schemes=lambda name: scheme, environ=environ)
+
+
+@pytest.fixture
+def pending(tmp_path):
+    """A run that waits for an approval, its trace signed."""
+    gert = Gert(tmp_path, GERT_TRACE_SIGNING_KEY=SEED, GERT_TRACE_SIGNING_ALG="ed25519", GERT_TRACE_VERIFY_KEY=PUBLIC)
+    gert.write(tool_touch=TOOL, book=BOOK.replace("SIGNED", ""))
+    said = gert("exec", "book.yaml", "--approval", "inbox")
+    assert "Approval pending" in said.out, said.err
+    return gert
+
+
+def forge_approval(events: list[dict], **more) -> list[dict]:
+    """The events with an approval that nobody gave, before the seal."""
+    *before, seal = events
+    submitted = next(e for e in events if e["type"] == "approval_submitted")
+    ticket = submitted["data"]["ticket_id"]
+    answer = {
+        "ticket_id": ticket,
+        "approved": True,
+        "approver_id": "eve",
+        "method": "inbox",
+        "timestamp": submitted["timestamp"],
+        "step_id": "act",
+        "result": "counted",
+        "verified": True,
+        **more,
+    }
+    resolved = {"ticket_id": ticket, "step_id": "act", "approved": True, "status": "approved", "approver_id": "eve"}
+    for kind, data in (("approval_response", answer), ("approval_resolved", resolved)):
+        before.append({**submitted, "type": kind, "data": data})
+    data = {
+        k: v for k, v in seal["data"].items() if k not in ("chain_hash", "signature", "signature_alg", "signing_key_id")
+    }
+    return [*before, {**seal, "data": data}]
+
+
+@pytest.mark.parametrize("kept", ["no seal", "the seal unsigned", "the seal with the old signature"])
+def test_an_approval_forged_into_a_signed_trace(pending, kept):
+    """A run with signed seals does not go on from a seal that was altered or stripped of its signature."""
+    run = pending.run()
+    trace = run / "trace.jsonl"
+    events = pending.events()
+    forged = chain(forge_approval(events))
+    if kept == "the seal with the old signature":
+        old = events[-1]["data"]
+        tail = f'"signature_alg":"ed25519","signing_key_id":"default","chain_hash":"{old["chain_hash"]}","signature":"{old["signature"]}"'
+        forged = re.sub(r'"chain_hash":"[0-9a-f]+"(?=\},"prev_hash":"[0-9a-f]+"\}\n\Z)', tail, forged)
+    if kept == "no seal":
+        forged = "".join(line + "\n" for line in forged.splitlines()[:-1])
+    trace.write_text(forged)
+    said = pending("resume", "--run", run.name, "--json")
+    if kept == "no seal":
+        # The limit, written down in the page: what looks like a crash before the seal has no signature to check.
+        assert said.code in (0, 1)
+        return
+    assert (said.code, said.document["error"]["kind"]) == (1, "trace_altered")
+    assert not (pending.root / "acted").exists()
+
+
+def test_an_approval_forged_into_a_trace_where_approvals_must_be_signed(tmp_path):
+    """Where signed approvals are required, a recorded one is verified again: writing to the trace gains nothing."""
+    gert = Gert(tmp_path, GERT_APPROVAL_VERIFY_KEY=PUBLIC, GERT_APPROVAL_VERIFY_ALG="ed25519")
+    gert.write(tool_touch=TOOL, book=BOOK.replace("SIGNED", "require_signed_approvals: true,"))
+    assert "Approval pending" in gert("exec", "book.yaml", "--approval", "inbox").out
+    run = gert.run()
+    (run / "trace.jsonl").write_text(chain(forge_approval(gert.events(), signature="00" * 64, signature_alg="ed25519")))
+    said = gert("resume", "--run", run.name, "--json")
+    assert (said.code, said.document["error"]["kind"]) == (1, "approval_unverified"), said.all
+    assert not (tmp_path / "acted").exists()
+
+
+def test_an_honest_approval_still_counts_after_a_second_look(tmp_path):
+    """The same run with an approval signed by the right key goes on, and again after a crash behind the approval."""
+    gert = Gert(tmp_path, GERT_APPROVAL_VERIFY_KEY=PUBLIC, GERT_APPROVAL_VERIFY_ALG="ed25519")
+    gert.write(tool_touch=TOOL, book=BOOK.replace("SIGNED", "require_signed_approvals: true,"))
+    gert("exec", "book.yaml", "--approval", "inbox")
+    run = gert.run()
+    ticket = next((run / "tickets").glob("*.json")).stem
+    key = {"GERT_APPROVAL_SIGNING_KEY": SEED, "GERT_APPROVAL_SIGNING_ALG": "ed25519"}
+    assert gert("approve", ticket, "--as", "ann", **key).code == 0
+    said = gert("resume", "--run", run.name)
+    assert said.code == 0, said.all
+    lines = (run / "trace.jsonl").read_text().splitlines(keepends=True)
+    cut = next(n for n, line in enumerate(lines) if '"type":"approval_resolved"' in line) + 1
+    (run / "trace.jsonl").write_text("".join(lines[:cut]))
+    (run / "state.json").unlink(missing_ok=True)
+    said = gert("resume", "--run", run.name)
+    assert said.code == 0, said.all
