@@ -153,7 +153,7 @@ if [[ $funcstack[1] == _gert ]]; then _gert "$@"; else compdef _gert gert; fi
 
 
 def _fish(found: list[Entry]) -> str:
-    lines = ["# fish completion for gert", *_FISH_COMMAND]
+    lines = ["# fish completion for gert", _FISH_COMMAND]
     lines.append(f"set -g __gert_paths {' '.join(_quoted(e.path) for e in found if e.path)}")
     for entry in found:
         given = f"complete -c gert -n {_quoted(f'__gert_at {_double(entry.path)}')}"
@@ -166,17 +166,16 @@ def _fish(found: list[Entry]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_FISH_COMMAND: Final = (
-    "function __gert_at",
-    "    set -l command",
-    "    for word in (commandline -opc)[2..-1]",
-    "        if not string match -q -- '-*' $word; and contains -- (string trim -- \"$command $word\") $__gert_paths",
-    '            set command (string trim -- "$command $word")',
-    "        end",
-    "    end",
-    '    test "$command" = "$argv[1]"',
-    "end",
-)
+_FISH_COMMAND: Final = """\
+function __gert_at
+    set -l command
+    for word in (commandline -opc)[2..-1]
+        if not string match -q -- '-*' $word; and contains -- (string trim -- "$command $word") $__gert_paths
+            set command (string trim -- "$command $word")
+        end
+    end
+    test "$command" = "$argv[1]"
+end"""
 
 
 def _fish_value(name: str) -> str:
