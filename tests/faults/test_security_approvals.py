@@ -58,7 +58,8 @@ def gert(tmp_path):
         .replace("EFFECT", "danger")
         .replace("ARGV", "[touch, acted]"),
     )
-    return made
+    with made:
+        yield made
 
 
 def start(gert: Gert, *, signed: str, more: str = "{}") -> None:

@@ -17,6 +17,13 @@ from gert_core.plugin.registry import Registry
 from gert_core.runs import RunDirectory, check_run_id, list_runs
 from gert_core.testing import GertRunner
 
+
+@pytest.fixture
+def gert(tmp_path):
+    with Gert(tmp_path) as made:
+        yield made
+
+
 HOSTILE = [
     "..",
     "../..",
@@ -82,9 +89,8 @@ def test_pack_names(tmp_path, name):
     assert find_tool("net/x", base=tmp_path / "books", project=None, packs=packs).path == pack / "x.tool.yaml"
 
 
-def test_scenario_names(tmp_path):
+def test_scenario_names(gert):
     """A scenario is a directory a person names on the command line: it is read, and nothing is written into it."""
-    gert = Gert(tmp_path)
     gert.write(
         book="apiVersion: kernel/v0\nmeta: {name: x}\nsteps: [{type: end, outcome: {category: resolved, code: x}}]\n"
     )
@@ -152,9 +158,8 @@ def test_attachments(tmp_path):
     assert sorted(p.name for p in folder.iterdir() if not p.is_symlink()) == ["shot-3.png", "shot-4.png"]
 
 
-def test_everything_a_run_writes_is_private(tmp_path):
+def test_everything_a_run_writes_is_private(gert, tmp_path):
     """Directories are 0700 and files 0600, whatever the umask says."""
-    gert = Gert(tmp_path)
     gert.write(
         tool_t="apiVersion: tool/v0\nmeta: {name: t, transport: stdio, binary: 'true'}\ncontract: {effects: [x], writes: [y]}\nactions: {run: {argv: ['true']}}\n",
         book="apiVersion: kernel/v0\nmeta: {name: x, governance: {rules: [{effects: [x], action: require-approval}]}}\ntools: [t]\n"
@@ -217,10 +222,9 @@ def hostile_runs(root) -> None:
         (runs / "r-zeros" / name).symlink_to(outside / name)
 
 
-def test_prepared_run_directories(tmp_path):
+def test_prepared_run_directories(gert, tmp_path):
     """Whatever stands in the runs directory, every command ends with a sentence and touches nothing outside."""
     hostile_runs(tmp_path)
-    gert = Gert(tmp_path)
     for argv in (("runs", "list"), ("runs", "list", "--json"), ("approvals", "list", "--all")):
         said = gert(*argv)
         assert said.code == 0, said.err
@@ -240,9 +244,8 @@ def test_prepared_run_directories(tmp_path):
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
-def test_run_directories_without_permissions(tmp_path):
+def test_run_directories_without_permissions(gert, tmp_path):
     """A run that may not be read is listed as unreadable and is not resumed."""
-    gert = Gert(tmp_path)
     (tmp_path / "runs" / "r1").mkdir(parents=True)
     (tmp_path / "runs" / "r1" / "trace.jsonl").write_text("")
     (tmp_path / "runs" / "r1").chmod(0)

@@ -12,6 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from faulty import Faulty
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -40,9 +42,20 @@ class Gert:
 
     def __init__(self, root: Path, **environ: str) -> None:
         self.root = root
+        self._server: Faulty | None = None
         given = {name: value for name, value in os.environ.items() if not name.startswith("GERT_")}
         path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"  # noqa: PTH120
         self.environ = {**given, "PATH": path, **environ}
+
+    def __enter__(self) -> Gert:
+        """From here on calls without answers are forked from one warm process, which is much faster."""
+        self._server = Faulty(self.root).__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._server is not None:
+            self._server.__exit__()
+            self._server = None
 
     def write(self, **files: str) -> None:
         """``write(book=...)`` is a runbook, ``write(tool_x=...)`` the tool x."""
@@ -53,6 +66,9 @@ class Gert:
             path.write_text(text, encoding="utf-8")
 
     def __call__(self, *argv: str, answers: str = "", **environ: str) -> Said:
+        if self._server is not None and not answers:
+            forked = self._server(*argv, environ=self.environ | environ)
+            return Said(code=forked.code, out=forked.out, err=forked.err)
         done = subprocess.run(
             [*COMMAND, *argv],
             cwd=self.root,
