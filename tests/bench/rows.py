@@ -1,0 +1,206 @@
+"""The rows of the table: what is measured, against what, and what was aimed at."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import yaml as pyyaml
+from engine import Engine, all_at_once, bare_processes
+from harness import Call, Command, Contender, Figure, Samples, clean_environ, extra, rate, ratio
+from workloads import Workloads, assert_step, gert_script, mixed_steps, tool_step
+
+from gert_core.documents import yaml
+from gert_core.plugin.registry import Registry
+from gert_core.template import compile as templates
+from gert_core.trace.reader import read
+from gert_core.trace.verify import verify
+from gert_core.validation import validate_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+STEPS = 200
+SCAN = "from gert_core.plugin.discovery import scan; scan()"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the table; ``more`` means that more is better."""
+
+    what: str
+    unit: str
+    target: float
+    moonshot: float
+    needs: tuple[str, ...]
+    figure: Callable[[Samples], Figure]
+    more: bool = False
+
+    def reached(self, figure: Figure) -> str:
+        """In words."""
+        better = (lambda aim: figure.median >= aim) if self.more else (lambda aim: figure.median <= aim)
+        return "moonshot" if better(self.moonshot) else "target" if better(self.target) else "missed"
+
+
+def against(
+    what: str, unit: str, aims: tuple[float, float], mine: str, *, theirs: str | None = None, **per: float
+) -> Row:
+    """A row whose figure is a ratio of two contenders."""
+    theirs = theirs or unit
+    return Row(
+        what=what,
+        unit=unit,
+        target=aims[0],
+        moonshot=aims[1],
+        needs=(mine, theirs),
+        figure=lambda samples: ratio(samples, mine, theirs, **per),
+    )
+
+
+def build(place: Path) -> tuple[dict[str, Contender], list[Row]]:
+    """Everything that runs, by name, and the rows made of it."""
+    work, registry = Workloads(place), Registry.build()
+    contenders: dict[str, Contender] = {}
+    rows = [*_start_up(work, contenders), *_steps(work, registry, contenders), *_documents(work, registry, contenders)]
+    rows += [*_programs(work, contenders), *_traces(work, registry, contenders), *_discovery(work, contenders)]
+    gc.collect()
+    gc.freeze()  # what stays loaded here would be walked over again and again; no command has it
+    return contenders, rows
+
+
+def _start_up(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:
+    script, home = work.nothing_script()
+    ten, one = work.book("ten", mixed_steps(2)), work.book("one", tool_step(1))
+    gert = str(gert_script())
+    contenders["python -c pass"] = Command(argv=[sys.executable, "-c", "pass"], cwd=work.place)
+    contenders["do-nothing script"] = Command(
+        argv=[str(script)], cwd=work.place, environ=clean_environ(PYTHONPATH=str(home))
+    )
+    contenders["gert --version"] = Command(
+        argv=[gert, "--version"], cwd=work.place, environ=clean_environ(PYTHONPATH=str(home))
+    )
+    contenders["validate 10"] = Command(argv=[gert, "validate", str(ten)], cwd=work.place)
+    contenders["exec 1"] = Command(argv=[gert, "exec", str(one)], cwd=work.place)
+    return [
+        against(
+            "`gert --version`", "do-nothing console script", (1.5, 1.1), "gert --version", theirs="do-nothing script"
+        ),
+        against("`gert validate`, 10 steps", "python -c pass", (15, 6), "validate 10"),
+        against("`gert exec`, one tool step", "python -c pass", (18, 8), "exec 1"),
+    ]
+
+
+def _steps(work: Workloads, registry: Registry, contenders: dict[str, Contender]) -> list[Row]:
+    book = work.book("nothing200", "".join(tool_step(n) for n in range(STEPS)))
+    durable = Engine(book, registry)
+    contenders["subprocess.run"] = Call(function=lambda: bare_processes(STEPS))
+    contenders["true steps"] = Call(function=durable)
+    contenders["true steps, no sync"] = Call(function=Engine(book, registry, sync="none"))
+    contenders["start all, wait"] = Call(function=lambda: all_at_once(100))
+    contenders["parallel 100"] = Call(function=Engine(work.parallel(100), registry))
+    for count in (1_000, 10_000):
+        steps = work.book(f"checks{count}", "".join(assert_step(n) for n in range(count)))
+        contenders[f"assert {count}"] = Call(function=Engine(steps, registry))
+    half = Engine(work.book("nothing100", "".join(tool_step(n) for n in range(STEPS // 2))), registry)
+    syncs = Row(
+        what="disk syncs per read-only tool step",
+        unit="count",
+        target=2,
+        moonshot=1,
+        needs=(),
+        figure=lambda _: Figure.of([(durable.syncs() - half.syncs()) / (STEPS / 2)]),
+    )
+    return [
+        against("a `true` tool step, default durability", "subprocess.run", (2.3, 1.9), "true steps"),
+        against("the same, `--trace-sync none`", "subprocess.run", (1.5, 1.35), "true steps, no sync"),
+        syncs,
+        against("100 parallel 50 ms steps, durable", "start all, wait", (1.35, 1.15), "parallel 100"),
+        Row(
+            what="in-process steps (assert), traced",
+            unit="steps per second",
+            target=5_000,
+            moonshot=13_000,
+            needs=("assert 10000",),
+            figure=lambda samples: rate(samples, "assert 10000", things=10_000),
+            more=True,
+        ),
+        against(
+            "cost per step at 10,000 steps",
+            "cost per step at 1,000",
+            (1.1, 1.0),
+            "assert 10000",
+            theirs="assert 1000",
+            per=10_000,
+            unit_per=1_000,
+        ),
+    ]
+
+
+def _documents(work: Workloads, registry: Registry, contenders: dict[str, Contender]) -> list[Row]:
+    book = work.book("thousand", mixed_steps(200))
+    data, document = book.read_bytes(), yaml.load(book)
+
+    def validate() -> None:
+        # Templates are compiled once per process; no round may find them compiled already.
+        templates._text.cache_clear()
+        templates._tree.cache_clear()
+        verdict = validate_document(document, registry=registry, environ={})
+        if not verdict.valid:
+            raise RuntimeError(str(verdict.diagnostics[0]))
+
+    contenders["CSafeLoader"] = Call(function=lambda: pyyaml.load(data, Loader=pyyaml.CSafeLoader) and None)
+    contenders["load 1000"] = Call(function=lambda: yaml.load(book) and None)
+    contenders["validate 1000"] = Call(function=validate)
+    return [
+        against("load 1,000 steps with positions", "CSafeLoader", (1.2, 0.5), "load 1000"),
+        against("validate 1,000 steps, all phases, without the load", "CSafeLoader", (1.0, 0.3), "validate 1000"),
+    ]
+
+
+def _programs(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:
+    tested, trivial = work.scenarios(100), work.trivial_tests(100)
+    contenders["gert test"] = Command(argv=[str(gert_script()), "test", str(tested)], cwd=tested.parent)
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(trivial)]
+    contenders["pytest"] = Command(argv=pytest, cwd=trivial.parent)
+    return [
+        against("`gert test`, 100 scenarios", "pytest, 100 trivial tests", (0.9, 0.45), "gert test", theirs="pytest")
+    ]
+
+
+def _traces(work: Workloads, registry: Registry, contenders: dict[str, Contender]) -> list[Row]:
+    book = work.book("traced", "".join(assert_step(n) for n in range(5_000)))
+    trace = Engine(book, registry).trace()
+    events = sum(1 for _ in read(trace))
+    contenders["trace verify"] = Call(
+        function=lambda: verify(trace, key_for=lambda *_: None, schemes=lambda _: None).valid and None
+    )
+    return [
+        Row(
+            what="`trace verify`",
+            unit="events per second",
+            target=60_000,
+            moonshot=200_000,
+            needs=("trace verify",),
+            figure=lambda samples: rate(samples, "trace verify", things=events),
+            more=True,
+        )
+    ]
+
+
+def _discovery(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:
+    few, many = clean_environ(), clean_environ(PYTHONPATH=str(work.hundred_plugins()))
+    contenders["scan"] = Command(argv=[sys.executable, "-c", SCAN], cwd=work.place, environ=few)
+    contenders["scan, 100 more"] = Command(argv=[sys.executable, "-c", SCAN], cwd=work.place, environ=many)
+    return [
+        Row(
+            what="discovery of 100 installed plugins",
+            unit="python -c pass, beyond none",
+            target=1.5,
+            moonshot=0.2,
+            needs=("scan", "scan, 100 more", "python -c pass"),
+            figure=lambda samples: extra(samples, "scan, 100 more", "scan", "python -c pass"),
+        )
+    ]
