@@ -165,7 +165,7 @@ def test_an_unreadable_directory_is_a_sentence(broken):
 def test_a_directory_where_a_file_should_be_is_a_sentence(broken):
     broken.trace.unlink()
     broken.trace.mkdir()
-    with pytest.raises(TraceError, match="Is a directory"):
+    with pytest.raises(RunError, match="not a regular file"):
         broken.resume()
     assert run_info(RunDirectory(broken.home)).status == "unreadable"
 
