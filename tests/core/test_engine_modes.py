@@ -103,6 +103,22 @@ def test_the_status_of_a_step_that_may_fail_is_not_known(lab):
     assert ran.steps["last"] == "skipped"
 
 
+def test_arms_behind_one_that_is_certainly_true_are_not_shown(lab):
+    _, seen = dry(
+        lab,
+        """
+        - { id: a, type: tool, tool: lab }
+        - id: fork
+          type: branch
+          branches:
+            - { label: maybe, condition: "{{ .a.value }}", steps: [] }
+            - { label: sure, condition: "{{ eq 1 1 }}", steps: [] }
+            - { label: never, condition: default, steps: [] }
+        """,
+    )
+    assert seen.arms == ["maybe", "sure"]
+
+
 def test_known_inputs_are_resolved_and_unknown_ones_stay_symbolic(lab):
     _, seen = dry(
         lab,
@@ -229,7 +245,8 @@ def test_a_repeat_whose_end_is_unknown_shows_one_iteration_once(lab):
         - { id: b, type: tool, tool: lab, inputs: { value: "{{ .r.iterations }} {{ .value }}" } }
         """,
     )
-    assert list(ran.steps) == ["r/0/a", "r", "b", "done"]
+    assert [e.step_key for e in ran.events if e.type == "step_start"] == ["r", "r/0/a", "b", "done"]
+    assert seen.arms == []
     assert seen.inputs["b"]["value"] == "{{ .r.iterations }} {{ .value }}"
 
 
