@@ -15,7 +15,7 @@ from gert_core.api.tickets import TicketStore
 from gert_core.engine.resume import Finished
 from gert_core.trace.verify import verify
 
-SEEDS = range(int(os.environ.get("GERT_FUZZ", "4")))
+SEEDS = range(250 if os.environ.get("GERT_FUZZ") else 4)
 TOOLS = (
     tool("read", outputs="{ r: { type: any, required: false } }")
     | tool("wdisk", writes="disk", outputs="{ d: { type: any, required: false } }")
