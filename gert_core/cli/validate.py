@@ -70,8 +70,8 @@ class _Session:
         return [self._one(document) for document in ours]
 
     def _one(self, document: Document) -> Validated:
+        from gert_core.documents.kinds import Kind, kind_of
         from gert_core.validation import validate_document
-        from gert_core.validation.kinds import Kind, kind_of
 
         kind = kind_of(document)
         # A project file that is wrong is what is being asked about, so it must not stop the asking.
@@ -109,8 +109,10 @@ def _below(directory: Path) -> list[Path]:
 
 def _is_ours(document: Document) -> bool:
     """Whether a file found in a directory is meant for gert at all."""
-    from gert_core.validation.kinds import kind_of
+    from gert_core.documents.kinds import NAMES, kind_of
 
+    if not document.value and document.path is not None and document.path.name in NAMES:
+        return True  # nothing in these files is mandatory, so they may be empty
     if document.value is None and document.problems:
         lines = (document.source_line(number) for number in range(1, 51))
         return any(line.startswith("apiVersion:") for line in lines)

@@ -30,6 +30,7 @@ MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 500_000
 MAX_EXPANSION: Final = 4 * 1024 * 1024
 MAX_PROBLEMS: Final = 100
+EMPTY: Final = "the file is empty"
 _QUOTE_HINT: Final = "put the text in quotes"
 
 
@@ -94,9 +95,7 @@ class Composer:
         """The value of the only document; ``Refused`` when there is none or a second one."""
         self._next()  # stream start
         if type(self._next()) is StreamEndEvent:
-            raise Refused(
-                "the file is empty", line=1, column=1, hint="write the document, or remove the file"
-            )
+            raise Refused(EMPTY, line=1, column=1, hint="write the document, or remove the file")
         event = self._next()
         mark = event.start_mark
         self.start = (mark.line + 1, mark.column + 1)
@@ -225,9 +224,7 @@ class Composer:
         """Reports a key that is no text; scalars are read on as their text, collections are left out."""
         if isinstance(key, Map | Seq):
             hint = (
-                'a template that begins a value must be quoted: "{{ ... }}"'
-                if _braces(key)
-                else "write a text as key"
+                'a template that begins a value must be quoted: "{{ ... }}"' if _braces(key) else "write a text as key"
             )
             self._say(event, "a key must be a text, not a map or a list", hint)
             return None
@@ -256,13 +253,9 @@ class Composer:
         self._values += 1
         self._text += weight
         if self._expanded > MAX_EXPANSION:
-            raise _refused(
-                event, "the aliases expand the document beyond 4 MiB", "use fewer aliases of aliases"
-            )
+            raise _refused(event, "the aliases expand the document beyond 4 MiB", "use fewer aliases of aliases")
         if self._depth + height > MAX_DEPTH:
-            raise _refused(
-                event, f"the aliases nest the document deeper than {MAX_DEPTH} levels", "flatten it"
-            )
+            raise _refused(event, f"the aliases nest the document deeper than {MAX_DEPTH} levels", "flatten it")
         self._deepest = max(self._deepest, self._depth + height)
         return value
 
@@ -296,4 +289,4 @@ def _refused(event: Any, message: str, hint: str) -> Refused:
     return Refused(message, line=mark.line + 1, column=mark.column + 1, hint=hint)
 
 
-__all__ = ["MAX_DEPTH", "MAX_PROBLEMS", "Composer", "Map", "Mark", "Refused", "Seq", "parser"]
+__all__ = ["EMPTY", "MAX_DEPTH", "MAX_PROBLEMS", "Composer", "Map", "Mark", "Refused", "Seq", "parser"]

@@ -1,14 +1,16 @@
-"""The kinds of documents there are: how each is known and which model reads it."""
+"""The kinds of documents there are: how each is known, and which model reads it."""
 
 from __future__ import annotations
 
 from enum import StrEnum, auto
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from gert_core.documents import policy, project, runbook, scenario, tool
+from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
     from gert_core.documents.fields import Model
+    from gert_core.documents.yaml import Document
 
 
 class Kind(StrEnum):
@@ -22,28 +24,45 @@ class Kind(StrEnum):
     TEST = auto()
 
 
-VERSIONS: Final = {
-    runbook.API_VERSION: Kind.RUNBOOK,
-    tool.API_VERSION: Kind.TOOL,
-    policy.API_VERSION: Kind.POLICY,
-}
+VERSIONS: Final = {"kernel/v0": Kind.RUNBOOK, "tool/v0": Kind.TOOL, "policy/v0": Kind.POLICY}
 """Kinds that say what they are by ``apiVersion``."""
 
-NAMES: Final = {
-    project.FILE_NAME: Kind.PROJECT,
-    scenario.SCENARIO_FILE: Kind.SCENARIO,
-    scenario.TEST_FILE: Kind.TEST,
-}
-"""Kinds that are known by the name of their file."""
+NAMES: Final = {"gert-project.yaml": Kind.PROJECT, "scenario.yaml": Kind.SCENARIO, "test.yaml": Kind.TEST}
+"""Kinds that are known by the name of their file; none of their fields is mandatory."""
 
-MODELS: Final[dict[Kind, type[Model]]] = {
-    Kind.RUNBOOK: runbook.RunbookModel,
-    Kind.TOOL: tool.ToolModel,
-    Kind.POLICY: policy.PolicyModel,
-    Kind.PROJECT: project.ProjectModel,
-    Kind.SCENARIO: scenario.ScenarioModel,
-    Kind.TEST: scenario.ExpectationModel,
+_FAMILIES: Final = {version.partition("/")[0]: kind for version, kind in VERSIONS.items()}
+_FIELDS: Final = {"steps": Kind.RUNBOOK, "actions": Kind.TOOL, "rules": Kind.POLICY}
+_MODELS: Final = {
+    Kind.RUNBOOK: "gert_core.documents.runbook:RunbookModel",
+    Kind.TOOL: "gert_core.documents.tool:ToolModel",
+    Kind.POLICY: "gert_core.documents.policy:PolicyModel",
+    Kind.PROJECT: "gert_core.documents.project:ProjectModel",
+    Kind.SCENARIO: "gert_core.documents.scenario:ScenarioModel",
+    Kind.TEST: "gert_core.documents.scenario:ExpectationModel",
 }
-"""The model of each kind."""
 
-__all__ = ["MODELS", "NAMES", "VERSIONS", "Kind"]
+
+def model_of(kind: Kind) -> type[Model]:
+    """The model of a kind; imported when it is asked for, because most commands need only one or two of them."""
+    model: type[Model] = resolve(_MODELS[kind])
+    return model
+
+
+def kind_of(document: Document) -> Kind | None:
+    """By ``apiVersion``, else by the name of the file, else by what it plainly looks like."""
+    value = document.value
+    name = PurePath(document.file).name
+    if isinstance(value, dict):
+        version = value.get("apiVersion")
+        family = version.partition("/")[0] if isinstance(version, str) else ""
+        if family in _FAMILIES:
+            return _FAMILIES[family]
+        if name in NAMES and "apiVersion" not in value:
+            return NAMES[name]
+        return next((kind for field, kind in _FIELDS.items() if field in value), None)
+    if name in NAMES:
+        return NAMES[name]
+    return Kind.TOOL if name.endswith(".tool.yaml") else None
+
+
+__all__ = ["NAMES", "VERSIONS", "Kind", "kind_of", "model_of"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from pydantic.json_schema import models_json_schema
 
 from gert_core.api.models import STEPS
-from gert_core.documents.kinds import MODELS, VERSIONS, Kind
+from gert_core.documents.kinds import VERSIONS, Kind, model_of
 from gert_core.documents.runbook import StepFields
 from gert_core.plugin.lazy import resolve
 
@@ -31,9 +31,9 @@ def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
     """The Draft 2020-12 schema of one kind; ``types`` are the registered step types."""
     if kind == TRACE:
         return {"$schema": DIALECT, "title": "gert trace", **_TRACE}
-    model = MODELS[Kind(kind)]
+    model = model_of(Kind(kind))
     parts: list[type[BaseModel]] = [model]
-    has_steps = model is MODELS[Kind.RUNBOOK]
+    has_steps = kind == Kind.RUNBOOK
     bodies: dict[str, type[BaseModel]] = {}
     if has_steps:
         bodies = {name: resolve(types[name].model) for name in sorted(types)}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import ValidationError
 
 from gert_core.api.errors import GertError, ProjectError
 from gert_core.documents import yaml
+from gert_core.documents.compose import EMPTY
 from gert_core.documents.problems import diagnose, findings, translate
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from gert_core.documents.fields import Model
 
 _M = TypeVar("_M", bound="Model")
-_EMPTY: Final = "the file is empty"
 
 
 def check_head(document: yaml.Document, *, what: str, api_version: str | None) -> list[Diagnostic]:
@@ -60,7 +60,12 @@ def check_head(document: yaml.Document, *, what: str, api_version: str | None) -
 def judge(
     document: yaml.Document, model: type[_M], *, what: str, api_version: str | None = None
 ) -> tuple[_M | None, list[Diagnostic]]:
-    """The document as a model (None when anything is wrong) and every problem of its shape and values."""
+    """The document as a model (None when anything is wrong) and every problem of its shape and values.
+
+    Documents without a version have no mandatory field, so they may be empty.
+    """
+    if api_version is None and says_nothing(document):
+        return model(), []
     problems = [*document.problems, *check_head(document, what=what, api_version=api_version)]
     if not isinstance(document.value, dict):
         return None, problems
@@ -77,7 +82,7 @@ def judge(
 
 def says_nothing(document: yaml.Document) -> bool:
     """Whether the file is empty: the one problem that documents without a mandatory field can live with."""
-    return document.value is None and [problem.message for problem in document.problems] in ([], [_EMPTY])
+    return document.value is None and [problem.message for problem in document.problems] in ([], [EMPTY])
 
 
 def read_strictly(
@@ -105,8 +110,6 @@ def load_strictly(
 ) -> _M:
     """The model of a file; raises ``error`` with every diagnostic when anything is wrong."""
     document = document or read_strictly(path, what=what, name=name, error=error)
-    if api_version is None and says_nothing(document):
-        return model()  # every field of these documents has a default
     read, problems = judge(document, model, what=what, api_version=api_version)
     _refuse(document, problems, what=what, error=error)
     if read is None:  # pragma: no cover - judge gives a model or a reason

@@ -1,47 +1,14 @@
-"""Which kind of document a file is, and the judgement of kinds that have no third phase of their own."""
+"""The judgement of documents that have no third phase of their own, and of those nobody knows."""
 
 from __future__ import annotations
 
-from enum import StrEnum, auto
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from gert_core.documents.kinds import Kind, model_of
 
 if TYPE_CHECKING:
     from gert_core.api import Diagnostic
     from gert_core.documents.yaml import Document
-
-
-class Kind(StrEnum):
-    """The kinds of ``gert_core.documents.kinds``, known without importing the models of all of them."""
-
-    RUNBOOK = auto()
-    TOOL = auto()
-    POLICY = auto()
-    PROJECT = auto()
-    SCENARIO = auto()
-    TEST = auto()
-
-
-_FAMILIES: Final = {"kernel": Kind.RUNBOOK, str(Kind.TOOL): Kind.TOOL, "policy": Kind.POLICY}
-_NAMES: Final = {"gert-project.yaml": Kind.PROJECT, "scenario.yaml": Kind.SCENARIO, "test.yaml": Kind.TEST}
-_FIELDS: Final = {"steps": Kind.RUNBOOK, "actions": Kind.TOOL, "rules": Kind.POLICY}
-
-
-def kind_of(document: Document) -> Kind | None:
-    """By ``apiVersion``, else by the name of the file, else by what it plainly looks like."""
-    value = document.value
-    name = PurePath(document.file).name
-    if isinstance(value, dict):
-        version = value.get("apiVersion")
-        family = version.partition("/")[0] if isinstance(version, str) else ""
-        if family in _FAMILIES:
-            return _FAMILIES[family]
-        if name in _NAMES and "apiVersion" not in value:
-            return _NAMES[name]
-        return next((kind for field, kind in _FIELDS.items() if field in value), None)
-    if name in _NAMES:
-        return _NAMES[name]
-    return Kind.TOOL if name.endswith(".tool.yaml") else None
 
 
 def judge_other(document: Document, kind: str | None) -> tuple[list[Diagnostic], str | None]:
@@ -52,10 +19,8 @@ def judge_other(document: Document, kind: str | None) -> tuple[list[Diagnostic],
         return _unknown(document), None
     if kind == Kind.POLICY:
         return _policy(document)
-    from gert_core.documents import kinds
-
     what = "project file" if kind == Kind.PROJECT else str(kind)
-    model, found = judge(document, kinds.MODELS[kinds.Kind(kind)], what=what)
+    model, found = judge(document, model_of(Kind(kind)), what=what)
     name = getattr(model, "name", None)
     return found, name if isinstance(name, str) else None
 
@@ -94,4 +59,4 @@ def _unknown(document: Document) -> list[Diagnostic]:
     ]
 
 
-__all__ = ["Kind", "judge_other", "kind_of"]
+__all__ = ["judge_other"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gert_core.api import Diagnostic, Severity
 from gert_core.api.record import field, record
 from gert_core.documents import yaml
-from gert_core.validation.kinds import Kind, kind_of
+from gert_core.documents.kinds import Kind, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

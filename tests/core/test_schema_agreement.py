@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from gert_core.api import Severity
 from gert_core.documents import yaml
-from gert_core.documents.kinds import MODELS, VERSIONS, Kind
+from gert_core.documents.kinds import VERSIONS, Kind, model_of
 from gert_core.documents.load import read_runbook, read_tool
 from gert_core.documents.schema import json_schema
 from gert_core.documents.standalone import judge
@@ -156,7 +156,7 @@ def diagnostics(kind, document, registry):
     if kind is Kind.TOOL:
         return read_tool(document).diagnostics
     versions = {held: text for text, held in VERSIONS.items()}
-    return judge(document, MODELS[kind], what=str(kind), api_version=versions.get(kind))[1]
+    return judge(document, model_of(kind), what=str(kind), api_version=versions.get(kind))[1]
 
 
 def check(kind, document, registry):

@@ -150,7 +150,7 @@ KINDS = {
         False,
     ),
     "project": ("name: acme\n", "gert-project.yaml", "project", True),
-    "empty project": ("", "gert-project.yaml", "project", False),
+    "empty project": ("", "gert-project.yaml", "project", True),
     "wrong project": ("nmae: acme\n", "gert-project.yaml", "project", False),
     "scenario": ("inputs: {a: 1}\n", "scenario.yaml", "scenario", True),
     "wrong scenario": ("input: {a: 1}\n", "scenario.yaml", "scenario", False),
@@ -161,17 +161,24 @@ KINDS = {
     "nothing known": ("a: 1\n", "x.yaml", None, False),
     "a list": ("- 1\n", "x.yaml", None, False),
     "empty": ("", "x.yaml", None, False),
+    "empty tool": ("", "x.tool.yaml", "tool", False),
+    "empty scenario": ("# only a comment\n", "scenario.yaml", "scenario", True),
+    "empty test": ("---\n", "test.yaml", "test", True),
+    "test that is a list": ("- 1\n", "test.yaml", "test", False),
+    "broken test": ("a: [", "test.yaml", "test", False),
     "no YAML": ("a: [", "x.yaml", None, False),
 }
 
 
-def test_the_kinds_are_those_of_the_documents():
-    from gert_core.documents import kinds
-    from gert_core.validation.kinds import _FAMILIES, _NAMES, Kind
+def test_the_kinds_are_those_of_the_models():
+    from gert_core.documents import kinds, policy, project, runbook, scenario, tool
 
-    assert list(map(str, Kind)) == list(map(str, kinds.Kind))
-    assert {version.partition("/")[0]: kind for version, kind in kinds.VERSIONS.items()} == _FAMILIES
-    assert _NAMES == kinds.NAMES
+    assert set(kinds.VERSIONS) == {runbook.API_VERSION, tool.API_VERSION, policy.API_VERSION}
+    assert set(kinds.NAMES) == {project.FILE_NAME, scenario.SCENARIO_FILE, scenario.TEST_FILE}
+    for kind in kinds.Kind:
+        fields = kinds.model_of(kind).model_fields
+        assert ("apiVersion" in fields) == (kind in kinds.VERSIONS.values())
+        assert kind in kinds.VERSIONS.values() or not any(field.is_required() for field in fields.values())
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import StepNode
@@ -24,7 +24,7 @@ def check_exports(ctx: Context, env: Environment, step: StepNode, facts: Facts) 
                 "export-undeclared",
                 f"step `{step.id}` has no output `{name}` to export",
                 path=path,
-                hint=did_you_mean(name, facts.outputs) or f"its outputs: {known}",
+                hint=ctx.report.did_you_mean(name, facts.outputs) or f"its outputs: {known}",
             )
             continue
         holder = _holder(ctx, env, step, name)

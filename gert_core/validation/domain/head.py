@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.plugin.lazy import resolve
 from gert_core.validation.domain.governance import check_rules
-from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.secrets import check_secrets
 from gert_core.values import coerce
 
@@ -58,7 +58,7 @@ def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
             "provider-unknown",
             f"input `{name}` comes from `{source}`, and nothing provides `{word}`",
             path=path,
-            hint=did_you_mean(word, words) or f"known sources: {listing(sorted(words)) or 'none'}",
+            hint=ctx.report.did_you_mean(word, words) or f"known sources: {listing(sorted(words)) or 'none'}",
         )
         return
     resolver = ctx.registry.input_resolvers().get(word)
@@ -71,7 +71,8 @@ def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
             "provider-unknown",
             f"input `{name}` comes from `{source}`, and the project configures no provider `{member}`",
             path=path,
-            hint=did_you_mean(member, members) or f"add `{member or 'NAME'}` under `providers` in the project file",
+            hint=ctx.report.did_you_mean(member, members)
+            or f"add `{member or 'NAME'}` under `providers` in the project file",
         )
 
 

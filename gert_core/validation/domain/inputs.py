@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.models import InputsModel
 from gert_core.template import infer
-from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.shapes import Shape
 from gert_core.values import coerce
 
@@ -61,7 +62,7 @@ def _unknown(ctx: Context, step: StepNode, name: str, contract: Contract) -> Non
         f"the contract of `{step.id}` declares no input `{name}`",
         path=(*step.path, "inputs", name),
         key=True,
-        hint=did_you_mean(name, contract.inputs) or f"its inputs: {known}",
+        hint=ctx.report.did_you_mean(name, contract.inputs) or f"its inputs: {known}",
     )
 
 
@@ -129,7 +130,7 @@ def _spread(ctx: Context, refs: References, step: StepNode, contract: Contract |
                     "inputs-from-key",
                     f"`{source}` spreads `{key}`, which the contract of `{step.id}` does not declare",
                     path=path,
-                    hint=did_you_mean(key, contract.inputs) or f"its inputs: {listing(contract.inputs)}",
+                    hint=ctx.report.did_you_mean(key, contract.inputs) or f"its inputs: {listing(contract.inputs)}",
                 )
             elif shape.kind != "any" and shape.kind not in _FITS.get(param.type, {shape.kind}):
                 ctx.add(
@@ -163,12 +164,12 @@ def _keys(ctx: Context, refs: References, source: str, *, path: Path) -> dict[st
         return None
     if found is None and refs.env.open:
         return None
-    candidates = [*ctx.runbook.model.meta.constants, *(n for n in refs.env.names if n in ctx.runbook.by_id)]
+    steps = (name for name in refs.env.names if name in ctx.runbook.by_id)
     ctx.add(
         "inputs-from-unknown",
         f"`inputs_from` names `{source}`, which is no constant and no step before this one",
         path=path,
-        hint=did_you_mean(source, candidates),
+        hint=ctx.report.did_you_mean(source, chain(ctx.runbook.model.meta.constants, steps)),
     )
     return None
 

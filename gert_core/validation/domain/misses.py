@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.validation.domain.positions import meet
-from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class Misses:
             )
         if shape.kind == "object":
             known = shape.fields or {}
-            hint = did_you_mean(miss.segment, known, prefix=f"{parent}.")
+            hint = self.ctx.report.did_you_mean(miss.segment, known, prefix=f"{parent}.")
             if hint is None and known:
                 hint = f"it has {listing(known)}"
             return _RULE, f"`{parent}` has no `{miss.segment}`", hint
@@ -75,20 +75,22 @@ class Misses:
                 return self._root(path[1], path, step, around)
             if self.ctx.broken:
                 return None
-            hint = did_you_mean(path[1], self.ctx.runbook.by_id, prefix=".step.")
+            hint = self.ctx.report.did_you_mean(path[1], self.ctx.runbook.by_id, prefix=".step.")
             return _RULE, f"`{_dotted(path)}`: there is no step `{path[1]}`", hint
         if path[0] == "step":
             return _RULE, "`.step` needs the id of a step: `.step.<id>.<output>`", None
         if self.env.open:
             return None
+        return _RULE, f"no step before this one sets `{_dotted(path)}`", self._scopes("/".join(path[1:]))
+
+    def _scopes(self, asked: str) -> str | None:
+        report = self.ctx.report
+        if not report.suggests:
+            return None
         scopes = {"/".join(key[1:]) for key in self.env.names if isinstance(key, tuple) and len(key) > 1}
         known = sorted(scope for scope in scopes if "*" not in scope)
-        asked = "/".join(path[1:])
-        hint = did_you_mean(asked, known, prefix=".scope.")
-        return (
-            _RULE,
-            f"no step before this one sets `{_dotted(path)}`",
-            hint or (f"the scopes set before it hold {listing(known)}" if known else "no step before it has a `scope`"),
+        return report.did_you_mean(asked, known, prefix=".scope.") or (
+            f"the scopes set before it hold {listing(known)}" if known else "no step before it has a `scope`"
         )
 
     def _root(self, name: str, path: Sequence[str], step: StepNode | None, around: dict[int, int]) -> Said | None:
@@ -108,9 +110,9 @@ class Misses:
         definers = self._all_definers().get(name, [])
         if definers:
             return self._known_elsewhere(name, shown, definers, step=step, around=around)
-        hint = did_you_mean(name, self.env.plain_names(), prefix=".")
+        hint = self.ctx.report.did_you_mean(name, self.env.plain_names(), prefix=".")
         if hint is None:
-            later = did_you_mean(name, self._all_definers(), prefix=".")
+            later = self.ctx.report.did_you_mean(name, self._all_definers(), prefix=".")
             hint = f"{later[:-1]}, which is set later?" if later else None
         return _RULE, f"nothing defines `{shown}`", hint
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import Flow
 from gert_core.validation.domain.flow import guarded, jump_of
-from gert_core.validation.domain.report import did_you_mean
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
@@ -92,7 +91,7 @@ def _target(
                 "next-unknown",
                 f"`next` names the step `{goal}`, which does not exist",
                 path=path,
-                hint=did_you_mean(goal, places) or did_you_mean(goal, ctx.runbook.by_id),
+                hint=ctx.report.did_you_mean(goal, places) or ctx.report.did_you_mean(goal, ctx.runbook.by_id),
             )
     elif place <= index and not bounded:
         if arm:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 _MANY: Final = 500
+_LOOKS: Final = 300_000
+"""How many names are looked at for suggestions in one document; one that is wrong all over needs no more of them."""
 _FOLDED: Final = 50
 """How many more lines than its text a folded value may take in the file."""
 
@@ -23,10 +25,11 @@ _FOLDED: Final = 50
 class Report:
     """The findings of phase 3, each with file, line and column."""
 
-    __slots__ = ("found",)
+    __slots__ = ("_looks", "found")
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
+        self._looks = _LOOKS
 
     def add(
         self,
@@ -60,6 +63,19 @@ class Report:
                 hint=hint,
             )
         )
+
+    @property
+    def suggests(self) -> bool:
+        """Whether it still looks for names to suggest."""
+        return self._looks > 0
+
+    def did_you_mean(self, word: str, known: Iterable[str], *, prefix: str = "") -> str | None:
+        """A hint with the nearest known name; none when too many were asked for already."""
+        if not self.suggests:
+            return None
+        names = list(known)
+        self._looks -= len(names) + 1
+        return did_you_mean(word, names, prefix=prefix)
 
 
 def within(document: Document, path: Path, *, line: int, column: int, offset: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.documents.merge import tool_contract
 from gert_core.template import TemplateError, compile_value
 from gert_core.validation.domain.expressions import Text, templates
-from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.secrets import check_secrets
 from gert_core.validation.domain.shapes import Miss, follow, plain
 from gert_core.values import coerce
@@ -85,7 +85,7 @@ class ToolFile:
         if param is None:
             what = f"declares no input `{head}`"
             known = listing(contract.inputs) if contract.inputs else "none"
-            hint = did_you_mean(head, contract.inputs, prefix=".") or f"its inputs: {known}"
+            hint = self.report.did_you_mean(head, contract.inputs, prefix=".") or f"its inputs: {known}"
         elif isinstance(follow(plain(param.type), reference.path, 1), Miss):
             what = f"has `{head}` as {param.type}"
             hint = f"use `.{head}` as a whole, or declare it as an object"
@@ -120,7 +120,8 @@ class ToolFile:
                     f"`extract` names `{output}`, which `contract.outputs` does not declare, so it is dropped",
                     path=("actions", name, "extract", output),
                     key=True,
-                    hint=did_you_mean(output, contract.outputs) or f"declare `{output}` under `contract.outputs`",
+                    hint=self.report.did_you_mean(output, contract.outputs)
+                    or f"declare `{output}` under `contract.outputs`",
                 )
 
     def _program(self, name: str, action: ActionModel) -> None:
@@ -144,7 +145,7 @@ class ToolFile:
                 "transport-missing",
                 f"no installed plugin provides the transport `{meta.transport}`; steps that use it will fail",
                 path=("meta", "transport"),
-                hint=did_you_mean(meta.transport, registry.transports()) or f"installed: {installed}",
+                hint=self.report.did_you_mean(meta.transport, registry.transports()) or f"installed: {installed}",
             )
         if meta.platform and current_platform() not in meta.platform:
             self._add(

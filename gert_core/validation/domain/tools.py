@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.contracts import relaxations
-from gert_core.validation.domain.report import did_you_mean, listing
+from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
     from gert_core.api import ToolUse
@@ -50,7 +50,7 @@ def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
         "tool-undeclared",
         f"step `{step.id}` uses the tool `{use.tool}`, which is not listed under `tools`",
         path=path,
-        hint=did_you_mean(use.tool, listed) or f"add `{use.tool}` to `tools`",
+        hint=ctx.report.did_you_mean(use.tool, listed) or f"add `{use.tool}` to `tools`",
     )
 
 
@@ -67,7 +67,7 @@ def _action(ctx: Context, step: StepNode, use: ToolUse, actions: list[str]) -> N
         "action-unknown",
         f"the tool `{use.tool}` has no action `{use.action}`",
         path=_where(step, use.action),
-        hint=did_you_mean(use.action, actions) or f"it has {listing(actions)}",
+        hint=ctx.report.did_you_mean(use.action, actions) or f"it has {listing(actions)}",
     )
 
 
