@@ -59,7 +59,7 @@ class Refused(Exception):  # noqa: N818 - it ends the reading of one document
 def parser(data: bytes) -> Any:
     """libyaml's parser, or the pure-Python one where PyYAML was built without libyaml."""
     if yaml.__with_libyaml__:
-        return yaml.cyaml.CParser(data)
+        return yaml.cyaml.CParser(data)  # type: ignore[attr-defined, unused-ignore] # stubs differ about it
     return _pure_parser(data)
 
 

@@ -14,6 +14,18 @@ def registry():
 
 
 CASES = {
+    "an arm cannot jump out of an item": """
+        steps:
+          - id: each
+            type: branch
+            for_each: {as: item, over: [a, b]}
+            branches:
+              - condition: default
+                next: after  #! next-cross-scope
+                steps: [{type: tool, tool: ping, inputs: {host: a}}]
+          - {id: between, type: tool, tool: ping, inputs: {host: a}}
+          - {id: after, type: end, outcome: {category: resolved, meta: {x: "{{ .between.status }}"}}}
+        """,
     "a plain list without an end": """
         steps:
           - {type: tool, tool: ping, inputs: {host: a}}

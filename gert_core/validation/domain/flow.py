@@ -119,7 +119,7 @@ class FlowMap:
             for inner in step.blocks:
                 self._analyse(inner)
             jump = step.fields.next
-            if jump is None and not any(b.block is not None and b.block.jump for b in step.blocks):
+            if jump is None and not jumping_blocks(step):
                 flow.follow.append(self._plain(step, index))
                 continue
             if places is None:
@@ -141,7 +141,7 @@ class FlowMap:
             usual = (target, index + 1) if bounded else (target,)
         exits: set[int] = set()
         if self.continues(step):
-            own = [n for n, b in enumerate(step.blocks) if b.block is not None and b.block.jump]
+            own = jumping_blocks(step)
             others = [b for n, b in enumerate(step.blocks) if n not in own]
             if not own or step.fields.continue_on_fail or any(self.of(b).falls for b in others):
                 exits.update(usual)
@@ -188,6 +188,13 @@ def jump_of(step: StepNode) -> tuple[str | None, Any]:
     return jump.step, jump.max
 
 
+def jumping_blocks(step: StepNode) -> list[int]:
+    """The blocks with a jump of their own; inside an item of a for_each there is no list to jump in."""
+    if step.fields.for_each is not None:
+        return []
+    return [n for n, block in enumerate(step.blocks) if block.block is not None and block.block.jump]
+
+
 def guarded(step: StepNode) -> bool:
     """Whether the step may be skipped by its guard."""
     return step.fields.when is not None and step.fields.when is not True
@@ -205,4 +212,4 @@ def loops(block: BlockNode) -> bool:
     return inner is not None and (inner.runs[1] != 1 or bool(inner.binds))
 
 
-__all__ = ["FlowMap", "ListFlow", "guarded", "jump_of", "loops", "surely_iterates"]
+__all__ = ["FlowMap", "ListFlow", "guarded", "jump_of", "jumping_blocks", "loops", "surely_iterates"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import Flow
-from gert_core.validation.domain.flow import guarded, jump_of
+from gert_core.validation.domain.flow import guarded, jump_of, jumping_blocks
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
@@ -25,6 +25,7 @@ def _lists(ctx: Context, block: BlockNode) -> None:
     flow = ctx.flow.of(block)
     if flow.jumps:
         _jumps(ctx, block)
+    _item_jumps(ctx, block)
     reached = flow.reached
     if len(reached) < len(block.steps) and not ctx.broken:
         _unreachable(ctx, block, reached)
@@ -60,11 +61,26 @@ def _jumps(ctx: Context, block: BlockNode) -> None:
             nested = isinstance(step.raw.get("next"), dict)
             path = (*step.path, "next", "step") if nested else (*step.path, "next")
             _target(ctx, named, index, path=path, places=places, bounded=most is not None, arm=False)
+        for number in jumping_blocks(step):
+            inner = step.blocks[number]
+            goal = str(inner.block.jump)  # type: ignore[union-attr] # only blocks with a jump are named
+            path = (*inner.path[:-1], "next")
+            _target(ctx, goal, index, path=path, places=places, bounded=False, arm=True)
+
+
+def _item_jumps(ctx: Context, block: BlockNode) -> None:
+    """An arm's jump would leave the item of its for_each while others still run, so there is none."""
+    for step in block.steps:
+        if step.fields.for_each is None:
+            continue
         for inner in step.blocks:
-            goal = inner.block.jump if inner.block is not None else None
-            if isinstance(goal, str):
-                path = (*inner.path[:-1], "next")
-                _target(ctx, goal, index, path=path, places=places, bounded=False, arm=True)
+            if inner.block is not None and inner.block.jump:
+                ctx.add(
+                    "next-cross-scope",
+                    f"`next` cannot jump to `{inner.block.jump}` from an item of the for_each of `{step.id}`",
+                    path=(*inner.path[:-1], "next"),
+                    hint=f"put `next` on `{step.id}` itself: it is taken after the last item",
+                )
 
 
 def _target(
