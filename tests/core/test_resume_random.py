@@ -47,11 +47,15 @@ class Life:
         return ran
 
     def cut(self, lines: list[bytes]) -> None:
-        """Put the run back to when only these lines were on disk; answers already given stay in the inbox."""
+        """Put the run back to when only these lines were on disk; what was asked before stays in the inbox."""
         shutil.rmtree(self.trace.parent)
         shutil.copytree(self.kept, self.trace.parent)
         (self.trace.parent / "state.json").unlink(missing_ok=True)
         self.trace.write_bytes(b"".join(lines))
+        asked = {e.data["ticket_id"] for e in read(self.trace) if e.type == "approval_submitted"}
+        for path in (self.trace.parent / "tickets").glob("*"):  # a request is on disk before anybody is asked
+            if path.name.partition(".")[0] not in asked:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def resume(self):
         """Go on as a person would, and check that nothing that is finished is executed again."""
