@@ -95,7 +95,7 @@ class DeclaredTools(Tools):
         """A listed tool; raises ``LookupError`` with a sentence if there is none."""
         found = self._tools.get(tool)
         if found is None:
-            raise LookupError(f"tool {tool!r} is not listed under `tools`")
+            raise LookupError(f"tool {tool!r} is not there: not listed under `tools`, not found, or not valid")
         return found
 
 

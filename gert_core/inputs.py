@@ -80,6 +80,7 @@ class _Resolution:
         self.problems: list[str] = []
         self.troubled: set[str] = set()
         self.hints: list[str] = []
+        self.kinds: set[str] = set()
 
     def take_all(self, given: Mapping[str, Any], *, source: str) -> None:
         for name, value in given.items():
@@ -98,6 +99,7 @@ class _Resolution:
 
     def complain(self, name: str, problem: str) -> None:
         self.problems.append(problem)
+        self.kinds.add(InputError.default_kind)
         self.troubled.add(name)
 
     def open_bindings(self) -> list[InputBinding]:
@@ -112,6 +114,7 @@ class _Resolution:
         answer = _call(batch, services=_lend(services, project), deadline=deadline)
         if isinstance(answer, GertError):
             self.problems.append(answer.message)
+            self.kinds.add(answer.kind)
             self.troubled.update(binding.name for binding in batch.bindings)
             if answer.hint and answer.hint not in self.hints:
                 self.hints.append(answer.hint)
@@ -140,6 +143,7 @@ class _Resolution:
         if self.problems:
             raise InputError(
                 "; ".join(self.problems),
+                kind=self.kinds.pop() if len(self.kinds) == 1 else None,
                 hint="; ".join(self.hints) or "give it with --var NAME=VALUE or --input FILE",
             )
         order = list(self.declared)

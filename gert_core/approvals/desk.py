@@ -196,7 +196,7 @@ class Desk:
             hearing,
             approved=False,
             reason="approval_no_answer",
-            message="the approval provider gave no answer",
+            message="nobody answered: the input ended, or nobody can be asked here",
         )
 
     def _record(self, request: ApprovalRequest, response: ApprovalResponse, verdict: Verdict) -> None:

@@ -6,9 +6,9 @@ import gc
 import json
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from gert_core.api import GertError, RunError, RunStatus
+from gert_core.api import GertError, RunError, RunStatus, UsageError
 from gert_core.cli.console import TerminalConsole
 from gert_core.cli.errors import report
 from gert_core.cli.interrupt import interrupts
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
     from gert_core.engine.run import Run, RunResult
 
+_LAST_CODE: Final = 255
+
 
 def carry_out(
     begin: Callable[..., Run], *, mode: str, no_input: bool, as_json: bool, pending_exit_code: int = 0
 ) -> int:
     """Start a run with ``begin(stack, console=, progress=, stop=)``, execute it and report it."""
+    if not 0 <= pending_exit_code <= _LAST_CODE:
+        raise UsageError(f"--pending-exit-code takes 0 to {_LAST_CODE}, not {pending_exit_code}; nothing was run")
     stop = Stop()
     rehearsal = mode in ("dry-run", "probe")
     progress = DryProgress(sys.stderr if as_json else sys.stdout) if rehearsal else TerminalProgress()

@@ -14,7 +14,6 @@ from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.terminal import out, paint
 from gert_core.governance import Policies, load_policies
 from gert_core.governance.explain import Explained, explain
-from gert_core.values import format_duration
 
 if TYPE_CHECKING:
     from gert_core.api import Contract
@@ -75,15 +74,18 @@ def _print(policies: Policies, steps: list[Explained]) -> None:
     names = ", ".join(source.name for source in policies.sources) or "none"
     signed = ", signed" if policies.require_signed else ""
     out(f"policies: {names}")
-    out(f"approvals: within {format_duration(policies.approval_timeout)}{signed}")
+    out(f"approvals: within {_time(policies.approval_timeout)}{signed}")
     for step in steps:
         out()
         out(f"{paint(step.step_id, 'bold')} ({step.type}, line {step.line})")
-        if step.decision is None or step.contract is None:
+        if step.contract is None:
             out(f"  {paint('unknown', 'red')}: {step.problem}")
             continue
-        decision = step.decision
         out(f"  contract: {_contract(step.contract)}")
+        decision = step.decision
+        if decision is None:
+            out("  decision: none of its own. It acts through its steps, and each of those is governed.")
+            continue
         out(f"  risk: {decision.risk}" + (f", outcome {step.outcome}" if step.outcome else ""))
         for opinion in decision.matches:
             rule = f"rule {opinion.rule}: {opinion.action}" if opinion.rule else "no opinion"
@@ -94,6 +96,14 @@ def _print(policies: Policies, steps: list[Explained]) -> None:
             out("  parallel branches that hold it run one after another")
         word = paint(decision.action, _COLOURS[decision.action])
         out(f"  decision: {word}. {decision.reason}")
+
+
+def _time(seconds: float) -> str:
+    """A duration as documents write it: ``1h30m``, ``20m``, ``2.5s``."""
+    hours, rest = divmod(seconds, 3600)
+    minutes, left = divmod(rest, 60)
+    parts = ((f"{hours:.0f}", "h"), (f"{minutes:.0f}", "m"), (f"{left:g}", "s"))
+    return "".join(number + unit for number, unit in parts if number != "0") or "0s"
 
 
 def _contract(contract: Contract) -> str:

@@ -40,6 +40,8 @@ class TerminalProgress(Progress):
         self._running: dict[str, tuple[str, float]] = {}
         self._shown = False
         self._held = 0
+        self._kept: list[str] = []
+        self._closed = False
         self._ticker: threading.Thread | None = None
 
     # -- the run -------------------------------------------------------------------------------------------------
@@ -117,23 +119,32 @@ class TerminalProgress(Progress):
     # -- the screen ----------------------------------------------------------------------------------------------
 
     def hold(self, held: bool) -> None:
-        """Keep the live line away while somebody is asked."""
+        """Keep everything away while somebody is asked; what other branches have to say comes after the answer."""
         with self._lock:
             self._held += 1 if held else -1
             self._erase()
+            if not self._held:
+                self._release()
 
     def close(self) -> None:
         """Take the live line off the screen."""
         with self._lock:
             self._running.clear()
             self._erase()
-            self._held += 1
+            self._closed = True
+            self._release()
 
     def _print(self, text: str, *, lead: str = "", masked: bool = False) -> None:
         with self._lock:
             self._erase()
-            self._stream.write(f"{lead}{plain(text if masked else self.mask(text))}\n")
-            self._stream.flush()
+            self._kept.append(f"{lead}{plain(text if masked else self.mask(text))}\n")
+            if self._closed or not self._held:
+                self._release()
+
+    def _release(self) -> None:
+        self._stream.write("".join(self._kept))
+        self._stream.flush()
+        self._kept.clear()
 
     def _erase(self) -> None:
         if self._shown:
@@ -145,7 +156,7 @@ class TerminalProgress(Progress):
         while True:
             time.sleep(_TICK)
             with self._lock:
-                if self._held or not self._running:
+                if self._closed or self._held or not self._running:
                     self._erase()
                     continue
                 now = time.monotonic()

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @record
 class Explained:
-    """One step: its contract and the decision about it; ``problem`` when the contract cannot be resolved."""
+    """One step: its contract and the decision about it; ``problem`` when the contract cannot be resolved.
+
+    A step with blocks has the contract of all it holds and no decision: it acts through its steps, which are governed.
+    """
 
     step_id: str
     type: str
@@ -32,9 +35,11 @@ class Explained:
     def to_json(self) -> dict[str, Any]:
         """One entry of ``steps`` in ``gert policy explain --json``."""
         out: dict[str, Any] = {"step_id": self.step_id, "type": self.type, "line": self.line}
-        if self.decision is None or self.contract is None:
+        if self.contract is None:
             return out | {"problem": self.problem}
         out["contract"] = self.contract.to_json()
+        if self.decision is None:
+            return out | {"decision": None}
         if self.outcome is not None:
             out["outcome"] = self.outcome
         return (
@@ -49,17 +54,19 @@ class Explained:
 
 
 def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
-    """Every governed step in document order; containers act through their blocks and are not governed."""
-    from gert_core.contracts import step_contract
+    """Every step in document order."""
+    from gert_core.contracts import step_contract, whole_contract
 
     for node in runbook.walk():
-        if node.type.flow not in (Flow.LEAF, Flow.TERMINAL):
-            continue
         line, _ = runbook.document.locate(node.path)
+        governed = node.type.flow in (Flow.LEAF, Flow.TERMINAL)
         try:
-            contract = step_contract(node, runbook)
+            contract = step_contract(node, runbook) if governed else whole_contract(node, runbook)
         except LookupError as error:
             yield Explained(step_id=node.id, type=node.type.name, line=line, problem=str(error))
+            continue
+        if not governed:
+            yield Explained(step_id=node.id, type=node.type.name, line=line, contract=contract)
             continue
         outcome, decision = _decide(node, contract, policies)
         yield Explained(

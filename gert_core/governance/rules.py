@@ -108,6 +108,8 @@ class Rule:
         if self.action is Act.REQUIRE_APPROVAL:
             if self.min_approvers > 1:
                 text += f" by {self.min_approvers} approvers"
+            elif self.exclude_actor:
+                text += " by somebody"
             if self.exclude_actor:
                 text += " other than the run's actor"
         return text

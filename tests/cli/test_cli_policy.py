@@ -70,7 +70,7 @@ def explained(capsys, *args):
 
 def test_each_governed_step_has_contract_risk_opinions_and_decision(runbook, capsys):
     shown, steps = explained(capsys, runbook)
-    assert list(steps) == ["write", "read", "gone", "done"]
+    assert list(steps) == ["choose", "write", "read", "gone", "done"]
     write = steps["write"]
     assert write["contract"]["writes"] == ["production"]
     assert (write["risk_level"], write["decision"]) == ("critical", "require-approval")
@@ -78,6 +78,24 @@ def test_each_governed_step_has_contract_risk_opinions_and_decision(runbook, cap
     assert [(o["source"], o["rule"], o["action"]) for o in write["opinions"]] == [("runbook", 1, "require-approval")]
     assert write["policy_digest"] == shown["policy_digest"]
     assert (steps["read"]["decision"], steps["read"]["rule"]) == ("allow", 3)
+
+
+def test_a_step_with_blocks_has_the_contract_of_all_it_holds_and_no_decision(runbook, capsys):
+    _, steps = explained(capsys, runbook)
+    assert steps["choose"]["contract"]["writes"] == ["production"]
+    assert steps["choose"]["decision"] is None
+    assert main(["policy", "explain", runbook]) == 0
+    shown = capsys.readouterr().out
+    assert "approvals: within 30m" in shown
+    assert "decision: none of its own" in shown.partition("choose (branch")[2].partition("\n\n")[0]
+
+
+def test_an_extension_is_judged_by_the_contract_of_its_step(runbook, tmp_path, capsys):
+    step = "  - {id: judge, type: extension, extension: x, contract: CONTRACT}\n  - {id: done"
+    for contract, risk in (("{effects: [network]}", "low"), ("{}", "critical")):
+        (tmp_path / runbook).write_text(RUNBOOK.replace("  - {id: done", step.replace("CONTRACT", contract)))
+        _, steps = explained(capsys, runbook)
+        assert steps["judge"]["risk_level"] == risk
 
 
 def test_the_outcome_of_a_step_that_ends_the_run_is_judged(runbook, capsys):
@@ -137,6 +155,8 @@ def test_a_step_whose_tool_is_missing_is_named_and_the_rest_explained(runbook, t
     assert main(["policy", "explain", runbook, "--json"]) == 1
     steps = {step["step_id"]: step for step in json.loads(capsys.readouterr().out)["steps"]}
     assert "box" in steps["write"]["problem"]
+    assert "not found" in steps["write"]["problem"]
+    assert steps["choose"]["problem"] == steps["write"]["problem"]
     assert steps["done"]["decision"] == "require-approval"
 
 

@@ -124,6 +124,19 @@ def test_min_approvers_takes_the_highest_and_one_exclusion_is_enough():
     assert decision.source == "a"
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "says require-approval for every step"),
+        ({"exclude_actor": True}, "require-approval by somebody other than the run's actor for"),
+        ({"min_approvers": 2}, "require-approval by 2 approvers for"),
+        ({"min_approvers": 2, "exclude_actor": True}, "by 2 approvers other than the run's actor for"),
+    ],
+)
+def test_the_reason_says_who_has_to_approve(fields, words):
+    assert words in policies(source({"default": "require-approval", **fields})).decide(CRITICAL).reason
+
+
 def test_the_shortest_timeout_holds_and_one_demand_for_signatures_is_enough():
     both = policies(
         source(approval_timeout="10m"), source(approval_timeout=90.0, require_signed_approvals=True, name="b")

@@ -228,6 +228,24 @@ def test_at_the_terminal_a_line_per_approver_is_enough(desk):
     ]
 
 
-def test_at_the_terminal_the_end_of_input_is_a_rejection(desk):
-    desk.gert("exec", "sample.yaml", "--json", stdin="", code=1)
+@pytest.mark.parametrize(("flags", "stdin"), [((), ""), ((), "perhaps\n"), (("--no-input",), "y ann\ny ben\n")])
+def test_where_nobody_answers_the_step_is_rejected_and_no_person_is_named(desk, flags, stdin):
+    done = desk.gert("exec", "sample.yaml", "--json", *flags, stdin=stdin, code=1)
+    result = json.loads(done.stdout)
+    assert (result["status"], result["failure"]["kind"]) == ("failed", "approval_no_answer")
+    assert "--approval inbox" in done.stderr
+    (resolved,) = desk.events(result["run_id"], "approval_resolved")
+    assert (resolved["approved"], resolved["approver_id"]) == (False, None)
+    assert desk.events(result["run_id"], "approval_response") == []
     assert not desk.written
+
+
+def test_the_exit_code_of_a_pending_run_is_the_one_asked_for(desk):
+    done = desk.gert("exec", "sample.yaml", "--approval", "inbox", "--pending-exit-code", "75", code=75)
+    (run,) = (path.name for path in (desk.root / "runs").iterdir())
+    assert f"Approval pending. Resume with: gert resume --run {run}" in done.stdout.splitlines()
+    desk.gert("resume", "--run", run, "--pending-exit-code", "9", code=9)
+    for wrong in ("256", "-1"):
+        done = desk.gert("exec", "sample.yaml", "--approval", "inbox", f"--pending-exit-code={wrong}", code=2)
+        assert "0 to 255" in done.stderr
+    assert len(list((desk.root / "runs").iterdir())) == 1

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
+import select
 import subprocess
 
 import pytest
-from shell import Shell
+from shell import Shell, wait_for
+
+from gert_core.cli.progress import TerminalProgress
 
 
 @pytest.fixture
@@ -80,3 +84,58 @@ def test_a_terminal_gets_colours_and_a_live_line_with_the_time_so_far(shell):
 def test_no_color_is_honoured(shell):
     shell.book("- { id: slow, type: tool, tool: nap, inputs: { s: 0 } }", tools="nap")
     assert "\x1b[3" not in on_a_terminal(shell, NO_COLOR="1")
+
+
+def test_nothing_is_written_into_a_dialogue():
+    stream = io.StringIO()
+    progress = TerminalProgress(stream)
+    progress.warn("before")
+    progress.hold(True)
+    progress.hold(True)
+    progress.warn("meanwhile")
+    progress.hold(False)
+    assert stream.getvalue() == "warning: before\n"
+    progress.hold(False)
+    assert stream.getvalue() == "warning: before\nwarning: meanwhile\n"
+    progress.hold(True)
+    progress.warn("left over")
+    progress.close()
+    progress.warn("late")
+    assert stream.getvalue().endswith("warning: left over\nwarning: late\n")
+
+
+FORK = """
+- id: fork
+  type: parallel
+  branches:
+    - { steps: [ { id: left, type: tool, tool: nap, inputs: { s: 0 } } ] }
+    - { steps: [ { id: right, type: tool, tool: nap, inputs: { s: 0 } } ] }
+"""
+
+
+def test_parallel_branches_are_asked_about_one_at_a_time_and_undisturbed(shell):
+    """The second question stands alone on the screen until it is answered, though the first step has finished."""
+    shell.book(FORK, tools="nap", meta="governance: { rules: [ { effects: [network], action: require-approval } ] }")
+    running = subprocess.Popen(
+        shell.command("exec", "book.yaml"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=shell.root,
+        env=shell.environ,
+    )
+    assert running.stdin is not None
+    assert running.stderr is not None
+    seen = ""
+    for number in (1, 2):
+        while seen.count("? y|n [approver-id][: reason] ") < number:
+            seen += os.read(running.stderr.fileno(), 65536).decode()
+        assert seen.count("Approval needed") == number
+        if number == 2:
+            wait_for(lambda: "step_complete" in next(shell.root.glob("runs/*/trace.jsonl")).read_text())
+            assert select.select([running.stderr], [], [], 0.3)[0] == []
+        running.stdin.write(b"y ann\n")
+        running.stdin.flush()
+    seen += running.communicate()[1].decode()
+    assert running.returncode == 0
+    assert len(re.findall("✓ (left|right)", seen)) == 2

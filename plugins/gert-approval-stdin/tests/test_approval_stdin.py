@@ -101,11 +101,12 @@ def test_any_other_line_is_asked_again(line):
     assert "Please answer" in console.said[-1]
 
 
-def test_the_end_of_input_is_a_rejection():
-    answer, _ = ask()
-    assert (answer.approved, answer.reason) == (False, "end of input")
-    answer, _ = ask("perhaps")
-    assert answer.approved is False
+def test_the_end_of_input_is_no_answer_of_anybody():
+    """The core rejects what a blocking provider has no answer to; nobody is said to have rejected it."""
+    for lines in ((), ("perhaps",)):
+        answer, console = ask(*lines)
+        assert answer is None
+        assert "--approval inbox" in console.said[-1]
 
 
 def test_cancel_is_no_answer():

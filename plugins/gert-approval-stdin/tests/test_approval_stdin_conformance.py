@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gert_approval_stdin
+
 from gert_core.testing.conformance import ApprovalProviderConformance
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gert_input_file
 import pytest
+
 from gert_core.testing.conformance import InputResolverConformance
 
 

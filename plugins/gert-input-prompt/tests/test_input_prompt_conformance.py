@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gert_input_prompt
+
 from gert_core.testing.conformance import InputResolverConformance
 
 

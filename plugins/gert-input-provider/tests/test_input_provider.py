@@ -141,6 +141,8 @@ def test_whatever_goes_wrong_names_the_provider(program, tmp_path, body, words):
     with pytest.raises(InputError, match=words) as caught:
         resolve(tmp_path, program(body), HOST | {"d": {"from": "cmdb.x", "default": 1}})
     assert "the provider 'cmdb' (inputs: host, d)" in caught.value.message
+    assert caught.value.kind == "input_provider"
+    assert "cmdb" in str(caught.value.hint)
     assert caught.value.exit_code == 2
 
 

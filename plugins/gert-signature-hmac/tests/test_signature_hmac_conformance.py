@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gert_signature_hmac
+
 from gert_core.testing.conformance import SignatureSchemeConformance
 
 

@@ -30,7 +30,10 @@ class StdinSession:
         return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
 
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
-        """Ask until a line follows the grammar; the end of input is a rejection, expiry and cancel no answer."""
+        """Ask until a line follows the grammar; ``None`` when nobody answers, which the core takes as a rejection.
+
+        No response is made up for the end of input: the trace must not say that a person rejected what nobody saw.
+        """
         request = self._requests[ticket.ticket_id]
         console = self._services.console
         with console.exclusive():
@@ -43,9 +46,9 @@ class StdinSession:
             while True:
                 line = console.ask(f"Approve {printable(request.step_id)}? {_GRAMMAR} ", deadline=deadline)
                 if line is None:
-                    if deadline.stopped:
-                        return None
-                    return self._answer(ticket, approved=False, approver="", reason="end of input")
+                    if not deadline.stopped:
+                        console.say("Nobody answers here; `--approval inbox` lets people answer later.")
+                    return None
                 match = _LINE.fullmatch(line)
                 if match is not None:
                     self._answers[ticket.ticket_id] = given + 1
