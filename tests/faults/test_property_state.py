@@ -6,7 +6,7 @@ import copy
 import os
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gert_core.engine.state import Layer
@@ -67,6 +67,7 @@ class Copies:
 writes = st.one_of(
     st.tuples(st.just("promote"), st.sampled_from(PROMOTED)),
     st.tuples(st.just("export"), st.sampled_from(EXPORTED)),
+    st.tuples(st.just("shadow"), st.sampled_from(EXPORTED)),
     st.tuples(st.just("scope"), st.sampled_from(SCOPES), st.sampled_from(("v", "w"))),
 )
 
@@ -92,6 +93,10 @@ class Walk:
             if word == "promote":
                 layer.promote("s", {facts[0]: self.count})
                 model.promote(facts[0], self.count)
+            elif word == "shadow":  # in an iteration a plain output may have the name of something exported
+                if not layer.stays:
+                    layer.promote("s", {facts[0]: self.count})
+                    model.promote(facts[0], self.count)
             elif word == "export":
                 layer.export("s", facts[0], self.count)
                 model.export(facts[0], self.count)
@@ -140,6 +145,9 @@ def seen(layer: Layer, path: tuple[str, ...]) -> Any:
 
 @EXAMPLES
 @given(program=programs)
+@example(program=[("repeat", [[("shadow", "x"), ("export", "x")]])])
+@example(program=[("repeat", [[("fork", [[("export", "x")], [("export", "x")]])], [("promote", "p")]])])
+@example(program=[("each", [[("repeat", [[("scope", ("a", "b"), "v"), ("export", "y")]])]]), ("promote", "p")])
 def test_layers_are_what_copies_would_be(program):
     """Guarantee: sharing layers instead of copying them is never visible, in any nesting of forks and loops."""
     Walk().run(program, Layer(), Copies())
