@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Diagnostic, Severity
-from gert_core.api.record import field, record
+from gert_core.api.record import field, record, replace
 from gert_core.documents import yaml
 from gert_core.documents.kinds import Kind, kind_of
 
@@ -140,7 +140,7 @@ def _runbook(
     )
     found += report.found
     if loaded.runbook is not None:
-        found += registry.diagnostics(tree, project)
+        found += [_placed(item, document) for item in registry.diagnostics(tree, project)]
     return Validated(
         document=document,
         kind=Kind.RUNBOOK,
@@ -181,6 +181,14 @@ def _settle(found: Iterable[Diagnostic], documents: Mapping[str, yaml.Document])
     """Each finding once, without silenced warnings, by file, line, column and rule."""
     kept = {item: None for item in found if not _silenced(item, documents)}
     return tuple(sorted(kept, key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.rule, d.message)))
+
+
+def _placed(item: Diagnostic, document: yaml.Document) -> Diagnostic:
+    """A plugin's finding about nothing in particular belongs to the start of the runbook."""
+    if item.file is not None:
+        return item
+    line, column = document.start
+    return replace(item, file=document.file, line=item.line or line, column=item.column or column)
 
 
 def _silenced(item: Diagnostic, documents: Mapping[str, yaml.Document]) -> bool:

@@ -76,6 +76,7 @@ _MEANING: Final = {
     "export-undeclared": "`export` of something the step does not produce",
     "export-collision": "`export` of a name that an input, a constant or another step holds",
     "provider-unknown": "an input's `from` names a source that does not exist",
+    "plugin-failed": "an installed plugin's own check of the runbook did not work",
 }
 
 _WARNINGS: Final = {
