@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; never raises."""
+    """Run the command line and return its exit code; never raises. As a program (no ``argv``) it may end right here."""
     args = list(sys.argv[1:] if argv is None else argv)
     if args == ["--version"]:
         from gert_core import __version__
@@ -18,8 +18,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"gert {__version__}\n")
         return 0
     from gert_core.cli.app import run
+    from gert_core.cli.lean import leave
 
-    return run(args)
+    code = run(args)
+    return leave(code) if argv is None else code
 
 
 __all__ = ["main"]
