@@ -15,9 +15,18 @@ if TYPE_CHECKING:
     from gert_core.api import Param
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook, StepNode
+    from gert_core.engine.run import RunResult
     from gert_core.plugin.registry import Registry
 
-_EXAMPLES: Final = {"string": "text", "int": 1, "float": 1.0, "bool": True, "list": [], "object": {}, "any": "text"}
+_EXAMPLES: Final = {
+    "string": "text",
+    "int": 1,
+    "float": 1.0,
+    "bool": True,
+    "list": ["text"],
+    "object": {},
+    "any": "text",
+}
 
 
 def scenario_text(book: Runbook, *, name: str) -> str:
@@ -61,14 +70,21 @@ def test_text(scenario: str, *, runbook: Path, registry: Registry, project: Proj
         lines.append(f"expected_outcome: {result.outcome.category}")
         if result.outcome.code:
             lines.append(f"expected_code: {json.dumps(result.outcome.code)}")
-    named = [node.id for node in book_order(registry, runbook, project) if node.named]
+    nodes = _in_order(registry, runbook, project)
+    named = [node.id for node in nodes if node.named]
     reached = {step_id for _, step_id, _, status in result.steps if status != "skipped"}
+    reached -= {node.id for node in nodes if node.fields.for_each and not _has_items(node, result)}
     if reached & set(named):
         lines.append(f"must_reach: [{', '.join(step_id for step_id in named if step_id in reached)}]")
     return "\n".join(lines) + "\n"
 
 
-def book_order(registry: Registry, runbook: Path, project: Project | None) -> list[StepNode]:
+def _has_items(node: StepNode, result: RunResult) -> bool:
+    """Whether a loop had anything to do; one over nothing does not count as reached."""
+    return any(step_id == node.id and key.endswith("]") for key, step_id, _, _ in result.steps)
+
+
+def _in_order(registry: Registry, runbook: Path, project: Project | None) -> list[StepNode]:
     """The steps of a runbook in the order they are written in."""
     from gert_core.validation import validate_runbook
 

@@ -69,6 +69,26 @@ def test_a_scenario_of_the_kernels_example_passes(tmp_path):
     assert "1 passed" in gert("test", "runbook.yaml", cwd=tmp_path).stdout
 
 
+@pytest.mark.parametrize("hosts", ["{type: list, required: true}", "{type: list, default: []}"])
+def test_a_scenario_of_a_loop_passes(tmp_path, hosts):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "ping.tool.yaml").write_text(
+        "apiVersion: tool/v0\nmeta: {name: ping, transport: stdio}\n"
+        "actions: {ask: {argv: [ping, '{{ .host }}'], contract: {inputs: {host: {type: string}}, writes: []}}}\n"
+    )
+    (tmp_path / "sweep.yaml").write_text(f"""
+apiVersion: kernel/v0
+meta: {{name: sweep, inputs: {{hosts: {hosts}}}}}
+tools: [ping]
+steps:
+  - {{id: ask, type: tool, tool: ping, for_each: {{as: host, over: "{{{{ .hosts }}}}"}}, inputs: {{host: "{{{{ .host }}}}"}}}}
+  - {{type: end, outcome: {{category: resolved}}}}
+""")
+    done = gert("new", "scenario", "some", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 passed" in gert("test", "sweep.yaml", cwd=tmp_path).stdout
+
+
 def test_without_a_runbook_a_scenario_asks_which(tmp_path):
     done = gert("new", "scenario", "x", cwd=tmp_path)
     assert done.returncode == 2

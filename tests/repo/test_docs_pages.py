@@ -143,6 +143,13 @@ def test_there_is_no_machine_in_the_page(page):
     assert not re.search(r"/tmp/|/work/|/root/|/home/(?!me\b)", text), page
 
 
+def test_links_between_files_lead_somewhere():
+    """mkdocs checks docs/ itself; this is for what is read on its own."""
+    for page in sorted((ROOT / "README.md", *ROOT.glob("*/*/README.md"), *ROOT.glob("examples/**/*.md"))):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page}: {target}"
+
+
 def test_every_page_is_in_the_navigation():
     listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "docs" / "mkdocs" / "mkdocs.yml").read_text()))
     assert listed == {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}

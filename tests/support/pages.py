@@ -3,7 +3,7 @@
 A fenced block with ``title="NAME"`` (or a first line ``# file: NAME``) is a file. A ``console`` block is a session:
 lines after ``$ `` are commands, the lines below one must appear in what it prints, in that order; ``...`` stands for
 anything. A command must succeed unless the next one is ``$ echo $?``. Run ids and tickets in commands stand for those
-that were printed last (the first of a list).
+that were printed last; a list of several changes nothing.
 """
 
 from __future__ import annotations
@@ -144,10 +144,13 @@ class Session:
         self.cwd = Path(where.decode())
         self.environ = dict(pair.split("=", 1) for pair in exported.decode().split("\0") if "=" in pair)
         self.status = done.returncode
-        # A list has the newest first.
-        self.run = (re.findall(RUN, done.stdout) or [self.run])[0]
-        self.ticket = (re.findall(TICKET, done.stdout) or [self.ticket])[0]
+        self.run = _only(re.findall(RUN, done.stdout), self.run)
+        self.ticket = _only(re.findall(TICKET, done.stdout), self.ticket)
         return done.stdout
+
+
+def _only(found: list[str], before: str) -> str:
+    return found[0] if len(set(found)) == 1 else before
 
 
 def _program(file: Path, text: str) -> None:
