@@ -6,10 +6,9 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 
 import pytest
-from repository import ROOT, project_of
+from repository import ROOT
 
 KINDS = ["approval", "input", "policy", "step", "tools"]
 K16 = ROOT / "tests" / "data" / "k16"
@@ -131,33 +130,3 @@ def test_a_plugins_own_tests_pass_and_gert_finds_it(tmp_path, kind):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"[1-9]\d* passed", done.stdout)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_plugin_has_the_shape_of_a_member(tmp_path, kind):
-    gert("new", "plugin", f"gert-{kind}-acme", cwd=tmp_path)
-    directory = tmp_path / f"gert-{kind}-acme"
-    data = tomllib.loads((directory / "pyproject.toml").read_text())
-    member = project_of(ROOT / "plugins" / "gert-step-end")
-    shared = [key for key in data["project"] if key != "optional-dependencies"]
-    assert shared == list(member["project"])
-    assert data["build-system"] == member["build-system"]
-    assert data["project"]["dependencies"] == member["project"]["dependencies"]
-    assert data["project"]["entry-points"] == {"gert.v0": {f"{kind}-acme": f"gert_{kind}_acme"}}
-    assert (directory / "README.md").read_text().startswith(f"# gert-{kind}-acme\n")
-    assert (directory / "src" / f"gert_{kind}_acme" / "py.typed").exists()
-    assert not [f for f in directory.rglob("*") if f.is_file() and re.search(r"@[A-Za-z]+@", f.read_text())]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_plugin_is_clean(tmp_path, kind):
-    gert("new", "plugin", f"{kind}-acme", cwd=tmp_path)
-    for command in (["check", "--select", "E,F,W,I,UP,B"], ["format", "--check"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "ruff", command[0], "--isolated", "--line-length", "120", *command[1:], "."],
-            cwd=tmp_path / f"gert-{kind}-acme",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
