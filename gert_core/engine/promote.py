@@ -78,9 +78,7 @@ def apply_state(
     return exported
 
 
-def entry_only(
-    execution: Execution, status: Status, outputs: Mapping[str, Any], fields: Mapping[str, Any]
-) -> None:
+def entry_only(execution: Execution, status: Status, outputs: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
     """What a step whose export collided leaves: its own entry, and nothing promoted."""
     execution.layer.set_step(execution.unit.id, {"status": str(status), **fields, **outputs})
 
