@@ -6,9 +6,10 @@ import fcntl
 import os
 import stat
 import threading
-from datetime import UTC, datetime
+from datetime import UTC
 from hashlib import sha256
 from json.encoder import encode_basestring
+from time import gmtime, strftime, time_ns
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gert_core.api.errors import TraceError
@@ -17,6 +18,7 @@ from gert_core.trace.events import SEAL_FIELDS, SEALED_EVENTS, ZEROS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from gert_core.secrets import Masker
@@ -27,15 +29,12 @@ Sync = Literal["group", "event", "none"]
 
 _VALVE: Final = 8 * 1024 * 1024
 """Bytes that may wait for a commit; a step that emits without end must not fill the memory."""
-_LINE: Final = b'%b%04d-%02d-%02dT%02d:%02d:%02d.%06d%b%d%b,"prev_hash":"%b"}'
+_LINE: Final = b'%b%b%06d%b%d%b,"prev_hash":"%b"}'
 """Formatted in one go: of all that an event costs, only its JSON and its hash weigh more."""
+_SECOND: Final = "%Y-%m-%dT%H:%M:%S."
 _PEOPLE: Final = 1000
 """Principals whose JSON is kept; most runs have a handful."""
 _fdatasync: Final = getattr(os, "fdatasync", os.fsync)
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class TraceWriter:
@@ -53,7 +52,7 @@ class TraceWriter:
         run_id: str,
         sync: Sync = "group",
         masker: Masker | None = None,
-        clock: Callable[[], datetime] = _utc_now,
+        clock: Callable[[], datetime] | None = None,
         signer: Signer | None = None,
         observers: Sequence[tuple[str, Observer]] = (),
         start_seq: int = 0,
@@ -65,6 +64,8 @@ class TraceWriter:
         self._mode = sync
         self._masker = masker
         self._clock = clock
+        self._second = -1
+        self._stamp = b""
         self._signer = signer
         self._seq = start_seq
         self._prev = prev_hash.encode("ascii")
@@ -213,12 +214,15 @@ class TraceWriter:
         return known
 
     def _line(self, head: bytes, rest: bytes) -> bytes:
-        now = self._clock()
-        if now.tzinfo is not UTC:
-            now = now.astimezone(UTC)
-        date = now.year, now.month, now.day
-        time = now.hour, now.minute, now.second, now.microsecond
-        return _LINE % (head, *date, *time, self._middle, self._seq + 1, rest, self._prev)
+        if self._clock is None:
+            second, part = divmod(time_ns(), 1_000_000_000)
+            if second != self._second:  # thousands of events share the text of their second
+                self._stamp, self._second = strftime(_SECOND, gmtime(second)).encode(), second
+            stamp, part = self._stamp, part // 1000
+        else:
+            now = self._clock().astimezone(UTC)
+            stamp, part = now.strftime(_SECOND).encode(), now.microsecond
+        return _LINE % (head, stamp, part, self._middle, self._seq + 1, rest, self._prev)
 
     def _chain(self, line: bytes) -> None:
         self._prev = sha256(line).hexdigest().encode("ascii")

@@ -25,6 +25,7 @@ _ORDER: Final[dict[str, tuple[str, Callable[[int], bool]]]] = {
 }
 _WITH_EXPECTED: Final = ("equals", "not_equals", "contains", "not_contains", *_ORDER, "in")
 _WITH_PATTERN: Final = ("matches", "not_matches")
+_NEGATIVE: Final = ("not_equals", "not_contains", "not_matches")
 TYPES: Final = (*_WITH_EXPECTED, *_WITH_PATTERN, "exists", "expression")
 
 
@@ -107,30 +108,49 @@ def run(step: AssertStep, ctx: StepContext) -> Result:
 
 def _judge(check: Check) -> str | None:
     """None when the check holds, else the sentence that says expected and actual."""
-    value, expected, kind = check.value, check.expected, check.type
-    if kind in ("equals", "not_equals"):
-        holds, wanted = equal(value, expected), f"{_show(expected)}"
-        negative = kind == "not_equals"
-    elif kind in ("contains", "not_contains"):
-        holds, wanted = contains(value, expected), f"something that contains {_show(expected)}"
-        negative = kind == "not_contains"
-    elif kind in ("matches", "not_matches"):
-        holds, wanted = matches(check.pattern or "", value) is not None, f"a match of /{check.pattern}/"
-        negative = kind == "not_matches"
-    elif kind in _ORDER:
-        word, accept = _ORDER[kind]
-        holds, wanted, negative = accept(order(value, expected)), f"{word} {_show(expected)}", False
-    elif kind == "in":
-        options = expected if isinstance(expected, list) else [expected]
-        holds, wanted, negative = any(equal(value, o) for o in options), f"one of {_show(options)}", False
-    elif kind == "exists":
-        holds, wanted, negative = value is not None and value != "", "a value", False
-    else:
-        holds, wanted, negative = truth(value), "true", False
-    if holds != negative:
+    negative = check.type in _NEGATIVE
+    if _holds(check) != negative:
         return None
     said = f"{check.message}: " if check.message else ""
-    return f"{said}expected {'not ' if negative else ''}{wanted}, got {_show(value)}"
+    return f"{said}expected {'not ' if negative else ''}{_wanted(check)}, got {_show(check.value)}"
+
+
+def _holds(check: Check) -> bool:
+    """Whether the comparison holds, before ``not_`` is taken into account."""
+    value, expected, kind = check.value, check.expected, check.type
+    if kind in ("equals", "not_equals"):
+        return equal(value, expected)
+    if kind in ("contains", "not_contains"):
+        return contains(value, expected)
+    if kind in _WITH_PATTERN:
+        return matches(check.pattern or "", value) is not None
+    if kind in _ORDER:
+        return _ORDER[kind][1](order(value, expected))
+    if kind == "in":
+        return any(equal(value, option) for option in _options(expected))
+    if kind == "exists":
+        return value is not None and value != ""
+    return truth(value)
+
+
+def _wanted(check: Check) -> str:
+    """What would have held, in words; put together for checks that failed only."""
+    kind, expected = check.type, check.expected
+    if kind in ("equals", "not_equals"):
+        return _show(expected)
+    if kind in ("contains", "not_contains"):
+        return f"something that contains {_show(expected)}"
+    if kind in _WITH_PATTERN:
+        return f"a match of /{check.pattern}/"
+    if kind in _ORDER:
+        return f"{_ORDER[kind][0]} {_show(expected)}"
+    if kind == "in":
+        return f"one of {_show(_options(expected))}"
+    return "a value" if kind == "exists" else "true"
+
+
+def _options(expected: Any) -> list[Any]:
+    return expected if isinstance(expected, list) else [expected]
 
 
 def _expected(check: Check) -> Any:
