@@ -40,6 +40,10 @@ LONGEST_NAME: Final = 64
 MANY: Final = 200
 """So many findings are reported for one model; a reader who has these needs no more."""
 
+_BOOLEANS: Final = {
+    **dict.fromkeys(("true", "yes", "on", "y"), "true"),
+    **dict.fromkeys(("false", "no", "off", "n"), "false"),
+}
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -208,6 +212,7 @@ def _diagnostic(
     elif item.type in _KINDS:
         kinds = [_KINDS[kind] for kind in item.context.get("kinds") or [item.type]]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
+        hint = _type_hint(kinds, item.value)
     elif "-" in item.type:
         rule, message = item.type, item.message
         phase = 1 if rule in _STRUCTURE else 2
@@ -245,6 +250,25 @@ def _describe(value: Any) -> str:
     if isinstance(value, (int, float)):
         return f"the number {value}"
     return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
+
+
+def _type_hint(kinds: list[str], value: Any) -> str | None:
+    """How a value of a common wrong kind is written instead."""
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if _KINDS["bool_type"] in kinds and word in _BOOLEANS:
+            return f"write {_BOOLEANS[word]}"
+        if _KINDS["int_type"] in kinds and word.lstrip("-").isdecimal():
+            return f"write {word} without quotes"
+        if _KINDS["list_type"] in kinds and len(value) <= LONGEST_NAME:
+            return f"write a list: [{value}]"
+    elif isinstance(value, (bool, int, float)) and _KINDS["string_type"] in kinds:
+        return "put it in quotes"
+    elif isinstance(value, dict) and _KINDS["list_type"] in kinds:
+        return "begin each item with `- `"
+    elif isinstance(value, list) and _KINDS["dict_type"] in kinds:
+        return "leave the `- ` out"
+    return None
 
 
 def _listing(known: list[str]) -> str | None:

@@ -75,7 +75,13 @@ class StepReader:
 
     def _step(self, raw: Any, path: Path) -> StepNode | None:
         if not isinstance(raw, dict):
-            self._problem(path, "wrong-type", "a step is a map of fields, with at least `type`", phase=1)
+            self._problem(
+                path,
+                "wrong-type",
+                "a step is a map of fields, with at least `type`",
+                phase=1,
+                hint="put a space after the colon: `type: ...`" if isinstance(raw, str) and ":" in raw else None,
+            )
             return None
         common: dict[str, Any] = {}
         own: dict[str, Any] = {}

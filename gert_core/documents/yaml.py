@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+from gert_core.documents.complaints import BREAKS, explain
 from gert_core.documents.compose import MAX_PROBLEMS, Composer, Map, Mark, Refused, Seq, parser
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _OTHER_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
-_BREAKS: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _CONTROL: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _IGNORE: Final = re.compile(r"(?:^|\s)#\s*gert:\s*ignore\[([A-Za-z0-9_,\s-]*)\]")
 _MANY_DIRECTIVES: Final = 16
@@ -68,7 +68,7 @@ class Document:
     def source_line(self, line: int) -> str:
         """The text of a line, numbered from 1; empty when there is none."""
         if self._lines is None:
-            self._lines = _BREAKS.split(self._text)
+            self._lines = BREAKS.split(self._text)
         return self._lines[line - 1] if 0 < line <= len(self._lines) else ""
 
     def ignores(self, line: int) -> frozenset[str]:
@@ -112,9 +112,7 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
     def report(rule: str, message: str, line: int, column: int, hint: str | None) -> None:
         if len(problems) < MAX_PROBLEMS:
             problems.append(
-                Diagnostic(
-                    rule=rule, message=message, phase=1, file=file, line=line, column=column, hint=hint
-                )
+                Diagnostic(rule=rule, message=message, phase=1, file=file, line=line, column=column, hint=hint)
             )
 
     text = ""
@@ -133,24 +131,20 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
         value = None
         report("yaml-syntax", refused.message, refused.line, refused.column, refused.hint)
     except Exception as error:
-        message, line, column, hint = _explain(error, text)
+        message, line, column, hint = explain(error, text)
         value = None
         report("yaml-syntax", message, line, column, hint)
     finally:
         if collecting:
             gc.enable()
     digest = "sha256:" + hashlib.sha256(data).hexdigest()
-    return Document(
-        file=file, path=path, value=value, digest=digest, problems=problems, text=text, start=start
-    )
+    return Document(file=file, path=path, value=value, digest=digest, problems=problems, text=text, start=start)
 
 
 def _decode(data: bytes) -> str:
     """The text of the bytes, after the checks that need no parser."""
     if len(data) > MAX_BYTES:
-        raise Refused(
-            "the file is larger than 4 MiB", line=1, column=1, hint="split it into smaller documents"
-        )
+        raise Refused("the file is larger than 4 MiB", line=1, column=1, hint="split it into smaller documents")
     if data.startswith(_OTHER_BOMS):
         raise Refused("the file is not UTF-8 but UTF-16 or UTF-32", line=1, column=1, hint="save it as UTF-8")
     try:
@@ -180,36 +174,8 @@ def _decode(data: bytes) -> str:
 
 
 def _position(before: str) -> tuple[int, int]:
-    lines = _BREAKS.split(before)
+    lines = BREAKS.split(before)
     return len(lines), len(lines[-1]) + 1
-
-
-def _explain(error: Exception, text: str) -> tuple[str, int, int, str | None]:
-    """What a parser's error says to a person: message, line, column and a hint by what stands there."""
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
-    context = getattr(error, "context", None)
-    lines = _BREAKS.split(text)
-    source = lines[line - 1] if line <= len(lines) else ""
-    at = source[column - 1 : column]
-    hint: str | None = None
-    if "\t" in source[: len(source) - len(source.lstrip())] or at == "\t":
-        hint = "indent with spaces; YAML does not allow tabs there"
-    elif re.search(r"[:-] +\{\{", source):
-        hint = 'quote a value that begins with a template: "{{ ... }}"'
-    elif at in ("@", "`", "%"):
-        hint = f"quote a text that begins with {at}"
-    elif "mapping values are not allowed" in problem:
-        hint = "quote a text that contains `: `, and check the indentation"
-    elif "quoted scalar" in f"{context}":
-        hint = "close the quotes"
-    elif "expected <block end>" in problem or "block" in f"{context}":
-        hint = "check the indentation of this line and of the lines before it"
-    elif "',' or" in problem or "flow" in f"{context}":
-        hint = "close the brackets, and separate items by commas"
-    said = f"{context}: {problem}" if context else problem
-    return f"the YAML cannot be read: {said}", line, column, hint
 
 
 __all__ = ["Document", "Map", "Mark", "Seq", "load", "loads"]

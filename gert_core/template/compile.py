@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gert_core.template.scan import Expression
 
 _CACHED: Final = 8192
+_SPELLED: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 
 
 class Compiled:
@@ -291,10 +292,11 @@ def _short(source: str) -> str:
 
 
 def _condition_hint(raw: Any) -> str:
-    if isinstance(raw, str) and raw.strip() in ("true", "false"):
-        return f"write {raw.strip()} without quotes"
     if isinstance(raw, str) and "{{" not in raw:
-        return f"write it as {{{{ {_short(raw.strip())} }}}}"
+        word = raw.strip().lower()
+        if word in _SPELLED:
+            return f"write {_SPELLED[word]} without quotes"
+        return f"write it as {{{{ {_short(raw.strip().strip('${}').strip())} }}}}"
     return "put the whole condition into one {{ }}"
 
 

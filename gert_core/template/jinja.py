@@ -50,6 +50,8 @@ _COMPARISONS: Final = {
 }
 _OPENING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[(\[{]|[)\]}]', re.DOTALL)
 
+_POSITION: Final = re.compile(r" at \d+$")
+"""Jinja2 counts from the braces it was given, which says nothing to the author."""
 _ODD_ESCAPE: Final = re.compile(r"(?:[^\\]|\\[\\'\"abfnrtvxuU\n])*+(\\.)", re.DOTALL)
 
 
@@ -62,7 +64,7 @@ def parse_jinja(text: str, *, kernel_error: TemplateError) -> Any:
         body = _environment().parse("{{ " + text + " }}").body
     except TemplateSyntaxError as error:
         raise TemplateError(
-            f"the expression cannot be read: {error.message}",
+            f"the expression cannot be read: {_POSITION.sub('', error.message or '')}",
             offset=kernel_error.offset,
             hint=kernel_error.hint,
         ) from None

@@ -29,6 +29,33 @@ _BARE: Final = re.compile(r"\.[^\W\d][\w-]*(?:\.\w[\w-]*)*\Z")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/", "b": "\b", "f": "\f"}
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "nil": None}
+_OTHER_NAMES: Final = {
+    "length": "len",
+    "count": "len",
+    "size": "len",
+    "equals": "eq",
+    "equal": "eq",
+    "neq": "ne",
+    "lte": "le",
+    "gte": "ge",
+    "startsWith": "hasPrefix",
+    "endsWith": "hasSuffix",
+    "has": "contains",
+    "concat": "printf",
+    "format": "printf",
+    "json": "toJson",
+}
+_OPERATORS: Final = {
+    "==": "eq .a .b",
+    "=": "eq .a .b",
+    "!=": "ne .a .b",
+    "!": "not .a",
+    "<=": "le .a .b",
+    ">=": "ge .a .b",
+    "<": "lt .a .b",
+    ">": "gt .a .b",
+    "&&": "and .a .b",
+}
 _Token = tuple[str, str, int]
 
 
@@ -90,7 +117,9 @@ class _Parser:
             return call(text, (*args, *(piped or ())), offset=offset, direct=direct)
         if piped is not None:
             raise TemplateError(
-                f"a function must follow `|`, not `{text}`" if text else "a function must follow `|`", offset=offset
+                f"a function must follow `|`, not `{text}`" if text else "a function must follow `|`",
+                offset=offset,
+                hint="write `or .a .b`" if text == "|" else None,
             )
         return self._operand()
 
@@ -175,7 +204,23 @@ def _unreadable(text: str, at: int) -> TemplateError:
         return TemplateError("`.` needs a name", offset=at, hint="write the variable: `.name`")
     if char == "-":
         return TemplateError("unexpected `-`", offset=at, hint="`{{-` and `-}}` are not supported")
-    return TemplateError(f"unexpected `{char}`", offset=at)
+    return _operator(text, at) or TemplateError(f"unexpected `{char}`", offset=at)
+
+
+def _operator(text: str, at: int) -> TemplateError | None:
+    """What to write instead of an operator of other languages."""
+    for length in (2, 1):
+        sign = text[at : at + length]
+        if sign in _OPERATORS:
+            spelling = "`; or leave the leading dots out" if sign not in ("=", "!", "&&") else "`"
+            return TemplateError(f"unexpected `{sign}`", offset=at, hint=f"write `{_OPERATORS[sign]}{spelling}")
+    if text[at] == "$":
+        return TemplateError("unexpected `$`", offset=at, hint="variables have no `$`: write `.name`")
+    if text[at] in "+*/%~":
+        return TemplateError(
+            f"unexpected `{text[at]}`", offset=at, hint="operators need names without the leading dot: `a + b`"
+        )
+    return None
 
 
 def _number(text: str, offset: int) -> int | float:
@@ -214,8 +259,8 @@ def _function_hint(name: str) -> str:
     if name in ["if", "range", "with", "end", "else", "define", "template", "block"]:
         return "templates are expressions only; use `when`, branches or for_each"
     near = get_close_matches(name, [*FUNCTIONS, *SPECIAL], n=1)
-    if name in ("length", "count", "size"):
-        near = ["len"]
+    if name in _OTHER_NAMES:
+        near = [_OTHER_NAMES[name]]
     return f"did you mean `{near[0]}`?" if near else f"write `.{name}` for a variable"
 
 

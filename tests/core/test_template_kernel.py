@@ -185,7 +185,7 @@ def test_render(raw: object, expected: object) -> None:
         ("{{- .a }}", "unexpected `-`", "not supported", 2),
         ("{{ if .a }}", "is no function", "expressions only", 3),
         ("{{ range .a }}", "is no function", "expressions only", 3),
-        ("{{ .a == 1 }}", "unexpected `=`", None, 6),
+        ("{{ .a == 1 }}", "unexpected `==`", "eq .a .b", 6),
         ("{% if x %}a{% endif %}", "statements", "{%", 0),
         ("a {# note #}", "comments", "{#", 2),
         ("{% if {{ .a }} %}", "statements", None, 0),
