@@ -44,6 +44,13 @@ class TicketStore:
                 file=str(path),
                 hint="start a new run; approvals are bound to the exact request they were given for",
             )
+        elif _shown(held) != _shown(request):
+            raise RunError(
+                f"the ticket file {path} shows something else than what is to be approved: it was altered, or a tool",
+                kind="ticket_altered",
+                file=str(path),
+                hint="who answered it may have been misled; find out what changed and start a new run",
+            )
 
     def get(self, ticket_id: str) -> ApprovalRequest | None:
         """The request of a ticket; ``None`` when there is none, ``RunError`` when its file is broken."""
@@ -92,6 +99,12 @@ class TicketStore:
         if not _NAME.fullmatch(ticket_id):
             raise RunError(f"{ticket_id!r} is not the name of a ticket", kind="ticket_unknown")
         return self._directory / (ticket_id + suffix)
+
+
+def _shown(request: ApprovalRequest) -> str:
+    """What an approver decides by; people may have been misled when a file says something else."""
+    told = (request.step_key, request.risk_level, request.contract, request.inputs, request.command)
+    return json.dumps(told, sort_keys=True, default=str)
 
 
 def _response(path: Path) -> ApprovalResponse:

@@ -237,6 +237,17 @@ def test_recorded_responses_verify_offline_from_the_trace_alone():
             verify_response(answer, request_hash=submitted["request_hash"], schemes=SCHEMES.get, environ=KEYS)
 
 
+def test_a_recorded_answer_is_verified_again_when_the_run_goes_on():
+    """The first of two approvals stands in the trace already: it is worth what its signature is worth now."""
+    _, events = settle(signed())
+    (recorded,) = [data for kind, data in events if kind == "approval_response"]
+    assert settle(good_bob(), recorded=[recorded])[0].approvers == ("alice", "bob")
+    for forged in (recorded | {"approver_id": "carol"}, {n: v for n, v in recorded.items() if n != "signature"}):
+        settled, events = settle(good_bob(), recorded=[forged])
+        assert (settled.status, settled.reason) in {("rejected", "signature_wrong"), ("rejected", "signature_missing")}
+        assert "in the trace" in dict(events)["approval_resolved"]["message"]
+
+
 def test_mixed_algorithms_count_by_being_verified_not_by_their_name():
     environ = {
         "GERT_APPROVAL_VERIFY_KEY_ALICE": b64(ALICE_PUBLIC),

@@ -64,6 +64,20 @@ def test_the_same_ticket_twice_is_the_same_request(store, tmp_path):
         store.put(replace(REQUEST, request_hash="bb"))
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [{"inputs": {"a": 2}}, {"command": ("echo", "harmless")}, {"risk_level": "medium"}, {"contract": {"writes": []}}],
+    ids=str,
+)
+def test_a_ticket_that_showed_something_else_to_approvers_is_refused(store, tmp_path, changed):
+    store.put(REQUEST)
+    path = tmp_path / "tickets" / "t-1.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    with pytest.raises(RunError, match="altered") as caught:
+        store.put(REQUEST)
+    assert caught.value.kind == "ticket_altered"
+
+
 def test_answers_come_back_in_order(store):
     store.put(REQUEST)
     for approver in ("alice", "bob", "carol"):

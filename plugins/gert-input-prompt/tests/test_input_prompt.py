@@ -74,10 +74,10 @@ def test_an_optional_input_may_stay_empty():
 
 
 def test_a_secret_is_read_hidden_and_never_repeated():
-    console = Typed("hunter2x", "12345")
-    done = resolve(console, pin={"type": "int", "secret": True, "default": 9999})
+    console = Typed("hunter2x", '{"pin": "12345"}')
+    done = resolve(console, login={"type": "object", "secret": True, "default": {"pin": "9999"}})
     assert console.hidden == [True, True]
-    assert done.values == {"pin": 12345}
+    assert done.values == {"login": {"pin": "12345"}}
     assert not any("hunter" in text or "9999" in text for text in console.shown)
 
 
