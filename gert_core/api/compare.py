@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import re
+from typing import Any
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -35,13 +32,13 @@ def contains(container: Any, item: Any) -> bool:
     return str(item) in str(container)
 
 
-def matches(pattern: str, value: Any) -> re.Match[str] | None:
-    """A bounded search for a regular expression in the text of a value; ``ValueError`` for an unsafe one."""
+def matches(pattern: str, value: Any) -> bool:
+    """Whether a bounded search finds the pattern in the text of a value; ``ValueError`` for an unsafe pattern."""
     from gert_core.template import TemplateError, to_text
     from gert_core.template import matches as _matches
 
     try:
-        return _matches(pattern, to_text(value))
+        return _matches(pattern, to_text(value)) is not None
     except TemplateError as error:
         raise ValueError(error.message) from None
 

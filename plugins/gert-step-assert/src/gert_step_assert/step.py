@@ -123,7 +123,7 @@ def _holds(check: Check) -> bool:
     if kind in ("contains", "not_contains"):
         return contains(value, expected)
     if kind in _WITH_PATTERN:
-        return matches(check.pattern or "", value) is not None
+        return matches(check.pattern or "", value)
     if kind in _ORDER:
         return _ORDER[kind][1](order(value, expected))
     if kind == "in":
