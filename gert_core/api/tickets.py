@@ -46,7 +46,7 @@ class TicketStore:
             )
         elif _shown(held) != _shown(request):
             raise RunError(
-                f"the ticket file {path} shows something else than what is to be approved: it was altered, or a tool",
+                f"the ticket file {path} shows something else than what is to be approved: it was altered, or a tool was",
                 kind="ticket_altered",
                 file=str(path),
                 hint="who answered it may have been misled; find out what changed and start a new run",
