@@ -71,6 +71,8 @@ class Recorded:
         self._unopened: dict[str, set[str]] = {}
         self._lock = threading.Lock()
         self._allow_drift = allow_drift
+        self.outcome_written = False
+        """Whether an earlier process came as far as ``outcome_resolved``, which is written once."""
         for event in read(path):
             self._fold.feed(event)
             self._index(event)
@@ -86,7 +88,9 @@ class Recorded:
         return self._fold.state
 
     def _index(self, event: TraceEvent) -> None:
-        if event.type == "run_resumed":
+        if event.type == "outcome_resolved":
+            self.outcome_written = True
+        elif event.type == "run_resumed":
             for key in event.data.get("void") or ():
                 self._void(str(key))
         key = event.step_key

@@ -148,8 +148,10 @@ class Run:
         if result.outcome is not None:
             data["outcome"] = result.outcome.to_json()
             key = signal.outcome_key if signal is not None else None
-            step_id = self.runbook_id(key)
-            self.journal.add("outcome_resolved", {"step_id": step_id, "outcome": result.outcome.to_json()}, key=key)
+            # An event of the run, not of its last step: step_complete is the last event of a step's key.
+            if self.recall is None or not self.recall.outcome_written:
+                facts = {"step_id": self.runbook_id(key), "step_key": key, "outcome": result.outcome.to_json()}
+                self.journal.add("outcome_resolved", facts)
         if result.failures:
             data["failure"] = result.failures[0].to_json()
             data["failing"] = [failure.key for failure in result.failures]

@@ -344,7 +344,7 @@ def test_an_end_inside_a_branch_ends_the_run(lab):
     """)
     ran.assert_outcome("no_action", "early")
     assert list(ran.steps) == ["fork/0/stop", "fork"]
-    assert [e.step_key for e in ran.events if e.type == "outcome_resolved"] == ["fork/0/stop"]
+    assert [e["step_key"] for e in ran.of("outcome_resolved")] == ["fork/0/stop"]
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------

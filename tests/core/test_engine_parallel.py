@@ -123,7 +123,7 @@ def test_the_first_end_in_declaration_order_is_the_outcome(lab):
     slow = "{ id: a, type: tool, tool: lab, inputs: { pause: 0.06 } }\n        - " + end("first")
     ran = lab(fork(slow, end("second")))
     ran.assert_outcome("resolved", "first")
-    assert [(e.step_key, e.data["outcome"]["code"]) for e in ran.events if e.type == "outcome_resolved"] == [
+    assert [(e["step_key"], e["outcome"]["code"]) for e in ran.of("outcome_resolved")] == [
         ("fork/0/end_first", "first")
     ]
     assert "done" not in ran.steps

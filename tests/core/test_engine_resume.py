@@ -347,3 +347,13 @@ def test_a_collision_that_was_recorded_is_recalled_as_the_error_it_was(lab, tmp_
 
     recorded = Recorded(ran.result.trace)
     assert recorded.finished("b").failure["kind"] == "export_collision"
+
+
+def test_the_outcome_is_written_once_however_often_the_last_moment_is_interrupted(lab: Lab):
+    ran = lab("- { id: stop, type: end, outcome: { category: resolved } }", end=False)
+    cut(ran, len(ran.events) - 1)
+    for _ in range(3):
+        again = lab.runner.resume(ran.result.run_id)
+        again.assert_outcome("resolved")
+        assert [e["step_key"] for e in again.of("outcome_resolved")] == ["stop"]
+        cut(again, len(again.events) - 1)

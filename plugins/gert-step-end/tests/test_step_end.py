@@ -38,7 +38,7 @@ def test_the_outcome_is_rendered_printed_and_traced_once(runner: GertRunner) -> 
     ran.assert_outcome("resolved", "dns_fixed")
     assert ran.result.outcome.meta == {"root_cause": "disk", "count": 3}
     resolved = ran.of("outcome_resolved")
-    assert resolved == [{"step_id": "_end_1", "outcome": ran.result.outcome.to_json()}]
+    assert resolved == [{"step_id": "_end_1", "step_key": "_end_1", "outcome": ran.result.outcome.to_json()}]
     assert ran.of("run_complete")[0]["outcome"]["code"] == "dns_fixed"
 
 
