@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
@@ -12,6 +12,7 @@ from gert_core.api.errors import GertError
 from gert_core.api.record import field, record
 from gert_core.documents import yaml
 from gert_core.documents.lookup import find_tool
+from gert_core.documents.mend import mended
 from gert_core.documents.merge import tool_contract
 from gert_core.documents.problems import MANY, diagnose, findings, translate
 from gert_core.documents.runbook import API_VERSION, RunbookModel
@@ -30,10 +31,15 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Path as Place
     from gert_core.plugin.registry import Registry
 
+_ROUNDS: Final = 5
+"""How often a head is asked again after faulty places were left out."""
+
 
 @record
 class Loaded:
     """What reading gave: ``runbook`` when the tree is whole, else ``partial`` holds what could be built.
+
+    ``gaps`` are the fields of the head that ``partial`` lacks, and ``steps`` when steps are missing from the tree.
 
     A whole tree is not yet a valid one: ``diagnostics`` may still hold errors that leave the tree intact (an unknown
     field, a duplicate id, a tool that is missing).
@@ -43,6 +49,7 @@ class Loaded:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     runbook: Runbook | None = None
     partial: Runbook | None = None
+    gaps: frozenset[str] = frozenset()
 
 
 @record
@@ -65,7 +72,7 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     raw = document.value
     if not isinstance(raw, dict):
         return Loaded(document=document, diagnostics=diagnostics)
-    model, whole = _model(document, raw, diagnostics)
+    model, gaps = _model(document, raw, diagnostics)
     reader = StepReader(document, registry.step_types())
     steps = raw.get("steps")
     if isinstance(steps, list):
@@ -83,9 +90,10 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     for step in runbook.walk():
         if step.fields.contract is not None:
             diagnostics += old_words(document, step.fields.contract, (*step.path, "contract"))
-    if whole and reader.complete:
+    if gaps is None and reader.complete:
         return Loaded(document=document, diagnostics=diagnostics, runbook=runbook)
-    return Loaded(document=document, diagnostics=diagnostics, partial=runbook)
+    lost = frozenset() if reader.complete else frozenset({"steps"})
+    return Loaded(document=document, diagnostics=diagnostics, partial=runbook, gaps=(gaps or frozenset()) | lost)
 
 
 def read_steps(
@@ -149,20 +157,28 @@ def old_words(document: yaml.Document, contract: ContractModel, path: Place) -> 
 
 def _model(
     document: yaml.Document, raw: dict[str, Any], diagnostics: list[Diagnostic]
-) -> tuple[RunbookModel | None, bool]:
-    """The head of the runbook; fields it does not have are reported and then left out."""
+) -> tuple[RunbookModel | None, frozenset[str] | None]:
+    """The head of the runbook and the gaps in it, None when it has none; what is wrong is reported, then left out."""
     judged = any(problem.rule == "api-version" for problem in diagnostics)
     value: Any = {**raw, "apiVersion": API_VERSION} if judged else raw
-    while True:
+    gaps: frozenset[str] | None = None
+    for _ in range(_ROUNDS):
         try:
-            return RunbookModel.model_validate(value), True
+            return RunbookModel.model_validate(value), gaps
         except ValidationError as error:
             found = findings(error, value)
-        diagnostics += translate(document, found, model=RunbookModel)
-        if len(found) > MANY or any(item.type != "extra_forbidden" for item in found):
-            return None, False
+        if gaps is None:
+            diagnostics += translate(document, found, model=RunbookModel)
+        if len(found) > MANY:
+            return None, gaps
         # Checks of whole models only run once the unknown fields are gone, so it is asked again.
-        value = _without(value, [item.path for item in found])
+        value = _without(value, [item.path for item in found if item.type == "extra_forbidden"])
+        rest = [item for item in found if item.type != "extra_forbidden"]
+        if rest:
+            value, more = mended({**value, "apiVersion": API_VERSION, "steps": []}, rest)
+            gaps = more | (gaps or frozenset())
+            value.setdefault("steps", [])
+    return None, gaps
 
 
 def _without(value: Any, paths: list[Place]) -> Any:
@@ -191,9 +207,13 @@ class _Tools:
 
     def load(self, names: list[str]) -> None:
         """Load every listed tool; a path also makes the tool's own name usable when that is free."""
-        for index, name in enumerate(names):
+        places: dict[str, int] = {}
+        for index, written in enumerate(self._document.value["tools"] if names else ()):
+            if isinstance(written, str):  # faulty entries are not among the names
+                places.setdefault(written, index)
+        for name in names:
             if name not in self.nodes and len(self.diagnostics) < MANY:
-                self._one(name, ("tools", index))
+                self._one(name, ("tools", places[name]))
         own = [node.tool.meta.name for node in self.nodes.values()]
         for node in list(self.nodes.values()):
             if "/" in node.name.replace("\\", "/") and own.count(node.tool.meta.name) == 1:

@@ -175,10 +175,10 @@ _TRACE: Final[dict[str, Any]] = {
             "type": "object",
             "description": "Who acted.",
             "properties": {
-                "kind": {"enum": ["system", "human", "agent"]},
-                "id": {"type": "string"},
-                "role": {"type": "string"},
-                "model": {"type": "string"},
+                "kind": {"enum": ["system", "human", "agent"], "description": "What kind of actor it is."},
+                "id": {"type": "string", "description": "A stable identifier."},
+                "role": {"type": "string", "description": "Its role, in free words."},
+                "model": {"type": "string", "description": "The model of an agent."},
             },
             "required": ["kind", "id"],
             "additionalProperties": False,
@@ -196,9 +196,13 @@ _TRACE: Final[dict[str, Any]] = {
                     "data": {
                         "properties": {
                             "chain_hash": {**_HASH, "description": "Hash that seals the whole chain."},
-                            "signature": {"type": "string", "pattern": "^[0-9a-f]+$"},
-                            "signature_alg": {"type": "string"},
-                            "signing_key_id": {"type": "string"},
+                            "signature": {
+                                "type": "string",
+                                "pattern": "^[0-9a-f]+$",
+                                "description": "Signature over the text of `chain_hash`.",
+                            },
+                            "signature_alg": {"type": "string", "description": "How it was signed."},
+                            "signing_key_id": {"type": "string", "description": "Which key signed it."},
                         },
                         "required": ["chain_hash"],
                     }

@@ -136,7 +136,7 @@ def _runbook(
         project=project,
         environ=environ,
         report=report,
-        broken=loaded.runbook is None,
+        gaps=loaded.gaps,
     )
     found += report.found
     if loaded.runbook is not None:
@@ -144,7 +144,7 @@ def _runbook(
     return Validated(
         document=document,
         kind=Kind.RUNBOOK,
-        name=tree.name,
+        name=tree.name if loaded.runbook is not None else _name(document),
         steps=sum(1 for _ in tree.walk()),
         runbook=loaded.runbook,
         diagnostics=_settle(found, documents),

@@ -224,7 +224,7 @@ def test_every_problem_of_every_place_is_reported(read):
     loaded = read(
         """
         colour: red
-        tools: [x, 5]
+        tools: [5, x]
         steps:
           - {type: note}
           - {type: choose, arms: [{condition: true, steps: [{type: nope}, {id: 1, type: stop}]}]}
@@ -235,6 +235,7 @@ def test_every_problem_of_every_place_is_reported(read):
         "api-version",
         "missing-field",
         "missing-field",
+        "tool-not-found",
         "unknown-field",
         "unknown-field",
         "unknown-step-type",
@@ -242,7 +243,9 @@ def test_every_problem_of_every_place_is_reported(read):
         "wrong-type",
         "wrong-type",
     ]
-    assert len({(d.line, d.column, d.rule) for d in loaded.diagnostics}) == 9
+    assert len({(d.line, d.column, d.rule) for d in loaded.diagnostics}) == 10
+    (missing,) = [d for d in loaded.diagnostics if d.rule == "tool-not-found"]
+    assert (missing.path, missing.column) == ("tools[1]", 12), "the faulty entry before it still counts"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -237,3 +238,81 @@ def test_validation_is_linear(registry, tmp_path):
     for jump in ("", ", next: {step: s0, max: 2}", ", next: last"):
         calls(50, jump + " ")
         assert calls(1000, jump) < 13 * calls(100, jump)
+
+
+HEADS = {
+    "an input of an unknown type keeps its name": (
+        "apiVersion: kernel/v0\nmeta: {name: x, inputs: {host: {type: strng}, n: {type: int}}}",
+        [("wrong-type", 2), ("unresolved-variable", 4), ("next-unknown", 5)],
+    ),
+    "no name": (
+        "apiVersion: kernel/v0\nmeta: {inputs: {host: {type: string}}}",
+        [("missing-field", 2), ("unresolved-variable", 4), ("next-unknown", 5)],
+    ),
+    "a version nobody knows": (
+        "apiVersion: kernel/v9\nmeta: {name: x, inputs: {host: {type: string}}}",
+        [("api-version", 1), ("unresolved-variable", 4), ("next-unknown", 5)],
+    ),
+    "faulty governance": (
+        "apiVersion: kernel/v0\nmeta: {name: x, inputs: {host: {type: string}}, governance: {rules: 5}}",
+        [("wrong-type", 2), ("unresolved-variable", 4), ("next-unknown", 5)],
+    ),
+    "inputs that are no map could hold any name": (
+        "apiVersion: kernel/v0\nmeta: {name: x, inputs: [host]}",
+        [("wrong-type", 2), ("next-unknown", 5)],
+    ),
+    "no meta at all": ("apiVersion: kernel/v0\nextensions: {}", [("missing-field", 1), ("next-unknown", 5)]),
+    "constants that are no map": (
+        "apiVersion: kernel/v0\nmeta: {name: x, constants: 3}",
+        [("wrong-type", 2), ("next-unknown", 5)],
+    ),
+    "several": (
+        "apiVersion: kernel/v0\nmeta: {name: 5, nmae: x, inputs: {host: string}, secrets: [{env: 1}]}",
+        [
+            ("unknown-field", 2),
+            ("wrong-type", 2),
+            ("wrong-type", 2),
+            ("wrong-type", 2),
+            ("unresolved-variable", 4),
+            ("next-unknown", 5),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_faulty_head_does_not_hide_what_is_wrong_with_the_steps(name, registry, tmp_path):
+    head, expected = HEADS[name]
+    file = tmp_path / "x.yaml"
+    file.write_text(
+        f"{head}\nsteps:\n"
+        '  - {type: manual, instructions: "{{ .hots }}", when: "{{ .host | default true }}"}\n'
+        "  - {type: manual, instructions: a, next: nowhere}\n"
+        "  - {type: end, outcome: {category: resolved}}\n",
+        encoding="utf-8",
+    )
+    verdict = validate_file(file, registry=registry, environ={})
+    assert sorted((d.line, d.rule) for d in verdict.diagnostics) == sorted((line, rule) for rule, line in expected)
+    assert not verdict.valid
+    assert verdict.steps == 3
+
+
+def test_a_faulty_list_of_tools_says_nothing_about_the_steps_that_use_them(registry, tmp_path):
+    text = "tools: ping\nsteps: [{type: tool, tool: ping}, {type: end, outcome: {category: resolved}}]\n"
+    verdict = judged(tmp_path, text, registry=registry)
+    assert [d.rule for d in verdict.diagnostics] == ["wrong-type"]
+
+
+def test_steps_that_are_no_list_are_reported_once(registry, tmp_path):
+    verdict = judged(tmp_path, "steps: {type: end}\n", registry=registry)
+    assert [(d.rule, d.hint) for d in verdict.diagnostics] == [("wrong-type", "begin each item with `- `")]
+
+
+def test_many_mistakes_do_not_take_long(registry, tmp_path):
+    file = tmp_path / "x.yaml"
+    steps = "".join(f"  - {{type: manual, instructions: '{{{{ .x{n % 7} }}}}', next: no{n}}}\n" for n in range(8000))
+    file.write_text(f"apiVersion: kernel/v0\nmeta: {{name: x}}\nsteps:\n{steps}", encoding="utf-8")
+    began = time.process_time()
+    verdict = validate_file(file, registry=registry, environ={})
+    assert len(verdict.diagnostics) >= 16000
+    assert time.process_time() - began < 10

@@ -20,9 +20,9 @@ def check_runbook(
     project: Project | None,
     environ: Mapping[str, str],
     report: Report,
-    broken: bool = False,
+    gaps: frozenset[str] = frozenset(),
 ) -> None:
-    """Run every rule of phase 3; ``broken`` says that steps are missing from the tree."""
+    """Run every rule of phase 3; ``gaps`` are the parts missing from it."""
     from gert_core.validation.domain.concurrent import check_concurrent
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import FactBook
@@ -34,7 +34,7 @@ def check_runbook(
     from gert_core.validation.domain.tools import check_tool_use
     from gert_core.validation.domain.variables import Variables
 
-    ctx = Context(runbook, registry=registry, project=project, environ=environ, report=report, broken=broken)
+    ctx = Context(runbook, registry=registry, project=project, environ=environ, report=report, gaps=gaps)
     facts = FactBook(runbook)
     check_head(ctx)
     check_names(ctx, facts)

@@ -20,13 +20,18 @@ RESERVED: Final = frozenset({"step", "scope", "run"})
 
 
 class Context:
-    """One runbook under examination. ``broken``: steps are missing from the tree, so absence proves nothing."""
+    """One runbook under examination.
+
+    ``gaps`` are parts of the document that could not be read, so that absence there proves nothing; ``broken``: steps
+    are among them.
+    """
 
     __slots__ = (
         "binders",
         "broken",
         "environ",
         "flow",
+        "gaps",
         "plans",
         "project",
         "registry",
@@ -45,14 +50,15 @@ class Context:
         project: Project | None,
         environ: Mapping[str, str],
         report: Report,
-        broken: bool = False,
+        gaps: frozenset[str] = frozenset(),
     ) -> None:
         self.runbook = runbook
         self.registry = registry
         self.project = project
         self.environ = environ
         self.report = report
-        self.broken = broken
+        self.gaps = gaps
+        self.broken = "steps" in gaps
         self.steps = list(runbook.walk())
         self.flow = FlowMap(runbook)
         self.plans = Plans()

@@ -35,8 +35,8 @@ def check_tool_use(ctx: Context, facts: FactBook) -> None:
 
 def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
     listed = ctx.runbook.model.tools
-    if use.tool in listed:
-        return  # it is listed but could not be loaded, which is said where it is listed
+    if use.tool in listed or "tools" in ctx.gaps:
+        return  # it is listed but could not be loaded, or the list itself is wrong, which is said there
     path = _where(step, use.tool)
     if not listed:
         ctx.add(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Flow
+from gert_core.documents.mend import hides_variables
 from gert_core.validation.domain.constants import check_constants
 from gert_core.validation.domain.environment import BELOW, EACH, NAMESPACE, SCOPE, Entry, Environment
 from gert_core.validation.domain.exports import check_exports
@@ -35,6 +36,7 @@ class Variables:
 
     def run(self) -> None:
         """Check constants, then every step in order."""
+        self.env.open = hides_variables(self.ctx.gaps)
         for name, declared in self.ctx.runbook.model.meta.inputs.items():
             self.env.set(name, Entry(plain(declared.type)))
         check_constants(self.ctx, self.env, self.refs)
