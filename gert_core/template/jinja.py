@@ -50,6 +50,7 @@ _COMPARISONS: Final = {
 }
 _OPENING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[(\[{]|[)\]}]', re.DOTALL)
 
+_WORD: Final = re.compile(r"(?<![\w.'\"])[^\W\d]\w*")
 _POSITION: Final = re.compile(r" at \d+$")
 """Jinja2 counts from the braces it was given, which says nothing to the author."""
 _ODD_ESCAPE: Final = re.compile(r"(?:[^\\]|\\[\\'\"abfnrtvxuU\n])*+(\\.)", re.DOTALL)
@@ -87,6 +88,8 @@ def _environment() -> Any:
 class _Translator:
     def __init__(self, text: str) -> None:
         self._text = text
+        self._places: dict[str, int] | None = None
+        """Where each word stands first; Jinja2 keeps lines only."""
 
     def node(self, node: Any, depth: int) -> Any:
         if depth > MAX_DEPTH:
@@ -120,8 +123,11 @@ class _Translator:
         return Const(node.value)
 
     def _name(self, node: Any, depth: int) -> Any:
-        found = re.search(rf"(?<![\w.'\"]){re.escape(node.name)}\b", self._text)
-        return path_of(node.name, (), found.start() if found else 0)
+        if self._places is None:
+            self._places = {}
+            for found in _WORD.finditer(self._text):
+                self._places.setdefault(found[0], found.start())
+        return path_of(node.name, (), self._places.get(node.name, 0))
 
     def _getattr(self, node: Any, depth: int) -> Any:
         return lookup(self.node(node.node, depth), (Const(node.attr),))
