@@ -24,7 +24,11 @@ class TicketStatus(StrEnum):
 
 @record
 class ApprovalRequest:
-    """What an approver decides about; inputs are masked. ``created`` and ``expires_at`` are RFC 3339 texts."""
+    """What an approver decides about; inputs are masked. ``created`` and ``expires_at`` are RFC 3339 texts.
+
+    ``request_hash`` can be computed again from ``runbook_hash``, ``step_id``, ``contract`` and ``inputs``, so that
+    who signs can check that it is the hash of what they were shown.
+    """
 
     ticket_id: str
     run_id: str
@@ -38,6 +42,7 @@ class ApprovalRequest:
     inputs: Mapping[str, Any]
     request_hash: str
     min_approvers: int = 1
+    runbook_hash: str = ""
     requested_by: str = ""
     created: str = ""
     expires_at: str = ""

@@ -9,7 +9,7 @@ from gert_core.api import ApprovalRequest, ApprovalResponse, GertError, RunError
 from gert_core.api.record import record
 from gert_core.api.tickets import TicketStore
 from gert_core.approvals.requests import format_time, parse_time, person, same_person, valid_ticket_id
-from gert_core.approvals.signing import Unverified, sign_response, signing_key
+from gert_core.approvals.signing import Unverified, request_hash, sign_response, signing_key
 from gert_core.runs import RunDirectory
 
 if TYPE_CHECKING:
@@ -161,6 +161,18 @@ def _refuse(entry: Entry, *, approved: bool, approver: str, now: datetime) -> No
         )
     if status != "pending":
         raise RunError(f"{name} is resolved already ({status})", kind="ticket_resolved")
+    if request.request_hash != request_hash(
+        runbook_hash=request.runbook_hash,
+        step_id=request.step_id,
+        contract=request.contract,
+        inputs=request.inputs,
+    ):
+        # Who signs a hash must have seen what it stands for.
+        raise RunError(
+            f"{name} was altered: it shows another contract or other inputs than its hash stands for",
+            kind="ticket_altered",
+            hint=f"resume the run to have it asked again: gert resume --run {request.run_id}",
+        )
     if any(same_person(approver, answer.approver_id) for answer in entry.answers):
         raise RunError(f"{approver!r} has answered {name} already", kind="ticket_duplicate", hint="ask another person")
     if approved and request.exclude_actor and same_person(approver, request.requested_by):

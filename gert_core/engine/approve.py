@@ -107,6 +107,7 @@ def _request(execution: Execution, recorded: Any) -> ApprovalRequest:
         risk_level=decision.risk,
         contract=contract,
         inputs=inputs,
+        runbook_hash=run.runbook.document.digest,
         request_hash=request_hash(
             runbook_hash=run.runbook.document.digest, step_id=unit.id, contract=contract, inputs=inputs
         ),

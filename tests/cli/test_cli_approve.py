@@ -13,7 +13,7 @@ import pytest
 
 from gert_core.api import ApprovalRequest
 from gert_core.api.tickets import TicketStore
-from gert_core.approvals import verify_response
+from gert_core.approvals import request_hash, verify_response
 from gert_core.approvals.requests import format_time
 from gert_core.cli import main
 
@@ -34,13 +34,15 @@ def request(**more):
         "risk_level": "critical",
         "contract": {"effects": ["kubernetes"], "writes": ["production"]},
         "inputs": {"service": "api\x1b[2K"},
-        "request_hash": "ab" * 32,
+        "runbook_hash": "sha256:" + "ab" * 32,
         "created": format_time(now),
         "expires_at": format_time(now + timedelta(minutes=30)),
         "requested_by": "olga",
         "min_approvers": 2,
     }
-    return ApprovalRequest(**facts | more)
+    facts |= more
+    bound = {name: facts[name] for name in ("runbook_hash", "step_id", "contract", "inputs")}
+    return ApprovalRequest(**{"request_hash": request_hash(**bound)} | facts)
 
 
 @pytest.fixture
@@ -101,7 +103,7 @@ def test_an_answer_is_signed_when_there_is_a_key(store, monkeypatch, capsys):
     assert (answer.signature_alg, answer.key_id) == ("hmac-sha256", "ops-1")
     verify_response(
         answer,
-        request_hash="ab" * 32,
+        request_hash=request().request_hash,
         schemes=HMAC.get,
         environ={"GERT_APPROVAL_VERIFY_KEY_OPS_1": key},
     )
@@ -220,6 +222,15 @@ def test_a_broken_ticket_does_not_hide_the_others(store, tmp_path, capsys):
 def test_show_gives_everything_and_nothing_that_disguises_itself(store, capsys):
     assert main(["approvals", "show", "t-1"]) == 0
     shown = capsys.readouterr().out
-    for words in ("critical", "kubernetes", "production", "olga", "ab" * 32):
+    for words in ("critical", "kubernetes", "production", "olga", request().request_hash):
         assert words in shown
     assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("shown", [{"inputs": {"service": "something harmless"}}, {"contract": {"effects": []}}])
+def test_who_was_shown_something_else_than_the_hash_stands_for_signs_nothing(store, capsys, shown):
+    honest = request()
+    store.put(request(ticket_id="t-2", request_hash=honest.request_hash, **shown))
+    assert main(["approve", "t-2"]) == 1
+    assert "ticket t-2 was altered" in capsys.readouterr().err
+    assert list(store.answers("t-2")) == []
