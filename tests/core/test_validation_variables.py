@@ -228,6 +228,14 @@ CASES = {
           - {id: a, type: tool, tool: ping, scope: round/0, for_each: {as: h, over: [x], key: "{{ .h }}"}, inputs: {host: x}, export: [latency]}
           - {type: end, outcome: {category: resolved, meta: {a: "{{ .scope.round/0.x.latency }}", b: "{{ .latency.x }}", c: "{{ .scope.round/0.x.nope }}"}}}  #! unresolved-variable
         """,
+    "a name that only guarded steps set may still be free": """
+        meta: {name: x, inputs: {on: {type: bool}}}
+        steps:
+          - {id: a, type: tool, tool: ping, when: "{{ .on }}", inputs: {host: x}}
+          - {id: b, type: tool, tool: ping, when: "{{ .on }}", inputs: {host: x}}
+          - {id: c, type: tool, tool: ping, scope: one, inputs: {host: x}, export: [latency]}
+          - {type: end, outcome: {category: resolved}}
+        """,
     "exports": """
         meta: {name: x, inputs: {state: {type: string}}}
         steps:
