@@ -15,9 +15,7 @@ RAW: Final = "gert:raw"
 class StepModel(BaseModel):
     """Base of every step model: unknown fields are errors, aliases and names both work."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True, defer_build=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, arbitrary_types_allowed=True, defer_build=True)
 
 
 class InputsModel(StepModel):
@@ -58,9 +56,7 @@ Expr = Annotated[bool | str, EXPR]
 Raw = Annotated[Any, RAW]
 """Data handed through untouched: never a template."""
 
-TemplateText = Annotated[
-    Any, BeforeValidator(_template), WithJsonSchema({"type": "string", "pattern": "\\{\\{"})
-]
+TemplateText = Annotated[Any, BeforeValidator(_template), WithJsonSchema({"type": "string", "pattern": "\\{\\{"})]
 """A string that holds a template; gone once the step is rendered."""
 
 Templated = Annotated[_T | TemplateText, Field(union_mode="left_to_right")]

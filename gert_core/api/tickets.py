@@ -7,11 +7,11 @@ import os
 import re
 import secrets
 import stat
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.approvals import ApprovalRequest, ApprovalResponse
 from gert_core.api.errors import RunError
+from gert_core.api.record import field_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ class TicketStore:
             )
         elif _shown(held) != _shown(request):
             raise RunError(
-                f"the ticket file {path} shows something else than what is to be approved: it was altered, or a tool was",
+                f"the ticket file {path} shows something else than what is to be approved: it or a tool was altered",
                 kind="ticket_altered",
                 file=str(path),
                 hint="who answered it may have been misled; find out what changed and start a new run",
@@ -58,7 +58,7 @@ class TicketStore:
         data = _read(path)
         if data is None:
             return None
-        known = {field.name for field in fields(ApprovalRequest)}
+        known = set(field_names(ApprovalRequest))
         try:
             facts = {name: value for name, value in data.items() if name in known}
             request = ApprovalRequest(**facts | {"command": tuple(facts.get("command") or ())})
@@ -109,7 +109,7 @@ def _shown(request: ApprovalRequest) -> str:
 
 def _response(path: Path) -> ApprovalResponse:
     broken = ApprovalResponse(ticket_id="", approved=False, approver_id="", method="file", timestamp="")
-    known = {field.name for field in fields(ApprovalResponse)}
+    known = set(field_names(ApprovalResponse))
     try:
         data = _read(path) or {}
         return ApprovalResponse(**{name: value for name, value in data.items() if name in known})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,8 @@ from gert_core.api.errors import UsageError
 from gert_core.cli.params import Argument, Context, Option
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
+
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ScenarioModel
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gert_core.engine.resume import Finished
 
 
-def resume(  # noqa: PLR0917 - the options of the verb
+def resume(
     ctx: Context,
     run: Annotated[str, Option("--run", metavar="ID", help="The run, as `gert runs list` shows it.")],
     ticket: Annotated[str | None, Option("--ticket", metavar="T", help="The ticket that was answered.")] = None,

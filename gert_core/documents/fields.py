@@ -127,7 +127,6 @@ else:
             return given
 
 
-
 OneOrMany = Annotated[list[_T], _OneOrMany()]
 """``OneOrMany[str]``: always a list for the reader, a single item is allowed in the document."""
 

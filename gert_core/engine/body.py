@@ -42,9 +42,7 @@ class Body:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise StepProblem(
-                "wrong_type", f"{where}: {first['msg']}, but it rendered to {first['input']!r}"
-            ) from None
+            raise StepProblem("wrong_type", f"{where}: {first['msg']}, but it rendered to {first['input']!r}") from None
 
 
 class _Shape:

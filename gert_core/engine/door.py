@@ -219,9 +219,7 @@ class Door:
         return execution.run.world.attach(execution, path)
 
 
-def child_frame(
-    execution: Execution, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None
-) -> Frame:
+def child_frame(execution: Execution, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None) -> Frame:
     """The frame of one run of a block; its key prefix is given out here, in the calling thread."""
     middle = "" if key is None else f"{key}/"
     return Frame(

@@ -212,9 +212,7 @@ class _Loop:
             first = kept.first
             data["failure"] = {"kind": first.kind, "message": f"item {first.key}: {first.message}"}
         execution.collected = True
-        done = finish(
-            execution, _status(items, kept), data, cause=kept if kept is not None and kept.failures else None
-        )
+        done = finish(execution, _status(items, kept), data, cause=kept if kept is not None and kept.failures else None)
         if kept is not None and kept.rank is Rank.ENDED:
             done.signal = kept
         return done

@@ -97,9 +97,7 @@ def run_tasks(
 class _Schedule:
     """Hands tasks to threads in declaration order, each when what it waits for is done."""
 
-    def __init__(
-        self, tasks: Sequence[Task], waits: Sequence[Sequence[int]], *, on_fault: Callable[[], None]
-    ) -> None:
+    def __init__(self, tasks: Sequence[Task], waits: Sequence[Sequence[int]], *, on_fault: Callable[[], None]) -> None:
         self.results: list[Signal | None] = [None] * len(tasks)
         self.fault: BaseException | None = None
         self._tasks = tasks

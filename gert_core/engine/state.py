@@ -70,11 +70,7 @@ class Layer:
         return known(_walk(entry, rest, full) if rest else entry, full)
 
     def _of_scope(self, path: tuple[str, ...]) -> Any:
-        found = [
-            value
-            for layer in self._chain()
-            if (value := _descend(layer.scopes, path[1:])) is not _MISSING
-        ]
+        found = [value for layer in self._chain() if (value := _descend(layer.scopes, path[1:])) is not _MISSING]
         if not found:
             raise UndefinedVariable(path)
         if len(found) == 1 or not isinstance(found[0], dict):

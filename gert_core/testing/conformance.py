@@ -88,7 +88,7 @@ class StepTypeConformance:
             f"import sys, {self.plugin.__name__}; "
             "print([m for m in ('pydantic','jinja2','typer','jsonschema','yaml','asyncio') if m in sys.modules])"
         )
-        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert said.stdout.strip() == "[]"
 
     def test_a_real_run_comes_out_as_promised(self, runner: GertRunner) -> None:
@@ -134,7 +134,8 @@ class StepTypeConformance:
         try:
             return runner.resume(run_id, answers=answers)
         except RunError as error:
-            assert error.kind == "unknown_outcome", error.message
+            if error.kind != "unknown_outcome":
+                raise
             keys = error.message.removeprefix("nobody knows whether ").partition(" took effect")[0].split(", ")
             return runner.resume(run_id, answers=answers, reconcile=dict.fromkeys(keys, "redo"))
         except Finished as finished:

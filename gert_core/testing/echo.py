@@ -23,9 +23,7 @@ class EchoSession:
         """Answer at once."""
         code = int(action.env.get("EXIT") or 0)
         text = action.stdin if action.stdin is not None else " ".join(action.argv[1:])
-        return Reply(
-            exit_code=code, stdout=text + "\n", command=(self._program, *action.argv[1:]), failed=code != 0
-        )
+        return Reply(exit_code=code, stdout=text + "\n", command=(self._program, *action.argv[1:]), failed=code != 0)
 
     def close(self) -> None:
         """Nothing is open."""

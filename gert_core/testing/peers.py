@@ -26,6 +26,7 @@ from gert_core.api import (
     Target,
     Transport,
 )
+from gert_core.api.record import replace
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.lazy import resolve
 from gert_core.testing.running import ScriptedConsole
@@ -44,7 +45,7 @@ class Light:
 
     def test_the_entry_module_imports_nothing_heavy(self) -> None:
         code = f"import sys, {self.plugin.__name__}; print([m for m in {_HEAVY!r} if m in sys.modules])"
-        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert said.stdout.strip() == "[]"
 
 
@@ -65,7 +66,7 @@ class TransportConformance(Light):
         """A session on the target."""
         import os
 
-        target = Target(**dict(tool="example", environ=dict(os.environ)) | dict(self.target))
+        target = replace(Target(tool="example", environ=dict(os.environ)), **self.target)
         return resolve(self.transport().open)(target, Services(console=ScriptedConsole(), run_dir=tmp_path))
 
     def test_a_call_answers_and_the_session_closes_twice(self, tmp_path: Path) -> None:
@@ -197,9 +198,8 @@ class InputResolverConformance(Light):
         try:
             answer = resolve(self.resolver().resolve)([missing], Deadline(Stop(), 20), services)
         except InputError as error:
-            assert "x" in error.message
-        else:
-            assert answer.get("x") is None
+            answer = {} if "x" in error.message else {"x": f"a problem that does not name the input: {error.message}"}
+        assert answer.get("x") is None
 
 
 class SignatureSchemeConformance(Light):
@@ -231,12 +231,8 @@ class SignatureSchemeConformance(Light):
             assert check(self.verify_key, b"message", broken) is False
 
     def test_a_key_of_the_wrong_kind_is_said_not_crashed_on(self) -> None:
-        try:
-            signature = resolve(self.scheme().sign)(b"", b"message")
-        except ValueError as error:
-            assert str(error)
-        else:
-            pytest.fail(f"an empty key signed: {signature}")
+        with pytest.raises(ValueError, match=r"\w"):
+            resolve(self.scheme().sign)(b"", b"message")
 
 
 __all__ = [

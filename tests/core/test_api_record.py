@@ -65,7 +65,7 @@ def test_a_shared_mutable_default_is_refused():
 
         @record
         class Wrong:
-            names: list[str] = []  # noqa: RUF012
+            names: list[str] = []
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,9 @@ def test_a_missing_output_is_traced_unless_it_is_not_required(lab):
 
 def test_a_tool_that_failed_owes_no_outputs(lab):
     files = tool("must", outputs="{ here: {} }")
-    ran = lab("- { id: a, type: tool, tool: must, continue_on_fail: true, inputs: { exit: 1, outputs: {} } }", tools=files)
+    ran = lab(
+        "- { id: a, type: tool, tool: must, continue_on_fail: true, inputs: { exit: 1, outputs: {} } }", tools=files
+    )
     assert violations(ran) == []
 
 
@@ -70,7 +72,9 @@ def test_two_steps_with_the_same_tool_and_inputs_are_compared(lab):
 
 
 @pytest.mark.parametrize(
-    "inputs", ["{ outputs: { value: 1, extra: 2 } }", "{ outputs: { } }", "{ script: n }"], ids=["extra", "gone", "changed"]
+    "inputs",
+    ["{ outputs: { value: 1, extra: 2 } }", "{ outputs: { } }", "{ script: n }"],
+    ids=["extra", "gone", "changed"],
 )
 def test_a_deny_rule_makes_any_violation_an_error_of_the_step(lab, inputs):
     lab.scripts["n"] = [1, 2]

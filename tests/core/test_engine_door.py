@@ -169,9 +169,7 @@ def test_catch_does_not_cover_a_denial(lab):
         ctx.run_block(box_blocks(step)[0], catch=True)
         return Completed()
 
-    ran = with_types(lab, box=run)(
-        BOX, meta=CODE + "\ngovernance: { rules: [ { effects: [network], action: deny } ] }"
-    )
+    ran = with_types(lab, box=run)(BOX, meta=CODE + "\ngovernance: { rules: [ { effects: [network], action: deny } ] }")
     ran.assert_failed("governance_denied")
 
 

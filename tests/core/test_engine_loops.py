@@ -75,9 +75,7 @@ def test_items_have_keys_of_their_own(lab):
 
 def test_the_loop_and_its_items_are_traced(lab):
     ran = lab(each("[5, 6]", parallel="true"))
-    assert ran.of("for_each_start", "a") == [
-        {"step_id": "a", "over": [5, 6], "item_count": 2, "parallel": True}
-    ]
+    assert ran.of("for_each_start", "a") == [{"step_id": "a", "over": [5, 6], "item_count": 2, "parallel": True}]
     items = sorted(ran.of("for_each_item"), key=lambda e: e["index"])
     assert [(e["index"], e["value"]) for e in items] == [(0, 5), (1, 6)]
     assert [e["branch"] for e in items] == [
@@ -179,7 +177,9 @@ def test_max_parallel_bounds_the_items_under_way(lab):
           inputs: { pause: 0.02 }
     """
     lab(steps, meta="constants: { most: 2 }")
-    assert max(sum(one.overlaps(other) for other in lab.calls) for one in lab.calls) <= 3  # itself, one before, one after
+    assert (
+        max(sum(one.overlaps(other) for other in lab.calls) for one in lab.calls) <= 3
+    )  # itself, one before, one after
     for call in lab.calls:
         assert sum(1 for other in lab.calls if other.began <= call.began < other.ended) <= 2
 
@@ -259,9 +259,7 @@ def test_loops_nest(lab):
         - { id: inner, type: tool, tool: lab, for_each: { as: y, over: [1, 2] }, inputs: { value: "{{ .x }}{{ .y }}" } }"""
     ran = lab(steps)
     assert ran.status == "completed"
-    assert {k for k in ran.steps if "inner[" in k} == {
-        f"outer[{x}]/0/inner[{y}]" for x in (0, 1) for y in (0, 1)
-    }
+    assert {k for k in ran.steps if "inner[" in k} == {f"outer[{x}]/0/inner[{y}]" for x in (0, 1) for y in (0, 1)}
     assert sorted(lab.values()) == ["11", "12", "21", "22"]
 
 
@@ -362,7 +360,9 @@ def test_without_until_it_runs_exactly_max_times(lab):
 
 
 def test_a_failure_inside_stops_the_repeat(lab):
-    ran = lab("- { id: r, type: repeat, repeat: { max: 3 }, steps: [ { id: x, type: tool, tool: lab, inputs: { exit: 1 } } ] }")
+    ran = lab(
+        "- { id: r, type: repeat, repeat: { max: 3 }, steps: [ { id: x, type: tool, tool: lab, inputs: { exit: 1 } } ] }"
+    )
     assert ran.steps == {"r/0/x": "failed", "r": "failed"}
 
 

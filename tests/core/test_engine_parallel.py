@@ -93,7 +93,9 @@ def test_each_branch_sees_the_variables_as_they_were_at_the_fork(lab):
 def test_branch_outputs_are_visible_after_the_block(lab):
     files = tool("two", outputs=TWO)
     lab(
-        fork("{ id: a, type: tool, tool: lab, inputs: { value: 1 } }", step("b", "{ outputs: { other: 2 } }", name="two"))
+        fork(
+            "{ id: a, type: tool, tool: lab, inputs: { value: 1 } }", step("b", "{ outputs: { other: 2 } }", name="two")
+        )
         + '\n- { id: look, type: tool, tool: lab, inputs: { value: "{{ .value }} {{ .a.value }} {{ .b.other }}" } }',
         tools=files,
     )
@@ -145,7 +147,13 @@ def test_events_inside_a_branch_carry_index_label_and_parent(lab):
 
 
 def test_parallel_blocks_nest(lab):
-    inner = "{ id: inner, type: parallel, branches: [ { steps: [" + step("a", PAUSE) + "] }, { steps: [" + step("b", PAUSE) + "] } ] }"
+    inner = (
+        "{ id: inner, type: parallel, branches: [ { steps: ["
+        + step("a", PAUSE)
+        + "] }, { steps: ["
+        + step("b", PAUSE)
+        + "] } ] }"
+    )
     ran = lab(fork(inner, step("c", PAUSE)))
     assert set(ran.steps) == {"fork/0/inner/0/a", "fork/0/inner/1/b", "fork/0/inner", "fork/1/c", "fork", "done"}
     assert all(one.overlaps(other) for one in lab.calls for other in lab.calls)

@@ -87,13 +87,21 @@ class Maker:
 
     def repeat(self, name: str, depth: int, indent: str, ids: list[str]) -> list[str]:
         most = self.random.randint(1, 3)
-        out = [f"{indent}- id: {name}", f"{indent}  type: repeat", f"{indent}  repeat: {{ max: {most}, until: '{{{{ ge .repeat.index 1 }}}}' }}"]
+        out = [
+            f"{indent}- id: {name}",
+            f"{indent}  type: repeat",
+            f"{indent}  repeat: {{ max: {most}, until: '{{{{ ge .repeat.index 1 }}}}' }}",
+        ]
         return [*out, f"{indent}  steps:", *self.steps(depth - 1, indent + "    ")]
 
     def loop(self, name: str, depth: int, indent: str, ids: list[str]) -> list[str]:
         self.lists.add(name)
         parallel = self.random.choice(["true", "false"])
-        out = [f"{indent}- id: {name}", f"{indent}  type: branch", f"{indent}  for_each: {{ as: o{self.number}, over: [1, 2], parallel: {parallel} }}"]
+        out = [
+            f"{indent}- id: {name}",
+            f"{indent}  type: branch",
+            f"{indent}  for_each: {{ as: o{self.number}, over: [1, 2], parallel: {parallel} }}",
+        ]
         out += [f"{indent}  branches:", f"{indent}    - condition: default", f"{indent}      steps:"]
         return [*out, *self.steps(depth - 1, indent + "        ")]
 

@@ -72,8 +72,17 @@ def judged(test, **changes):
         *(
             ({"must_reach": [name]}, True)
             for name in (
-                "check", "judge", "broken", "triage", "restart", "triage/1/restart", "triage/1/restart#2",
-                "each", "each[0]", "each[2]", "each[web-1]",
+                "check",
+                "judge",
+                "broken",
+                "triage",
+                "restart",
+                "triage/1/restart",
+                "triage/1/restart#2",
+                "each",
+                "each[0]",
+                "each[2]",
+                "each[web-1]",
             )
         ),
         *(

@@ -143,8 +143,11 @@ def test_an_exit_code_fails_the_step(tmp_path):
 
 
 def test_a_canned_result_wins_for_its_one_execution(tmp_path):
-    book = write_book(tmp_path, "- {id: each, type: tool, tool: box, action: read, inputs: {item: a}, "
-                                "for_each: {as: n, over: [a, b], key: '{{ .n }}'}}")
+    book = write_book(
+        tmp_path,
+        "- {id: each, type: tool, tool: box, action: read, inputs: {item: a}, "
+        "for_each: {as: n, over: [a, b], key: '{{ .n }}'}}",
+    )
     scenario = {
         "steps": {"each[b]": {"outputs": {"word": "canned"}}},
         "tool_responses": {"box": [says("first")]},

@@ -364,7 +364,11 @@ def test_the_debate_runs_with_local_stand_ins(shell):
     done = next(e for e in shell.events("step_complete") if e["step_key"] == "judge")
     assert done["principal"] == {"kind": "agent", "id": "judge-1", "role": "judge"}
     assert {e["step_key"] for e in shell.events("visibility_applied")} >= {"critiques[advocate]", "critiques[analyst]"}
-    prompts = {e["step_key"]: e["data"]["inputs"]["prompt"] for e in shell.events("step_start") if "inputs" in e["data"] and "prompt" in e["data"]["inputs"]}
+    prompts = {
+        e["step_key"]: e["data"]["inputs"]["prompt"]
+        for e in shell.events("step_start")
+        if "inputs" in e["data"] and "prompt" in e["data"]["inputs"]
+    }
     assert prompts["initial_responses[skeptic]"] == "argue against: why"
     assert '"analyst":{"response":"said' in prompts["critiques[skeptic]"]
     assert chain_is_whole(shell.trace())

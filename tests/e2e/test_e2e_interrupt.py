@@ -19,7 +19,9 @@ def shell(tmp_path) -> Shell:
     return Shell(tmp_path)
 
 
-def hang(shell: Shell, script: str = "", *, contract: str = "{ effects: [network], idempotent: true }") -> subprocess.Popen:
+def hang(
+    shell: Shell, script: str = "", *, contract: str = "{ effects: [network], idempotent: true }"
+) -> subprocess.Popen:
     """gert inside a program that writes its process numbers and then does not end."""
     shell.program("hang", script + 'sleep 60 & echo "$$ $!" > pids.tmp; mv pids.tmp pids; wait; wait; sleep 60\n')
     shell.tool("hang", '["hang"]', contract=contract)

@@ -16,7 +16,9 @@ def k16(tmp_path) -> Shell:
     """The runbook with a ``curl`` that answers from a file of status codes and a ``systemctl`` that counts."""
     shell = Shell(tmp_path)
     shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
-    shell.program("curl", 'echo "$@" >> curl.log\nhead -n1 codes; if [ $(wc -l < codes) -gt 1 ]; then sed -i 1d codes; fi')
+    shell.program(
+        "curl", 'echo "$@" >> curl.log\nhead -n1 codes; if [ $(wc -l < codes) -gt 1 ]; then sed -i 1d codes; fi'
+    )
     shell.program("systemctl", 'echo "$@" >> systemctl.log')
     return shell
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import gert_step_assert
 import pytest
+
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
 from gert_core.testing.conformance import StepTypeConformance
@@ -31,9 +32,7 @@ class TestAssertConformance(StepTypeConformance):
 
 @pytest.fixture
 def runner(tmp_path) -> GertRunner:
-    return GertRunner(
-        directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_assert, finish])
-    )
+    return GertRunner(directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_assert, finish]))
 
 
 def book(check: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gert_step_branch
 import pytest
+
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
 from gert_core.testing.conformance import StepTypeConformance
@@ -38,9 +39,7 @@ class TestBranchConformance(StepTypeConformance):
 
 @pytest.fixture
 def runner(tmp_path) -> GertRunner:
-    return GertRunner(
-        directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_branch, finish])
-    )
+    return GertRunner(directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_branch, finish]))
 
 
 @pytest.mark.parametrize(

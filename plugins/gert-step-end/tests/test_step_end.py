@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gert_step_end
 import pytest
+
 from gert_core.api import DocumentError
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner

@@ -6,6 +6,7 @@ import hashlib
 
 import gert_step_manual
 import pytest
+
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
 from gert_core.testing.conformance import StepTypeConformance
@@ -54,9 +55,7 @@ def _finished(runner: GertRunner, run_id: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def runner(tmp_path) -> GertRunner:
-    return GertRunner(
-        directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_manual, finish])
-    )
+    return GertRunner(directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_manual, finish]))
 
 
 def book(evidence: str) -> str:

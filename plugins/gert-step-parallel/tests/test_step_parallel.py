@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gert_step_parallel
+
 from gert_core.testing.conformance import StepTypeConformance
 
 RUNBOOK = """

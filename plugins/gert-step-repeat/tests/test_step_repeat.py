@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gert_step_repeat
 import pytest
+
 from gert_core.api import DocumentError
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
@@ -29,9 +30,7 @@ class TestRepeatConformance(StepTypeConformance):
 
 @pytest.fixture
 def runner(tmp_path) -> GertRunner:
-    return GertRunner(
-        directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_repeat, finish])
-    )
+    return GertRunner(directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_repeat, finish]))
 
 
 def test_until_stops_and_max_bounds(runner: GertRunner) -> None:

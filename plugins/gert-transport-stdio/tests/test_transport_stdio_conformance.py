@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gert_transport_stdio
+
 from gert_core.testing.conformance import TransportConformance
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Block, Completed, Failed, Problem, Result, Severity
