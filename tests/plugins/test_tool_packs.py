@@ -42,6 +42,13 @@ def test_the_readme_lists_every_action_with_its_inputs_and_outputs(pack):
     assert not rows, "rows for actions that do not exist"
 
 
+@packs
+def test_a_pack_brings_what_a_runbook_needs_to_use_it(pack):
+    needed = {entry.partition(">")[0] for entry in project_of(pack)["project"]["dependencies"]}
+    transports = {load_tool(file).tool.meta.transport for file in pack.glob("src/*/tools/*.tool.yaml")}
+    assert needed == {"gert-core", "gert-step-tool", "gert-step-end", *(f"gert-transport-{t}" for t in transports)}
+
+
 def test_the_bundle_offers_every_pack():
     bundle = project_of(ROOT / "plugins" / "gert")["project"]["optional-dependencies"]["tools"]
     assert [entry.partition(">")[0] for entry in bundle] == [pack.name for pack in PACKS]
