@@ -9,12 +9,12 @@ import os
 import re
 import stat
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.errors import RunError, UsageError
+from gert_core.api.record import record
 from gert_core.api.results import RunStatus
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class RunDirectory:
         return path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class RunInfo:
     """One line of ``gert runs list``; ``state`` is ``None`` when ``problem`` says why it cannot be known."""
 

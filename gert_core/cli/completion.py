@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
 
 from gert_core.api.errors import UsageError
+from gert_core.api.record import record
 from gert_core.cli.params import Argument, Group, Option
 from gert_core.cli.terminal import out
 from gert_core.cli.verbs import installed
@@ -23,7 +23,7 @@ _VALUES: Final = {
 _RUNS: Final = "--run"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Entry:
     """A command as typed: its words, what it is for, its commands or its options."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
@@ -62,7 +61,8 @@ class _Reader:
         self.options: dict[str, _Parameter] = {}
         self.arguments: list[_Parameter] = []
         hints = get_type_hints(function, include_extras=True)
-        for name, parameter in inspect.signature(function).parameters.items():
+        code, defaults = function.__code__, _defaults(function)
+        for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             hint = hints[name]
             if hint is Context:
                 self.values[name] = context
@@ -70,8 +70,7 @@ class _Reader:
             if get_origin(hint) is not Annotated:
                 raise _Unusual
             annotation, declared = get_args(hint)[:2]
-            required = parameter.default is inspect.Parameter.empty
-            found = _Parameter(name, annotation, declared, required=required)
+            found = _Parameter(name, annotation, declared, required=name not in defaults)
             if isinstance(declared, Argument):
                 self.arguments.append(found)
             else:
@@ -124,6 +123,13 @@ class _Reader:
                 self.values[parameter.name] = parameter.value(words.pop(0))
         if words:
             raise _Unusual
+
+
+def _defaults(function: Callable[..., Any]) -> set[str]:
+    """The parameters that may be left out; ``inspect`` knows as well, but takes longer to import than to ask here."""
+    code, given = function.__code__, function.__defaults__ or ()
+    positional = code.co_varnames[: code.co_argcount]
+    return {*positional[len(positional) - len(given) :], *(function.__kwdefaults__ or ())}
 
 
 def _kind(annotation: Any) -> tuple[Any, bool]:

@@ -16,14 +16,16 @@ from gert_core.api import (
     TraceError,
     Undecided,
 )
-from gert_core.engine import explore
 from gert_core.engine.door import Door
 from gert_core.engine.signals import CANCELLED, Unwind
 from gert_core.template import TemplateError
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gert_core.api import Result
+    from gert_core.documents.tree import BlockNode
     from gert_core.engine.phases import Execution
 
 
@@ -35,7 +37,7 @@ def attempt(execution: Execution) -> Result | None:
         if canned is not None:
             return canned
     if execution.undecided is not None and unit.type.flow is not Flow.TERMINAL:
-        return explore.undecided(execution, execution.undecided)
+        return _explore(execution, execution.undecided)
     if execution.deadline.expired:  # nothing is started for a block whose time is up
         return _late(execution)
     door = Door(execution)
@@ -50,7 +52,7 @@ def attempt(execution: Execution) -> Result | None:
         kind = Failed if problem.failed else Errored
         return kind(kind=problem.kind, message=problem.message, detail=problem.detail)
     except Undecided as undecided:
-        return explore.undecided(execution, undecided, ran=door.ran)
+        return _explore(execution, undecided, ran=door.ran)
     except TemplateError as error:
         return Errored(kind="template", message=error.message)
     except (TraceError, RunError):
@@ -76,6 +78,12 @@ def _late(execution: Execution) -> Result:
     own = execution.unit.timeout
     message = f"took longer than {format_duration(own)}" if own is not None else "the time of its block was up"
     return Errored(kind="timeout", message=message)
+
+
+def _explore(execution: Execution, undecided: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
+    from gert_core.engine import explore
+
+    return explore.undecided(execution, undecided, ran=ran)
 
 
 def _sane(execution: Execution, result: Result) -> Result:

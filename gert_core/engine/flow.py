@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Undecided
 from gert_core.engine.compiled import CompiledList, compiled
-from gert_core.engine.for_each import run_items
 from gert_core.engine.phases import Execution
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.template import TemplateError
@@ -42,13 +41,13 @@ def run_step(run: Run, step: StepNode, frame: Frame) -> Done:
     unit = compiled(step, run.runbook)
     key = frame.open_key(step.id)
     if unit.over is not None:
+        from gert_core.engine.for_each import run_items
+
         return run_items(run, unit, frame, key)
     return Execution(run, unit, frame, key=key, layer=frame.layer).perform()
 
 
-def _next(
-    run: Run, plan: CompiledList, position: int, frame: Frame, *, done: Done, used: dict[int, int]
-) -> int:
+def _next(run: Run, plan: CompiledList, position: int, frame: Frame, *, done: Done, used: dict[int, int]) -> int:
     """The position to go on at; ``-n-1`` when the bound of step n's jump cannot be read."""
     if done.jump is not None:
         return plan.index_of[done.jump]

@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Errored, Principal, Status, StepProblem, Undecided
-from gert_core.engine import approve
 from gert_core.engine.attempt import attempt
 from gert_core.engine.close import close, finish, recalled
 from gert_core.engine.frame import Done
@@ -185,6 +184,8 @@ class Execution:
             data = {"reason": failure.kind, "message": failure.message}
             return finish(self, Status.SKIPPED, data, denied=failure)
         if self.decision.needs_approval and run.world.enforces and run.world.will_execute(self):
+            from gert_core.engine import approve
+
             return approve.ask(self)
         return None
 

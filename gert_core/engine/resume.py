@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import InputError, Principal, RunError, RunStatus, UsageError
+from gert_core.api.record import field, record, replace
 from gert_core.engine.cancel import Stop
 from gert_core.engine.drift import changes, refuse, same_runbook
 from gert_core.engine.journal import Journal
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gert_core.trace.state import RunState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class ResumeRequest:
     """Which run to go on with, and what the person decided about it."""
 

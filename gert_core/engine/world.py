@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 import time
 from datetime import UTC, datetime
 from hashlib import file_digest
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Answer, NoAnswer, Principal, StepProblem, Target
 from gert_core.api.record import replace
-from gert_core.engine.approve import principal_of
 from gert_core.plugin.lazy import resolve
 from gert_core.tools import extract, render_action
 from gert_core.trace.events import timestamp
@@ -165,6 +163,8 @@ class RealWorld:
 
     def settle(self, execution: Execution, request: ApprovalRequest, recorded: Any) -> Settled:
         """Let the approval desk bring the request to an end."""
+        from gert_core.engine.approve import principal_of
+
         run = execution.run
 
         def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
@@ -181,6 +181,8 @@ class RealWorld:
 
 def _copy(source: Path, directory: Path) -> Path:
     """Copy a file under its own name or a numbered one; what stands there, a link too, is left alone."""
+    import shutil
+
     for number in itertools.count(1):
         target = directory / (source.name if number == 1 else f"{source.stem}-{number}{source.suffix}")
         try:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from gert_core.api.errors import TraceError
 from gert_core.api.events import TraceEvent
+from gert_core.api.record import record
 from gert_core.trace.events import ZEROS
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def read(path: Path) -> Iterator[TraceEvent]:
         raise TraceError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Recovered:
     """The end of a trace that a resumed run goes on from."""
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gert_core.api.record import field, field_names, record
 from gert_core.api.results import RunStatus, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(slots=True, kw_only=True)
+@record(frozen=False)
 class StepRecord:
     """One execution of a step, found by its key; values are as written, so masked."""
 
@@ -63,7 +63,7 @@ class StepRecord:
         return {"step_key": self.key, "step_id": self.step_id, "type": self.type, "status": self.status}
 
 
-@dataclass(slots=True, kw_only=True)
+@record(frozen=False)
 class RunState:
     """Where a run stands."""
 
@@ -162,15 +162,15 @@ class RunState:
 
     def to_json(self) -> dict[str, Any]:
         """Everything, for the cache; not copied deeply, so encode it at once."""
-        raw = {name: getattr(self, name) for name in self.__slots__}
+        raw = {name: getattr(self, name) for name in field_names(self)}
         for name in ("steps", "void"):
-            raw[name] = {k: {n: getattr(r, n) for n in r.__slots__} for k, r in raw[name].items()}
+            raw[name] = {k: {n: getattr(r, n) for n in field_names(r)} for k, r in raw[name].items()}
         return raw
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> RunState:
         """The inverse of ``to_json``; raises ``TypeError`` or ``KeyError`` for anything else."""
-        if set(raw) != set(cls.__slots__):
+        if set(raw) != set(field_names(cls)):
             raise TypeError("not the fields of a run's state")
         records = {name: {key: StepRecord(**value) for key, value in raw[name].items()} for name in ("steps", "void")}
         return cls(**{**raw, **records})
