@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ from gert_core.documents.steps import StepReader
 from gert_core.documents.tool import API_VERSION as TOOL_VERSION
 from gert_core.documents.tool import ToolModel
 from gert_core.documents.tree import BlockNode, Runbook, ToolNode
+from gert_core.plugin.kinds import STEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +75,7 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     if not isinstance(raw, dict):
         return Loaded(document=document, diagnostics=diagnostics)
     model, gaps = _model(document, raw, diagnostics)
-    reader = StepReader(document, registry.step_types())
+    reader = StepReader(document, registry.step_types(), origin=partial(registry.provider_hint, STEP))
     steps = raw.get("steps")
     if isinstance(steps, list):
         root = reader.read(steps, ("steps",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _COMMON: Final = frozenset(field.alias or name for name, field in StepFields.model_fields.items())
 _RETRY: Final = "retry"
+_TYPE_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 
 
 class _Kind:
@@ -47,12 +49,15 @@ class StepReader:
     incomplete.
     """
 
-    def __init__(self, document: Document, types: Mapping[str, StepType]) -> None:
+    def __init__(
+        self, document: Document, types: Mapping[str, StepType], *, origin: Callable[[str], str] | None = None
+    ) -> None:
         self.document = document
         self.diagnostics: list[Diagnostic] = []
         self.by_id: dict[str, StepNode] = {}
         self.complete = True
         self._types = types
+        self._origin = origin
         self._kinds: dict[str, _Kind] = {}
         self._claimers = [(t.name, resolve(t.claims)) for t in types.values() if t.claims is not None]
         self._unnamed: Counter[str] = Counter()
@@ -125,9 +130,7 @@ class StepReader:
         if name in self._types:
             return self._known(name)
         near = self._suggest(name, self._types)
-        install = (
-            f"a type of this name would come from the distribution gert-step-{name}" if name.isidentifier() else ""
-        )
+        install = self._origin(name) if self._origin is not None and _TYPE_NAME.fullmatch(name) else ""
         self._problem(
             (*path, "type"),
             "unknown-step-type",

@@ -6,6 +6,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
+from gert_core.plugin.states import PluginState
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,13 +22,20 @@ def pip(*words: str) -> str:
 def ways_out(problems: Sequence[PluginInfo], missing: Sequence[str] = ()) -> str:
     """Repair or remove it, or run without it."""
     said = []
-    if problems:
-        distributions = sorted({info.distribution for info in problems})
-        blocks = " ".join(f"-p no:{info.distribution}" for info in problems)
+    rivals = [info for info in problems if info.state is PluginState.CONFLICTING]
+    faulty = [info for info in problems if info not in rivals]
+    if faulty:
+        distributions = sorted({info.distribution for info in faulty})
+        blocks = " ".join(f"-p no:{info.distribution}" for info in faulty)
         said.append(
             f"either repair it with `{pip('install', '--upgrade', *distributions)}`"
             f" or remove it with `{pip('uninstall', *distributions)}`; or run without it: `gert {blocks} ...`"
         )
+    if rivals:
+        names = sorted({info.distribution for info in rivals})
+        remove = " or ".join(f"`{pip('uninstall', name)}`" for name in names)
+        without = " or ".join(f"`gert -p no:{name} ...`" for name in names)
+        said.append(f"either remove one with {remove}; or run without one: {without}")
     if missing:
         said.append(f"install what is missing with `{pip('install', *missing)}`")
     return "; ".join(said)

@@ -87,13 +87,13 @@ def _from_directories(places: Sequence[str]) -> Iterator[Candidate]:
             continue
         for entry in names:
             if entry.endswith(".dist-info"):
-                stem = entry[:-10]
+                # A version has no "-"; a name written by hand may.
+                written, _, version = entry[:-10].rpartition("-")
             elif entry.endswith(".egg-info"):
-                stem = entry[:-9]
+                written, _, version = entry[:-9].partition("-")
             else:
                 continue
-            written, _, version = stem.partition("-")
-            distribution = normalise(written)
+            distribution = normalise(written or version)
             if distribution in seen:
                 continue
             seen.add(distribution)
@@ -101,7 +101,7 @@ def _from_directories(places: Sequence[str]) -> Iterator[Candidate]:
             text = _read(f"{folder}/{_ENTRY_POINTS}")
             if FAMILY not in text:
                 continue
-            if not version or not entry.endswith(".dist-info"):
+            if not written or not entry.endswith(".dist-info"):
                 version = _version(folder)
             yield from _parse(text, distribution=distribution, version=version)
 

@@ -157,13 +157,13 @@ class Registry:
         return tuple(info for info in self.plugins if not info.healthy)
 
     def unmet_requirements(self) -> list[tuple[str, str]]:
-        """Requirements of the project that no active plugin meets, each with a sentence."""
+        """Requirements of the project that no active plugin meets: what to install, if anything, and a sentence."""
         known, active = {}, {}
         for info in self.plugins:
-            versions = {normalise(info.name): info.version, info.distribution: info.version}
-            known.update(versions)
+            names = {normalise(info.name): info, info.distribution: info}
+            known.update(names)
             if info.state is PluginState.ACTIVE:
-                active.update(versions)
+                active.update(names)
         return unmet(self._selection.require, active, known)
 
     def warnings(self) -> list[str]:
@@ -176,9 +176,16 @@ class Registry:
         """Raise ``PluginError`` unless every plugin is active or blocked and every requirement is met."""
         problems, missing = self.problems(), self.unmet_requirements()
         if problems or missing:
-            said = [f"plugin {info.label} is {info.state}: {info.cause}" for info in problems]
+            by_cause: dict[tuple[PluginState, str], list[str]] = {}
+            for info in problems:  # rivals share one cause: say it once
+                by_cause.setdefault((info.state, info.cause), []).append(info.label)
+            said = [
+                f"plugin{'s' * (len(labels) > 1)} {' and '.join(labels)} {'are' if len(labels) > 1 else 'is'}"
+                f" {state}: {cause}"
+                for (state, cause), labels in by_cause.items()
+            ]
             said += [sentence for _, sentence in missing]
-            raise PluginError("; ".join(said), hint=ways_out(problems, [text for text, _ in missing]))
+            raise PluginError("; ".join(said), hint=ways_out(problems, [text for text, _ in missing if text]))
 
     def providers(self, kind: Kind, name: str) -> tuple[PluginInfo, ...]:
         """Who provides a record: nobody, one plugin, or several that conflict."""
@@ -186,6 +193,17 @@ class Registry:
         if name in table.conflicts:
             return tuple(plugin.info for plugin in table.conflicts[name])
         return (table.owners[name].info,) if name in table.owners else ()
+
+    def provider_hint(self, kind: Kind, name: str) -> str:
+        """Where something that cannot be used would come from: installed and switched off, or not installed."""
+        table = self._table(kind)
+        if name in table.conflicts:
+            return _conflict(kind, name, table.conflicts[name])
+        provider = kinds.provider_of(kind, name)
+        for info in self.plugins:
+            if info.distribution == provider and info.state is not PluginState.ACTIVE:
+                return f"plugin {info.label}, which by its name provides it, is {info.state}: {info.cause}"
+        return f"by its name {provider} would provide it: `{pip('install', provider)}`"
 
     def provided(self, info: PluginInfo) -> dict[str, list[str]]:
         """The names a plugin provides, by kind."""
@@ -211,8 +229,7 @@ class Registry:
         from difflib import get_close_matches
 
         close = get_close_matches(name, table.records, n=1)
-        provider = kinds.provider_of(kind, name)
-        hint = f"by its name {provider} would provide it: `{pip('install', provider)}`"
+        hint = self.provider_hint(kind, name)
         if close:
             hint = f"did you mean {close[0]!r}? Otherwise {hint}"
         raise UnknownName(f"no installed plugin provides {kind.label} {name!r}", hint=hint)
@@ -277,7 +294,8 @@ class Registry:
 
 def _conflict(kind: Kind, name: str, rivals: Sequence[Plugin]) -> str:
     who = " and ".join(f"{p.candidate.distribution} {p.candidate.version}" for p in rivals)
-    return f"{who} both provide {kind.label} {name!r}, so neither is used; uninstall or block one of them"
+    all_, none, others = ("both", "neither", "one") if len(rivals) < 3 else ("all", "none", "all but one")
+    return f"{who} {all_} provide {kind.label} {name!r}, so {none} is used; uninstall or block {others} of them"
 
 
 def _candidate_for(given: object) -> Candidate:

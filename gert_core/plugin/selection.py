@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from gert_core.plugin.discovery import Candidate
+    from gert_core.plugin.states import PluginInfo
 
     Verdicts = dict[str, tuple[PluginState, str]]
 
@@ -76,34 +77,41 @@ def requirement_name(text: str) -> str:
     return normalise(_requirement(text)[0])
 
 
-def unmet(require: Sequence[str], active: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Requirements that no active plugin satisfies, each with a sentence; versions by distribution name.
+def unmet(
+    require: Sequence[str], active: Mapping[str, PluginInfo], known: Mapping[str, PluginInfo]
+) -> list[tuple[str, str]]:
+    """Requirements that no active plugin satisfies: what to install (empty if it is there) and a sentence.
 
-    Entry-point names are accepted too, so ``known`` maps those to versions as well.
+    Both maps have entry-point and distribution names as keys.
     """
     missing = []
     for text in require:
         name, specifier = _requirement(text)
-        version = active.get(normalise(name))
-        if version is not None and _satisfies(version, specifier):
+        found, there = active.get(normalise(name)), known.get(normalise(name))
+        if found is not None and _satisfies(found.version, specifier):
             continue
-        if version is not None:
-            why = f"version {version} is active"
-        elif normalise(name) in known:
-            why = "it is installed but not active"
+        install = text
+        if found is not None:
+            why, install = f"version {found.version} is active", found.distribution + specifier
+        elif there is not None:
+            why, install = "it is installed but not active", ""
         else:
-            why = "it is not installed"
-        missing.append((text, f"the project requires plugin {text!r}, but {why}"))
+            why = "it is not installed" + _close(name, known, "; did you mean {!r}?")
+        missing.append((install, f"the project requires plugin {text!r}, but {why}"))
     return missing
 
 
 def unknown_plugin(word: str, known: Collection[str]) -> UsageError:
     """The error for a name that no installed plugin bears."""
+    hint = _close(word, known, "did you mean {!r}?") or "`gert plugins list` shows the installed plugins"
+    return UsageError(f"no installed plugin is called {word!r}", hint=hint)
+
+
+def _close(word: str, known: Collection[str], sentence: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(normalise(word), sorted(known), n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "`gert plugins list` shows the installed plugins"
-    return UsageError(f"no installed plugin is called {word!r}", hint=hint)
+    return sentence.format(close[0]) if close else ""
 
 
 def _requirement(text: str) -> tuple[str, str]:

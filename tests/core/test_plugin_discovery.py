@@ -119,3 +119,10 @@ def test_plain_directories_need_no_metadata_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_name_written_with_hyphens_is_read_whole(tmp_path):
+    folder = tmp_path / "gert-step-own-1.2.dist-info"
+    folder.mkdir()
+    (folder / "entry_points.txt").write_text("[gert.v0]\nstep-own = own\n")
+    assert found([tmp_path]) == {("step-own", "gert-step-own", "1.2", "gert.v0", "own")}

@@ -134,8 +134,10 @@ def test_two_plugins_with_one_step_type_conflict_and_neither_is_used(fake_dist):
     with pytest.raises(PluginError, match="neither is used") as caught:
         registry.step_type("wait")
     assert not isinstance(caught.value, UnknownName)
-    with pytest.raises(PluginError):
+    with pytest.raises(PluginError) as refused:
         registry.require_healthy()
+    assert refused.value.message.count("both provide") == 1
+    assert "run without one: `gert -p no:gert-step-one ...` or `gert -p no:gert-step-two ...`" in refused.value.hint
     settled = build(fake_dist, block=["step-two"])
     assert settled.step_type("wait")
     settled.require_healthy()
@@ -250,3 +252,23 @@ def test_an_unknown_step_type_is_compared_with_the_known_ones(fake_dist):
     with pytest.raises(UnknownName) as caught:
         build(fake_dist).step_type("wiat")
     assert "did you mean 'wait'?" in caught.value.hint
+
+
+def test_three_rivals_are_counted_in_the_sentence(fake_dist):
+    for name in ("one", "two", "three"):
+        fake_dist.add(f"gert-step-{name}", step("wait"))
+    cause = only(build(fake_dist), "step-one").cause
+    assert "all provide step type 'wait', so none is used; uninstall or block all but one of them" in cause
+
+
+def test_what_is_switched_off_is_not_advised_to_be_installed(fake_dist):
+    fake_dist.add("gert-step-wait", step("wait"))
+    registry = build(fake_dist, block=["step-wait"])
+    with pytest.raises(UnknownName) as caught:
+        registry.step_type("wait")
+    assert caught.value.hint == (
+        "plugin step-wait (gert-step-wait 1.0), which by its name provides it, is blocked: blocked by name"
+    )
+    with pytest.raises(UnknownName, match="step type 'dance'") as caught:
+        registry.step_type("dance")
+    assert "by its name gert-step-dance would provide it" in caught.value.hint
