@@ -20,7 +20,7 @@ from rows import Row, build
 
 def main() -> int:
     """Measure and print."""
-    options = arguments()
+    options = arguments(__doc__)
     with tempfile.TemporaryDirectory(prefix="gert-bench-") as place:
         contenders, rows = build(Path(place))
         if options.only:
@@ -40,9 +40,9 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def arguments() -> argparse.Namespace:
+def arguments(about: str | None) -> argparse.Namespace:
     """The options of every benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--rounds", type=int, default=15, help="how often everything runs (default 15)")
     parser.add_argument("--seed", type=int, default=1, help="of the order within a round")
     parser.add_argument("--only", action="append", metavar="WORD", help="rows with this word; repeatable")
@@ -60,12 +60,12 @@ def machine() -> str:
     return f"{os.cpu_count()} cores, {pages / 2**30:.0f} GB, Python {platform.python_version()}, {platform.system()}"
 
 
-def heading(options: argparse.Namespace) -> str:
-    """When, where, how often, and whether somebody else used the machine."""
-    load = os.getloadavg()[0]
-    when = datetime.now(UTC).strftime("%Y-%m-%d")
-    clock = "processor time" if options.cpu else "time"
-    return f"{when}; {machine()}; {clock}; {options.rounds} rounds, interleaved; load {load:.1f}\n"
+def heading(options: argparse.Namespace | None) -> str:
+    """When, where, how, and whether somebody else used the machine."""
+    said = [datetime.now(UTC).strftime("%Y-%m-%d"), machine()]
+    if options is not None:
+        said += ["processor time" if options.cpu else "time", f"{options.rounds} rounds, interleaved"]
+    return "; ".join((*said, f"load {os.getloadavg()[0]:.1f}")) + "\n"
 
 
 def table(results: list[tuple[Row, Figure]]) -> str:
