@@ -146,7 +146,7 @@ class Registry:
 
     # -- the plugins themselves -----------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def plugins(self) -> tuple[PluginInfo, ...]:
         """Every installed plugin with its state, sorted by name."""
         _ = self._tables
