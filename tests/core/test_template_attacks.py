@@ -123,17 +123,17 @@ ATTACKS = [
 
 @pytest.mark.parametrize("raw", ATTACKS, ids=lambda raw: raw[:48])
 def test_attack(raw: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(TemplateError):
         compile_value(raw).render(VARS)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
     assert DATA["items"] == [1, 2]
     assert DATA["obj"] == {"a": 1}
 
 
 def test_nothing_is_evaluated_while_compiling() -> None:
     """Jinja2's own compiler folds constant expressions and runs filters while it does."""
-    began = time.monotonic()
+    began = time.process_time()
     for raw in (
         "{{ 'a' * 10**9 }}",
         "{{ 1 / 0 }}",
@@ -144,7 +144,7 @@ def test_nothing_is_evaluated_while_compiling() -> None:
         '{{ matches "(" "x" }}',
     ):
         assert not compile_value(raw).static
-    assert time.monotonic() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_memory_stays_small() -> None:

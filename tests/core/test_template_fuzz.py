@@ -21,7 +21,7 @@ WORDS = st.sampled_from([*SPELLINGS.split(), *FUNCTIONS, *SPECIAL, *FILTERS, *TE
 
 
 def check(raw: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     refused: TemplateError | None = None
     try:
         template = compile_value(raw)
@@ -36,7 +36,7 @@ def check(raw: str) -> None:
     except TemplateError as error:
         refused = error
     assert refused is None or (refused.message and 0 <= refused.offset <= len(raw))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 @FUZZ

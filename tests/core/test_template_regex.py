@@ -120,10 +120,10 @@ def test_patterns_that_are_refused(pattern: str, says: str) -> None:
     ],
 )
 def test_no_search_takes_long(pattern: str, text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with contextlib.suppress(TemplateError):
         matches(pattern, text)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_long_ordinary_output_is_searched() -> None:

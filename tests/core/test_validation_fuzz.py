@@ -84,12 +84,12 @@ def mutated(rng: random.Random, data: bytes) -> bytes:
 
 def judge(file: Path, data: bytes, registry: Registry) -> None:
     file.write_bytes(data)
-    start = time.monotonic()
+    start = time.process_time()
     try:
         verdict = validate_file(file, registry=registry, environ={})
     except Exception as error:
         raise AssertionError(f"validation raised {error!r} for {data!r}") from error
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     for found in verdict.diagnostics:
         assert isinstance(found, Diagnostic)
         assert found.message

@@ -133,9 +133,9 @@ def test_a_hundred_levels_are_allowed() -> None:
     ids=lambda data: repr(data[:8]),
 )
 def test_hostile_documents_end_quickly(data: bytes) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     document = loads(data, name="x")
-    took = time.monotonic() - began
+    took = time.process_time() - began
     assert document.problems
     assert took < 5
 
