@@ -116,6 +116,9 @@ def _help(options: Options) -> str:
         lines += ["", "Commands of plugins:", *(f"  {name:<{width}}  {summary}" for name, summary in given)]
     lines += [
         "",
+        "Start here:",
+        "  gert init demo && cd demo && gert test .",
+        "",
         "Options:",
         "  -p NAME     Load a plugin the project does not list; -p no:NAME leaves one out. Repeatable.",
         "  --version   Show the version.",

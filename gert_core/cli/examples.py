@@ -73,8 +73,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 
 
 def lines(command: str) -> list[str]:
-    """The examples of a command, aligned."""
-    found = EXAMPLES.get(command, ())
+    """The examples of a command, aligned; of a group, the first one of each of its commands."""
+    found = EXAMPLES.get(command) or [
+        examples[0] for name, examples in EXAMPLES.items() if name.startswith(f"{command} ")
+    ]
     width = max((len(typed) for typed, _ in found), default=0)
     return [f"{typed:<{width}}  # {why}" for typed, why in found]
 

@@ -22,10 +22,12 @@ def exec_(
     input_file: Annotated[
         list[Path] | None, Option("--input", metavar="FILE", help="A YAML or JSON file with inputs.")
     ] = None,
-    mode: Annotated[str, Option("--mode", help="real, dry-run, probe or replay.")] = "real",
+    mode: Annotated[str, Option("--mode", metavar="MODE", help="real, dry-run, probe or replay.")] = "real",
     scenario: Annotated[str | None, Option("--scenario", metavar="DIR|NAME", help="The scenario to replay.")] = None,
     trace: Annotated[Path | None, Option("--trace", metavar="FILE", help="Where to write the trace.")] = None,
-    trace_sync: Annotated[str, Option("--trace-sync", help="group (before outside effects), event or none.")] = "group",
+    trace_sync: Annotated[
+        str, Option("--trace-sync", metavar="WHEN", help="group (before outside effects), event or none.")
+    ] = "group",
     actor: Annotated[str | None, Option("--as", metavar="ID", help="Who runs this.")] = None,
     policy: Annotated[list[Path] | None, Option("--policy", metavar="FILE", help="A policy file; repeatable.")] = None,
     approval: Annotated[

@@ -76,7 +76,7 @@ def plugin(
     name: Annotated[str, Argument(metavar="KIND-NAME", help=f"Such as step-wait; kinds: {', '.join(_KINDS)}.")],
 ) -> int:
     """Write a plugin: a distribution gert-KIND-NAME with its entry point, its README and tests that pass."""
-    point = word(name.removeprefix("gert-"), what="plugin")
+    point = word(name.removeprefix("gert-"), what="plugin", example="step-wait")
     kind, _, rest = point.partition("-")
     if kind not in _KINDS or not rest:
         raise UsageError(

@@ -27,7 +27,7 @@ def resume(
     outputs: Annotated[
         str | None, Option("--outputs", metavar="JSON", help="The outputs of a step reconciled as done.")
     ] = None,
-    on_drift: Annotated[str, Option("--on-drift", help="refuse or allow.")] = "refuse",
+    on_drift: Annotated[str, Option("--on-drift", metavar="WHAT", help="refuse or allow.")] = "refuse",
     var: Annotated[list[str] | None, Option("--var", metavar="K=V", help="A secret input again.")] = None,
     actor: Annotated[str | None, Option("--as", metavar="ID", help="Who resumes it.")] = None,
     approval: Annotated[str | None, Option("--approval", metavar="PROVIDER", help="Who is asked.")] = None,

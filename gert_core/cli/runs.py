@@ -26,7 +26,7 @@ AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
 @group.command("list")
 def list_(
     json: AsJson = False,
-    limit: Annotated[int | None, Option("--limit", "-n", min=1, help="Only the newest N.")] = None,
+    limit: Annotated[int | None, Option("--limit", "-n", metavar="N", min=1, help="Only the newest N.")] = None,
 ) -> int:
     """List the runs of this project, the newest first."""
     root = runs_root(project_here(), cwd=Path.cwd())

@@ -44,12 +44,12 @@ def from_template(template: str, target: Path, names: Mapping[str, str]) -> File
     return Files(texts={target / _fill(name, names): _fill(text, names) for name, text in _read(root)})
 
 
-def word(text: str, *, what: str) -> str:
+def word(text: str, *, what: str, example: str = "restart-web") -> str:
     """A name that can be a file, an id and a part of a package; refused with an example otherwise."""
     if not _WORD.fullmatch(text):
         raise UsageError(
             f"{text!r} cannot be the name of a {what}",
-            hint="use lower-case letters and digits, with `-` between words, such as restart-web",
+            hint=f"use lower-case letters and digits, with `-` between words, such as {example}",
         )
     return text
 

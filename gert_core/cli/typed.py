@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def app_for(verb: str, target: Any, *, summary: str) -> typer.Typer:
     """A Typer app for a verb: one command, or a group of them."""
     app = typer.Typer(
-        help=summary,
+        help=_help(verb, summary),
         add_completion=False,
         no_args_is_help=isinstance(target, Group),
         rich_markup_mode=None,  # plain help: rich would cost more than all of gert
@@ -26,7 +26,9 @@ def app_for(verb: str, target: Any, *, summary: str) -> typer.Typer:
     )
     if isinstance(target, Group):
         for name, function in target.commands.items():
-            app.command(name=name, help=_help(f"{verb} {name}", function.__doc__))(_typed(function))
+            text = inspect.cleandoc(function.__doc__ or "")
+            short = " ".join(text.partition("\n\n")[0].split())  # given, it is not cut off in the list of commands
+            app.command(name=name, help=_help(f"{verb} {name}", text), short_help=short)(_typed(function))
         app.callback()(_nothing)
     else:
         app.command(name=verb, help=_help(verb, target.__doc__ or summary))(_typed(target))

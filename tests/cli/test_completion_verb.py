@@ -99,6 +99,17 @@ def test_help_shows_the_examples_line_by_line(command):
     assert code == 0
     for typed, _ in EXAMPLES[command]:
         assert any(line.startswith(f"    {typed}  ") for line in said.splitlines()), said
+    named_by_type = [line for line in said.splitlines() if line.startswith("  -") and "<" in line]
+    assert not named_by_type
+
+
+@pytest.mark.parametrize("group", [path for path in ENTRIES if path and path not in LEAVES])
+def test_help_of_a_group_shows_an_example_of_each_command_and_cuts_nothing_off(group):
+    code, said, _ = gert(group, "--help")
+    assert code == 0
+    for command, _ in ENTRIES[group].commands:
+        assert f"    {EXAMPLES[f'{group} {command}'][0][0]}  " in said
+    assert not [line for line in said.splitlines() if line.endswith("...") and "[ARGS]" not in line]
 
 
 def test_a_mistyped_command_is_put_right():
