@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 INTERNAL: Final = 1
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def report(error: GertError, *, as_json: bool) -> int:
@@ -59,6 +61,11 @@ def settle(exc: BaseException, *, as_json: bool) -> int:
         return report(exc, as_json=as_json)
     if _from_typer(exc):
         return _usage(exc, as_json=as_json)
+    if isinstance(exc, OSError) and exc.errno in _FULL:
+        silence_stdout()  # it may be what is full
+        what = f"{exc.filename} cannot be written" if exc.filename else "the output cannot be written"
+        hint = "free some space and try again; a run that was carried out is in its trace"
+        return report(GertError(f"{what}: {exc.strerror}", kind="output", hint=hint), as_json=False)
     said = " ".join(hide(str(exc)).split())
     internal = GertError(
         f"internal error: {type(exc).__name__}{': ' + said if said else ''}",

@@ -19,6 +19,9 @@ _GARBAGE: Final = 100_000
 def lean() -> None:
     """Called first by every command; a host that uses gert as a library keeps its own settings."""
     gc.set_threshold(_GARBAGE, 20, 20)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started gert: no file of a run may take its number
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     if "pydantic" not in sys.modules:
         sys.modules[_LOADER] = _NoPlugins(_LOADER)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import Status
 from gert_core.cli.terminal import coloured, paint, plain
 from gert_core.engine.progress import Progress
+from gert_core.engine.signals import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,6 +90,9 @@ class TerminalProgress(Progress):
     def left(self, execution: Execution, signal: Signal) -> None:
         with self._lock:
             self._running.pop(execution.key, None)
+            if execution.unit.leaf and signal.rank is Rank.CANCELLED:
+                lead = _indent(execution) + paint("✗", "red", stream=self._stream)
+                self._print(f" {_title(execution)}  cancelled", lead=lead)
 
     def pending(self, execution: Execution, request: ApprovalRequest) -> None:
         with self._lock:

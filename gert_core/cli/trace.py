@@ -6,7 +6,7 @@ import json as json_
 import os
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.app import new_group
@@ -127,13 +127,33 @@ def show(
 
     if not file.is_file():
         raise UsageError(f"there is no trace {file}", hint="give the path of a trace.jsonl")
-    document: Any = as_json(read(file), step=step, kind=type) if json else None
     if json:
+        document = as_json(read(file), step=step, kind=type)
         out(json_.dumps(document, ensure_ascii=False))
+        shown = bool(document["events"])
     else:
+        shown = False
         for line in timeline(read(file), step=step, kind=type):
             out(line)
+            shown = True
+    if not shown:
+        err(f"note: {_nothing(file, step=step, kind=type)}")
     return 0
+
+
+def _nothing(file: Path, *, step: str | None, kind: str | None) -> str:
+    """Why nothing is shown, with the words that would show something."""
+    from gert_core.cli.timeline import wanted
+    from gert_core.trace.reader import read
+
+    events = list(read(file))
+    if not events:
+        return f"{file} holds no event"
+    if step is not None and not any(wanted(event, step=step, kind=None) for event in events):
+        keys = dict.fromkeys(event.step_key for event in events if event.step_key)
+        return f"no event of {file} belongs to step {step!r}; its steps are {', '.join(keys) or 'none'}"
+    types = dict.fromkeys(event.type for event in events if wanted(event, step=step, kind=None))
+    return f"no event there is of type {kind!r}; there are {', '.join(types)}"
 
 
 __all__ = ["group", "show", "verify_"]

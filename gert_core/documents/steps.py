@@ -143,7 +143,11 @@ class StepReader:
     def _known(self, name: str) -> _Kind:
         found = self._kinds.get(name)
         if found is None:
-            found = self._kinds[name] = _Kind(self._types[name])
+            try:
+                found = self._kinds[name] = _Kind(self._types[name])
+            except PluginError as exc:
+                hint = f"`gert plugins why step:{name}` names who provides it: reinstall that, or leave it out with -p"
+                raise PluginError(f"step type {name!r} cannot be used: {exc.message}", hint=hint) from exc
         return found
 
     def _fields_of(self, name: str) -> frozenset[str]:

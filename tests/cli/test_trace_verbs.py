@@ -176,6 +176,22 @@ def test_show_one_step_or_one_type(tmp_path) -> None:
     assert (starts["run_id"], starts["runbook"], starts["status"]) == ("r1", "health", "failed")
 
 
+def test_show_says_why_it_shows_nothing(tmp_path) -> None:
+    trace = write(tmp_path / "trace.jsonl")
+    (tmp_path / "empty.jsonl").touch()
+    for args, note in (
+        (["--step", "chek"], "belongs to step 'chek'; its steps are triage, triage/0/restart, triage/0/check#2"),
+        (["--step", "restart", "--type", "nope"], "is of type 'nope'; there are step_start, step_complete"),
+    ):
+        shown = gert("trace", "show", str(trace), *args, cwd=tmp_path)
+        assert (shown.returncode, shown.stdout) == (0, "")
+        assert note in shown.stderr
+        document = gert("trace", "show", str(trace), *args, "--json", cwd=tmp_path)
+        assert json.loads(document.stdout)["events"] == []
+        assert note in document.stderr
+    assert "holds no event" in gert("trace", "show", "empty.jsonl", cwd=tmp_path).stderr
+
+
 def test_show_of_what_is_no_trace(tmp_path) -> None:
     (tmp_path / "t").write_text("hello\n")
     done = gert("trace", "show", "t", "--json", cwd=tmp_path)

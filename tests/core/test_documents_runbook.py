@@ -6,8 +6,10 @@ import textwrap
 
 import pytest
 
-from gert_core.api import Severity
+from gert_core import hookimpl
+from gert_core.api import PluginError, Severity, StepType
 from gert_core.documents.load import load_runbook
+from gert_core.plugin.registry import Registry
 
 HEAD = "apiVersion: kernel/v0\nmeta: {name: sample}\n"
 
@@ -393,3 +395,28 @@ def test_a_document_that_is_wrong_all_over_is_reported_in_bounds(read):
     tools = "".join(f"  - t{i}\n" for i in range(300))
     assert len(read(f"steps: []\ntools:\n{tools}").diagnostics) == 200
     assert read("steps: []\n" + "".join(f"k{i}: 1\n" for i in range(300))).runbook is None
+
+
+def test_a_type_whose_parts_cannot_be_imported_is_named(tmp_path):
+    class Plugin:
+        @hookimpl
+        def gert_step_types(self):
+            return [StepType(name="odd", model="nowhere_to_be_found:Odd", run="nowhere_to_be_found:run", summary="")]
+
+    path = tmp_path / "runbook.yaml"
+    path.write_text(f"{HEAD}steps: [{{type: odd}}]\n", encoding="utf-8")
+    with pytest.raises(PluginError, match=r"step type 'odd' cannot be used: cannot load 'nowhere") as caught:
+        load_runbook(path, registry=Registry.build(scan=(), extra_plugins=[Plugin()]), name="runbook.yaml")
+    assert "`gert plugins why step:odd`" in caught.value.hint
+
+
+def test_an_unknown_type_is_explained_with_its_distribution_or_what_became_of_it(tmp_path, fake_dist):
+    path = tmp_path / "runbook.yaml"
+    path.write_text(f"{HEAD}steps: [{{type: dig-deep}}]\n", encoding="utf-8")
+    alone = load_runbook(path, registry=Registry.build(scan=()), name="runbook.yaml")
+    assert "by its name gert-step-dig-deep would provide it: `" in only(alone).hint
+    fake_dist.add("gert-step-dig-deep", "def broken(:\n", version="2.1")
+    broken = load_runbook(path, registry=Registry.build(scan=fake_dist.scan()), name="runbook.yaml")
+    assert (
+        "plugin step-dig-deep (gert-step-dig-deep 2.1), which by its name provides it, is broken" in only(broken).hint
+    )

@@ -39,6 +39,8 @@ def ended(shell: Shell, running: subprocess.Popen, code: int, seconds: float = 1
     out, err = running.communicate(timeout=seconds)
     assert running.returncode == code, out + err
     assert "Traceback" not in err
+    if "Run cancelled" in out:
+        assert "✗ a  tool  cancelled" in err
     wait_for(lambda: not any(alive(pid) for pid in pids(shell)), 3)
     return out
 

@@ -7,10 +7,12 @@ import os
 import pty
 import re
 import select
+import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
-from shell import Shell, wait_for
+from shell import Shell, chain_is_whole, wait_for
 
 from gert_core.cli.progress import TerminalProgress
 
@@ -139,3 +141,33 @@ def test_parallel_branches_are_asked_about_one_at_a_time_and_undisturbed(shell):
     seen += running.communicate()[1].decode()
     assert running.returncode == 0
     assert len(re.findall("✓ (left|right)", seen)) == 2
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_nobody_opened_do_not_harm_a_run(shell, closed):
+    shell.book(BOOK, tools="nap")
+    command = shlex.join(shell.command("exec", "book.yaml"))
+    done = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=shell.root, env=shell.environ, check=False)
+    assert done.returncode == 0
+    assert chain_is_whole(shell.trace())
+    assert shell.events()[-1]["data"]["status"] == "completed"
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_standard_output_is_said_in_a_sentence(shell, more):
+    shell.book(BOOK, tools="nap")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            shell.command("exec", "book.yaml", *more),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=shell.root,
+            env=shell.environ,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "error: the output cannot be written: No space left on device" in done.stderr
+    assert "bug" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert shell.events()[-1]["data"]["status"] == "completed"

@@ -303,7 +303,8 @@ def test_a_runner_of_another_protocol_is_refused(place, initialize, words):
 def test_a_runner_that_is_not_there(place):
     ran = place.run(book(step()))
     ran.assert_failed("not_found", status="error")
-    assert "'gert-ext-demo' was not found on PATH" in ran.result.failures[0].message
+    message = ran.result.failures[0].message
+    assert message == "runner 'gert-ext-demo' was not found on PATH; install it, or give its path in `extension`"
 
 
 def test_the_principal_is_the_steps_or_the_runners(place):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Deadline
+    from gert_core.api.processes.child import Child
 
 PROTOCOL_VERSION: Final = "1"
 SHUTDOWN_SECONDS: Final = 2.0
@@ -36,12 +37,22 @@ def program_of(extension: str) -> str:
     return extension if "/" in extension or extension.startswith(PREFIX) else PREFIX + extension
 
 
+def _start(program: str, environ: Mapping[str, str]) -> Child:
+    try:
+        return start([program], environ=environ)
+    except StepProblem as problem:
+        if problem.kind == "not_found" and "/" not in program:  # what the core says is meant for tools
+            said = f"runner {program!r} was not found on PATH; install it, or give its path in `extension`"
+            raise StepProblem(problem.kind, said, detail=problem.detail) from None
+        raise
+
+
 class Runner:
     """A started and initialised runner; raises ``StepProblem`` for every way of not answering properly."""
 
     def __init__(self, program: str, environ: Mapping[str, str], deadline: Deadline) -> None:
         self._program = program
-        self._client = Client(start([program], environ=environ))
+        self._client = Client(_start(program, environ))
         try:
             self._principal = self._initialize(deadline)
         except BaseException:
