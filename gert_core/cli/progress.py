@@ -109,7 +109,8 @@ class TerminalProgress(Progress):
         """The failing step: what was run, its exit code, the last lines it said."""
         indent = _indent(execution) + "    "
         failure, detail = data.get("failure") or {}, data.get("detail") or {}
-        self._print(f"{indent}{failure.get('kind')}: {failure.get('message')}")
+        if failure:  # items that may fail have said so themselves
+            self._print(f"{indent}{failure.get('kind')}: {failure.get('message')}")
         if detail.get("command"):
             self._print(f"{indent}command: {shlex.join(detail['command'])}")
         if detail.get("exit_code") is not None:

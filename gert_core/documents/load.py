@@ -225,7 +225,7 @@ class _Tools:
         found = find_tool(name, base=self._base, project=self._project, packs=self._packs)
         if found.path is None:
             why = found.reason or f"looked at {', '.join(found.searched) or 'no place: it is no plain name'}"
-            self._problem(place, "tool-not-found", f"tool `{name}` is not found; {why}")
+            self._problem(place, "tool-not-found", f"tool `{name}` is not found; {why}", hint=found.hint)
             return
         key = found.path.resolve()
         loaded = self._files.get(key)
@@ -245,8 +245,8 @@ class _Tools:
         contracts = {action: tool_contract(loaded.tool, action)[0] for action in loaded.tool.actions}
         self.nodes[name] = ToolNode(name=name, tool=loaded.tool, document=loaded.document, contracts=contracts)
 
-    def _problem(self, place: Place, rule: str, message: str) -> None:
-        self.diagnostics.append(diagnose(self._document, place, rule=rule, message=message, phase=2))
+    def _problem(self, place: Place, rule: str, message: str, *, hint: str | None = None) -> None:
+        self.diagnostics.append(diagnose(self._document, place, rule=rule, message=message, phase=2, hint=hint))
 
 
 __all__ = ["Loaded", "LoadedTool", "load_runbook", "load_tool", "old_words", "read_runbook", "read_steps", "read_tool"]

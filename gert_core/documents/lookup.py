@@ -25,6 +25,7 @@ class Found:
     path: Path | None
     searched: tuple[str, ...] = ()
     reason: str = ""
+    hint: str | None = None
 
 
 def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> Found:
@@ -48,7 +49,10 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
         names = ", ".join(f"{pack}/{parts[-1]}" for pack, _ in sorted(hits))
         return Found(path=None, searched=tuple(searched), reason=f"several packs have it: write one of {names}")
     searched += [f"pack {pack}" for pack, _ in sorted(holders)]
-    return Found(path=hits[0][1] if hits else None, searched=tuple(searched))
+    hint = None
+    if len(parts) == 2 and parts[0] not in packs:
+        hint = f"no tool pack {parts[0]!r} is installed; it would come from the distribution gert-tools-{parts[0]}"
+    return Found(path=hits[0][1] if hits else None, searched=tuple(searched), hint=hint)
 
 
 def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]:

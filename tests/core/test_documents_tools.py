@@ -171,3 +171,17 @@ def test_wrong_action(tmp_path, action, rule, path):
     write(tmp_path, {"t.yaml": f"apiVersion: tool/v0\nmeta: {{name: t}}\nactions: {{go: {action}}}\n"})
     (found,) = load_tool(tmp_path / "t.yaml").diagnostics
     assert (found.rule, found.path, found.line) == (rule, path, 3)
+
+
+def test_a_pack_that_is_not_installed_is_named_with_its_distribution(tmp_path):
+    write(tmp_path, {"packs/net/curl.tool.yaml": TOOL % "curl"})
+    packs = {"net": ToolPack(name="net", directory=tmp_path / "packs" / "net")}
+
+    def hint(name):
+        return find_tool(name, base=tmp_path, project=None, packs=packs).hint
+
+    assert "gert-tools-json" in hint("json/jq")
+    assert hint("net/curl") is None
+    assert hint("net/nothing") is None
+    assert hint("nothing") is None
+    assert hint("./json/jq") is None

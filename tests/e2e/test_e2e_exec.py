@@ -80,6 +80,21 @@ def test_a_failing_step_shows_its_command_exit_code_and_last_lines(shell):
     assert "step a: bad exited with code 7: it broke (exit_code)" in done.stdout
 
 
+def test_items_that_may_fail_explain_themselves_and_the_step_adds_nothing(shell):
+    shell.program("bad", "exit 7")
+    shell.tool("bad", '["bad"]')
+    shell.book(
+        """
+        - { id: a, type: tool, tool: bad, continue_on_fail: true, for_each: { as: x, over: [1, 2], parallel: true } }
+        - { type: end, outcome: { category: no_action } }
+        """,
+        tools="bad",
+    )
+    said = shell.gert("exec", "book.yaml").stderr
+    assert said.count("exit_code: bad exited with code 7") == 2
+    assert "None" not in said
+
+
 def test_a_program_that_does_not_exist_is_an_error_that_names_it(shell):
     shell.tool("gone", '["no-such-program"]')
     shell.book("- { id: a, type: tool, tool: gone }", tools="gone")
