@@ -151,7 +151,7 @@ class _Sources:
         except TemplateError as error:
             raise _Mismatch(f"pattern {rule.pattern!r}: {error.message}") from None
         if match is None:
-            raise _Mismatch(f"pattern {rule.pattern!r} does not match {source} {first_line(text)}")
+            raise _Mismatch(f"pattern /{rule.pattern}/ does not match {source} {first_line(text)}")
         first = match.group(1) if match.groups() else None
         return match.group(0) if first is None else first
 

@@ -27,7 +27,7 @@ from gert_core.plugin.kinds import STEP
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import StepType, ToolPack
+    from gert_core.api import ToolPack
     from gert_core.documents.contract import ContractModel
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Path as Place
@@ -96,14 +96,6 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
         return Loaded(document=document, diagnostics=diagnostics, runbook=runbook)
     lost = frozenset() if reader.complete else frozenset({"steps"})
     return Loaded(document=document, diagnostics=diagnostics, partial=runbook, gaps=(gaps or frozenset()) | lost)
-
-
-def read_steps(
-    document: yaml.Document, raw: list[Any], path: Place, *, types: Mapping[str, StepType]
-) -> tuple[BlockNode, list[Diagnostic]]:
-    """A list of steps alone, for hosts and tests that have no runbook around it."""
-    reader = StepReader(document, types)
-    return reader.read(raw, path), reader.diagnostics
 
 
 def load_tool(path: Path, *, name: str | None = None) -> LoadedTool:
@@ -249,4 +241,4 @@ class _Tools:
         self.diagnostics.append(diagnose(self._document, place, rule=rule, message=message, phase=2, hint=hint))
 
 
-__all__ = ["Loaded", "LoadedTool", "load_runbook", "load_tool", "old_words", "read_runbook", "read_steps", "read_tool"]
+__all__ = ["Loaded", "LoadedTool", "load_runbook", "load_tool", "old_words", "read_runbook", "read_tool"]

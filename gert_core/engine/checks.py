@@ -64,15 +64,21 @@ def check_contract(execution: Execution, outputs: dict[str, Any], *, failed: boo
 
 
 def report_violations(execution: Execution, violations: list[tuple[str, str, str]]) -> None:
-    """Trace violations; raise when a policy denies them."""
-    hide = execution.run.masker.hide_remains
-    for kind, message, severity in violations:
+    """Trace violations; raise when a policy denies them.
+
+    A person is told about errors, and in a probe, which is made to judge contracts, about warnings too.
+    """
+    run = execution.run
+    for kind, text, severity in violations:
+        message = run.masker.hide_remains(text)
         execution.add(
             "contract_violation",
-            {"step_id": execution.unit.id, "kind": kind, "message": hide(message), "severity": severity},
+            {"step_id": execution.unit.id, "kind": kind, "message": message, "severity": severity},
         )
+        if severity == "error" or run.world.symbolic:
+            run.progress.warn(f"step {execution.key}: {message} ({kind})", execution=execution)
     if violations:
-        rule = execution.run.policies.violation_rule(execution.unit.contract)
+        rule = run.policies.violation_rule(execution.unit.contract)
         if rule is not None:
             source, number = rule
             raise StepProblem(

@@ -25,7 +25,7 @@ class Progress:
         """A step returned its recorded result."""
 
     def left(self, execution: Execution, signal: Signal) -> None:
-        """A step with blocks is left open because a block was suspended or cancelled."""
+        """A step is left open: the run was cancelled, or one of its blocks was suspended."""
 
     def pending(self, execution: Execution, request: ApprovalRequest) -> None:
         """A step waits for an approval that will come later."""

@@ -59,7 +59,6 @@ class Probe(DryRun):
     """Executes what writes nothing and has only allowed effects; deterministic tools run twice."""
 
     enforces = True
-    jumps_back = False
 
     def __init__(self, effects: frozenset[str]) -> None:
         self.effects = effects

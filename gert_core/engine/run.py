@@ -21,6 +21,7 @@ from gert_core.engine.sessions import Sessions
 from gert_core.engine.state import Layer
 from gert_core.engine.world import window
 from gert_core.plugin.lazy import resolve
+from gert_core.plugin.states import PluginState
 from gert_core.values import canonical, format_duration
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Run:
     # -- start to end --------------------------------------------------------------------------------------------
 
     def execute(self) -> RunResult:
-        """Run the whole runbook; the last event is written whatever happens in between."""
+        """Run the whole runbook and write its last event; only a fault of the trace or of gert itself prevents that."""
         began = time.perf_counter()
         layer = Layer()
         layer.run = {"id": self.run_id, "runbook": self.runbook.name, "actor": self.actor, "mode": self.mode}
@@ -121,7 +122,7 @@ class Run:
                 "plugins": [
                     {"name": p.name, "distribution": p.distribution, "version": p.version}
                     for p in self.registry.plugins
-                    if str(p.state).lower() == "active"
+                    if p.state is PluginState.ACTIVE
                 ],
                 "actor": self.actor,
                 "host": os.uname().nodename,
@@ -177,7 +178,7 @@ class Run:
     def note_fault(self, fault: BaseException) -> None:
         """Keep the exception of a plugin; shown in full only when debugging."""
         self.faults.append(fault)
-        if self.environ.get("GERT_DEBUG"):
+        if self.environ.get("GERT_DEBUG") == "1":
             import traceback
 
             sys.stderr.write(self.masker.mask_text("".join(traceback.format_exception(fault))))

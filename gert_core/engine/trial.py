@@ -96,7 +96,7 @@ class Trial:
         except GertError as error:
             return _error(scenario.name, error)
         except Exception as error:  # a fault in one test must not take the others with it
-            if self.environ.get("GERT_DEBUG"):
+            if self.environ.get("GERT_DEBUG") == "1":
                 traceback.print_exception(error)
             text = f"internal error: {type(error).__name__}: {error}"
             hint = "this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where"

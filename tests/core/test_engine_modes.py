@@ -19,6 +19,10 @@ class Listener(Progress):
         self.arms = []
         self.outcomes = []
         self.inputs = {}
+        self.warnings = []
+
+    def warn(self, message, *, execution=None):
+        self.warnings.append(message)
 
     def arm(self, execution, name, why):
         self.arms.append(name)
@@ -327,8 +331,19 @@ def test_a_deterministic_tool_is_called_twice_and_compared(lab):
     assert len(lab.calls) == 2
     assert ran.of("contract_violation") == []
     lab.scripts["n"] = [1, 2]
-    ran = probe(lab, "- { id: a, type: tool, tool: pure, inputs: { script: n } }", tools=files)
+    seen = Listener()
+    ran = probe(lab, "- { id: a, type: tool, tool: pure, inputs: { script: n } }", tools=files, progress=seen)
     assert [e["kind"] for e in ran.of("contract_violation")] == ["nondeterministic"]
+    assert [told.startswith("step a: declared deterministic, but") for told in seen.warnings] == [True]
+
+
+def test_a_probe_tells_about_outputs_a_contract_promises_in_vain(lab):
+    files = tool("pure", outputs="{ value: {}, more: {} }")
+    seen = Listener()
+    probe(lab, "- { id: a, type: tool, tool: pure, inputs: { value: 1 } }", tools=files, progress=seen)
+    assert seen.warnings == [
+        "step a: output 'more' is declared in contract.outputs but was not produced (missing_output)"
+    ]
 
 
 def test_what_a_probe_skips_stays_symbolic_and_undecided_arms_are_shown(lab):

@@ -52,7 +52,7 @@ def test_what_a_rule_takes(rule, reply, type_, value):
 @pytest.mark.parametrize(
     ("rule", "stdout", "words"),
     [
-        ({"pattern": r"^(\d+)$"}, "oops\nmore", ["output 'out'", r"'^(\\d+)$'", "stdout 'oops'"]),
+        ({"pattern": r"^(\d+)$"}, "oops\nmore", ["output 'out'", r"/^(\d+)$/", "stdout 'oops'"]),
         ({"pattern": "x"}, "", ["(empty)"]),
         ({"pattern": "x"}, "y" * 500, ["yyy..."]),
         ({"from": "json"}, "", ["stdout is empty where JSON is wanted"]),
