@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import json as json_
 import os
 import sys
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from gert_core.api.errors import UsageError
+from gert_core.api.record import record
 from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.terminal import err, out
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from gert_core.engine.trial import Trial
     from gert_core.plugin.registry import Registry
@@ -46,13 +47,14 @@ def run_tests(
     jobs: Annotated[int, Option("-j", "--jobs", metavar="N", help="Processes to work in.")] = 1,
 ) -> int:
     """Replay scenarios and compare what happens with what their test.yaml expects. Nothing real is touched."""
-    from gert_core.scenarios import Selection, Summary
-    from gert_core.scenarios.verdicts import reports_to_json
-
     seconds = _seconds(timeout)
     if jobs < 1:
         raise UsageError(f"-j takes a number of processes from 1, not {jobs}")
-    plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything))
+    with _no_collections():
+        from gert_core.scenarios import Selection, Summary
+        from gert_core.scenarios.verdicts import reports_to_json
+
+        plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything))
     show = _Show(plan, quiet=json)
     with closing(_verdicts(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as verdicts:
         for job, verdict in zip(plan.jobs, verdicts, strict=True):
@@ -68,7 +70,7 @@ def run_tests(
     return 0 if summary.good else 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class _Job:
     """One scenario to run, and the report it belongs to."""
 
@@ -200,6 +202,18 @@ class _Show:
             out(text)
         out()
         out(summary)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Modules and documents being loaded are no garbage: looking for some costs a twentieth of the whole."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _seconds(text: str) -> float | None:

@@ -60,9 +60,7 @@ def _text(value: Any) -> str:
 
 def trial_of(runbook: Path, *, registry: Registry | None = None, **environ: str) -> Trial:
     """The runbook ready to be tried with the installed plugins."""
-    return Trial(
-        runbook=runbook, registry=registry or Registry.build(), console=SilentConsole(), environ=environ
-    )
+    return Trial(runbook=runbook, registry=registry or Registry.build(), console=SilentConsole(), environ=environ)
 
 
 def verdict_on(runbook: Path, scenario: Any = None, test: Any = None, **environ: str) -> Verdict:
