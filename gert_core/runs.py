@@ -284,12 +284,20 @@ def run_info(directory: RunDirectory) -> RunInfo:
 def list_runs(root: Path) -> Iterator[RunInfo]:
     """The runs kept under ``root``, the newest first, each folded when its turn comes."""
     try:
-        names = sorted((entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)), reverse=True)
+        names = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return
-    for name in names:
-        if _RUN_ID.fullmatch(name):
-            yield run_info(RunDirectory(root / name))
+    known = [(*_age(root / name), name) for name in names if _RUN_ID.fullmatch(name)]
+    for *_, name in sorted(known, reverse=True):
+        yield run_info(RunDirectory(root / name))
+
+
+def _age(path: Path) -> tuple[str, int]:
+    """What runs are ordered by: the second in their name, then when their first file was written."""
+    try:
+        return path.name.partition("-")[0], os.lstat(path / "meta.json").st_mtime_ns
+    except OSError:
+        return path.name.partition("-")[0], 0
 
 
 def _acquire(fd: int) -> bool:

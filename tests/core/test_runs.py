@@ -234,3 +234,12 @@ def test_the_cache_holds_plain_json(tmp_path) -> None:
     directory.state()
     raw = json.loads(directory.read("state.json"))
     assert set(raw) == {"format", "seq", "hash", "digest", "state"}
+
+
+def test_runs_of_one_second_are_listed_by_when_they_began(tmp_path) -> None:
+    ids = [f"20260301T120000Z-fix-{end}" for end in ("5", "9", "1", "7")]
+    for number, run_id in enumerate(ids):
+        directory = RunDirectory.create(tmp_path, run_id)
+        directory.write_meta(runbook=tmp_path / "fix.yaml")
+        os.utime(directory.path / "meta.json", ns=(number, number))
+    assert [info.directory.run_id for info in list_runs(tmp_path)] == ids[::-1]
