@@ -74,6 +74,7 @@ class TerminalProgress(Progress):
                 line += f"  skipped ({_reason(data)})"
             elif symbolic and unit.leaf:
                 lead = f"{_indent(execution)}·"
+                line += f"  ({symbolic})" if symbolic != execution.run.mode else ""
             else:
                 line += f"  {duration:.2f}s"
             self._print(line, lead=lead)
@@ -90,7 +91,8 @@ class TerminalProgress(Progress):
     def left(self, execution: Execution, signal: Signal) -> None:
         with self._lock:
             self._running.pop(execution.key, None)
-            if execution.unit.leaf and signal.rank is Rank.CANCELLED:
+            whole = execution.unit.over is None or execution.as_item
+            if execution.unit.leaf and whole and signal.rank is Rank.CANCELLED:
                 lead = _indent(execution) + paint("✗", "red", stream=self._stream)
                 self._print(f" {_title(execution)}  cancelled", lead=lead)
 

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import shlex
+import signal
 import subprocess
 from pathlib import Path
 
@@ -171,3 +172,24 @@ def test_a_full_standard_output_is_said_in_a_sentence(shell, more):
     assert "bug" not in done.stderr
     assert "Traceback" not in done.stderr
     assert shell.events()[-1]["data"]["status"] == "completed"
+
+
+def test_a_probe_says_why_it_leaves_a_step_out(shell):
+    shell.tool("put", '["nap", "0"]', contract="{ effects: [network], writes: [db] }")
+    shell.book("- { id: a, type: tool, tool: put }", tools="put")
+    assert "· a  tool  (probe: it writes)\n" in shell.gert("exec", "book.yaml", "--mode", "probe").stdout
+    assert "· a  tool\n" in shell.gert("exec", "book.yaml", "--mode", "dry-run").stdout
+
+
+def test_every_cancelled_item_has_its_line(shell):
+    shell.program("nap", "touch began.$$; sleep 30")
+    shell.book(
+        "- { id: a, type: tool, tool: nap, inputs: { s: 9 }, for_each: { as: n, over: [x, y], parallel: true } }",
+        tools="nap",
+    )
+    running = shell.start("exec", "book.yaml")
+    wait_for(lambda: len(list(shell.root.glob("began.*"))) == 2)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=15)
+    assert running.returncode == 130
+    assert sorted(said.splitlines()) == ["  ✗ a[0]  tool  cancelled", "  ✗ a[1]  tool  cancelled", "▸ a  tool"]
