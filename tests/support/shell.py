@@ -144,7 +144,8 @@ class Shell:
     def trace(self) -> Path:
         """The trace of the newest run."""
         # Ids have the second only: two runs of one second are told apart by when their traces were begun or written.
-        return max((run / "trace.jsonl" for run in self.runs()), key=lambda file: file.stat().st_mtime_ns)
+        traces = [run / "trace.jsonl" for run in self.runs()]
+        return max(traces, key=lambda file: file.stat().st_mtime_ns if file.exists() else 0)
 
     def events(self, *types: str) -> list[dict[str, Any]]:
         """The events of the newest run."""
