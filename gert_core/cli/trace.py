@@ -55,7 +55,9 @@ def verify_(
     if json:
         document = verdict.to_json()
         if unmet:
-            document |= {"valid": False, "detail": unmet}
+            # Another key's signature is not the one that was asked for; an unsigned trace stays unsigned.
+            wrong = Judgement.BAD_SIGNATURE if verdict.key_id else verdict.verdict
+            document |= {"valid": False, "verdict": str(wrong), "detail": unmet}
         out(json_.dumps(document, ensure_ascii=False))
     else:
         _say(verdict, unmet)
