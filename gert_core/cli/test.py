@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json as json_
 import os
 import sys
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -14,9 +13,10 @@ from gert_core.api.errors import UsageError
 from gert_core.api.record import record
 from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.terminal import err, out
+from gert_core.documents.uncollected import uncollected
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from gert_core.engine.trial import Trial
     from gert_core.plugin.registry import Registry
@@ -50,7 +50,7 @@ def run_tests(
     seconds = _seconds(timeout)
     if jobs < 1:
         raise UsageError(f"-j takes a number of processes from 1, not {jobs}")
-    with _no_collections():
+    with uncollected():
         from gert_core.scenarios import Selection, Summary
         from gert_core.scenarios.verdicts import reports_to_json
 
@@ -202,18 +202,6 @@ class _Show:
             out(text)
         out()
         out(summary)
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Modules and documents being loaded are no garbage: looking for some costs a twentieth of the whole."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _seconds(text: str) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
 from gert_core.documents.complaints import BREAKS, explain
 from gert_core.documents.compose import MAX_PROBLEMS, Composer, Map, Mark, Refused, Seq, parser
+from gert_core.documents.uncollected import uncollected
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
@@ -120,13 +120,12 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
     start = (1, 1)
     # Nothing that is built here can be garbage before the end, and collections triggered by the many new
     # containers would take a third of the time.
-    collecting = gc.isenabled()
-    gc.disable()
     try:
-        text = _decode(data)
-        composer = Composer(parser(data), report)
-        value = composer.document()
-        start = composer.start
+        with uncollected():
+            text = _decode(data)
+            composer = Composer(parser(data), report)
+            value = composer.document()
+            start = composer.start
     except Refused as refused:
         value = None
         report("yaml-syntax", refused.message, refused.line, refused.column, refused.hint)
@@ -134,9 +133,6 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
         message, line, column, hint = explain(error, text)
         value = None
         report("yaml-syntax", message, line, column, hint)
-    finally:
-        if collecting:
-            gc.enable()
     digest = "sha256:" + hashlib.sha256(data).hexdigest()
     return Document(file=file, path=path, value=value, digest=digest, problems=problems, text=text, start=start)
 

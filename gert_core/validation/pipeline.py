@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Diagnostic, Severity
 from gert_core.api.record import field, record, replace
 from gert_core.documents import yaml
 from gert_core.documents.kinds import Kind, kind_of
+from gert_core.documents.uncollected import uncollected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from gert_core.documents.project import Project
@@ -91,7 +90,7 @@ def validate_document(
     """The same for a document that is loaded already."""
     environ = os.environ if environ is None else environ
     kind = kind or kind_of(document)
-    with _no_collections():
+    with uncollected():
         if kind == Kind.RUNBOOK:
             return _runbook(document, registry=registry, project=project, environ=environ)
         if kind == Kind.TOOL:
@@ -202,18 +201,6 @@ def _name(document: yaml.Document) -> str | None:
     meta = document.value.get("meta") if isinstance(document.value, dict) else None
     name = meta.get("name") if isinstance(meta, dict) else None
     return name if isinstance(name, str) else None
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Nothing built here is garbage before the end, and collections would only walk over it again and again."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 __all__ = ["Validated", "validate_document", "validate_file", "validate_runbook"]
