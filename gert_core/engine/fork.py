@@ -62,10 +62,14 @@ def waits_of(run: Run, nodes: Sequence[BlockNode]) -> list[list[int]]:
     """For each block the earlier ones it must wait for: contracts that conflict, or a policy that serialises."""
     contracts = [block_contract(node, run.runbook) for node in nodes]
     held = [run.serializes(node) for node in nodes]
-    return [
-        [j for j in range(i) if conflict(contracts[i], contracts[j]) or (held[i] and held[j])]
-        for i in range(len(nodes))
-    ]
+    writes = [bool(contract.writes) for contract in contracts]  # who only looks is in nobody's way
+
+    def waits(i: int, j: int) -> bool:
+        if held[i] and held[j]:
+            return True
+        return (writes[i] or writes[j]) and bool(conflict(contracts[i], contracts[j]))
+
+    return [[j for j in range(i) if waits(i, j)] for i in range(len(nodes))]
 
 
 def run_tasks(

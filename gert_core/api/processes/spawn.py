@@ -37,6 +37,9 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=stdout,
             stderr=stderr,
+            # Descriptors made by Python close themselves. To have the child look for others takes as long as starting
+            # it, once hundreds are open, and nothing else here goes on meanwhile.
+            close_fds=bool(_close_inherited()),
             process_group=0,
         )
     except OSError as error:
