@@ -1,4 +1,4 @@
-"""Other tools beside gert, where they do the same job: run one command, and run two hundred.
+"""Other tools beside gert, where they do the same job: run one command, and run fifty.
 
 None of them writes a trace or waits for the disk; gert is measured with both, as it comes. A tool that is not
 installed is left out with a note; `--peers DIR` names the directory with their commands.
@@ -18,7 +18,7 @@ from bench_speed import arguments, heading
 from harness import Command, Figure, clean_environ, measure, progress, ratio, show
 from workloads import Workloads, gert_script, tool_step
 
-MANY = 200
+MANY = 50
 
 
 def main() -> int:
@@ -82,8 +82,13 @@ def build(place: Path, peers: Path | None) -> tuple[dict[str, Command], list[str
             if found is None:
                 absent.append(name)
                 continue
+            temporary = str(home / "ansible")
             environ = clean_environ(
-                ANSIBLE_LOCALHOST_WARNING="0", ANSIBLE_NOCOLOR="1", ANSIBLE_HOME=str(home / "ansible")
+                ANSIBLE_LOCALHOST_WARNING="0",
+                ANSIBLE_NOCOLOR="1",
+                ANSIBLE_HOME=temporary,
+                ANSIBLE_LOCAL_TEMP=temporary,
+                ANSIBLE_REMOTE_TEMP=temporary,
             )
             contenders[f"{name} {size}"] = Command(argv=[found, *arguments_], cwd=home, environ=environ)
     return contenders, list(dict.fromkeys(absent))
