@@ -6,6 +6,7 @@ computed round by round and only then summarised: median and quartiles of the ro
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import resource
@@ -15,10 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 Samples = Mapping[str, Sequence[float]]
 """Seconds of every contender, one per round."""
@@ -33,16 +31,15 @@ def clean_environ(**extra: str) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A process, timed from its start until it has ended."""
+    """A process, measured from its start until it has ended."""
 
     argv: Sequence[str]
     cwd: Path
     environ: Mapping[str, str] = field(default_factory=clean_environ)
-    before: Callable[[], object] = bool
 
-    def __call__(self) -> float:
-        self.before()
-        began = time.perf_counter()
+    def __call__(self) -> tuple[float, float]:
+        """Seconds and processor seconds."""
+        used, began = cpu_seconds(), time.perf_counter()
         done = subprocess.run(
             list(self.argv),
             cwd=self.cwd,
@@ -55,23 +52,55 @@ class Command:
         if done.returncode:
             said = (done.stderr or done.stdout).decode(errors="replace").strip()
             raise RuntimeError(f"{' '.join(self.argv)} exited with {done.returncode}: {said[-400:]}")
-        return taken
+        return taken, cpu_seconds() - used
+
+    def close(self) -> None:
+        """Nothing stays."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """A function of this process; it may return the seconds that count, if not all of its time does."""
+@dataclass(kw_only=True)
+class Worker:
+    """A job of ``worker.py``, kept ready in a process of its own so that its preparation is not measured."""
 
-    function: Callable[[], float | None]
+    job: Sequence[str]
+    cwd: Path
+    _process: subprocess.Popen[str] | None = None
 
-    def __call__(self) -> float:
-        began = time.perf_counter()
-        counted = self.function()
-        taken = time.perf_counter() - began
-        return taken if counted is None else counted
+    def __call__(self) -> tuple[float, float]:
+        """Seconds and processor seconds."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("worker.py")), *self.job],
+                cwd=self.cwd,
+                env=clean_environ(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        answer = process.stdout.readline()
+        if not answer:
+            _, said = process.communicate()
+            raise RuntimeError(f"{' '.join(self.job)}: {said.strip()[-400:]}")
+        seconds, used = json.loads(answer)
+        return seconds, used
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
 
 
-Contender = Command | Call
+Contender = Command | Worker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +147,10 @@ def measure(
     for turn in range(rounds):
         say(f"round {turn + 1} of {rounds}")
         for name in order.sample(sorted(ready), len(ready)):
-            used = cpu_seconds()
-            seconds = ready[name]()
-            samples[name].append(cpu_seconds() - used if cpu else seconds)
+            seconds, used = ready[name]()
+            samples[name].append(used if cpu else seconds)
+    for contender in contenders.values():
+        contender.close()
     return samples, failed
 
 

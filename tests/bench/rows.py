@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import yaml as pyyaml
-from engine import Engine, all_at_once, bare_processes
-from harness import Call, Command, Contender, Figure, Samples, clean_environ, extra, rate, ratio
+from engine import Engine
+from harness import Command, Contender, Figure, Samples, Worker, clean_environ, extra, rate, ratio
 from workloads import Workloads, assert_step, gert_script, mixed_steps, tool_step
 
-from gert_core.documents import yaml
 from gert_core.plugin.registry import Registry
-from gert_core.template import compile as templates
 from gert_core.trace.reader import read
-from gert_core.trace.verify import verify
-from gert_core.validation import validate_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,10 +58,8 @@ def build(place: Path) -> tuple[dict[str, Contender], list[Row]]:
     """Everything that runs, by name, and the rows made of it."""
     work, registry = Workloads(place), Registry.build()
     contenders: dict[str, Contender] = {}
-    rows = [*_start_up(work, contenders), *_steps(work, registry, contenders), *_documents(work, registry, contenders)]
+    rows = [*_start_up(work, contenders), *_steps(work, registry, contenders), *_documents(work, contenders)]
     rows += [*_programs(work, contenders), *_traces(work, registry, contenders), *_discovery(work, contenders)]
-    gc.collect()
-    gc.freeze()  # what stays loaded here would be walked over again and again; no command has it
     return contenders, rows
 
 
@@ -96,14 +88,19 @@ def _start_up(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:
 def _steps(work: Workloads, registry: Registry, contenders: dict[str, Contender]) -> list[Row]:
     book = work.book("nothing200", "".join(tool_step(n) for n in range(STEPS)))
     durable = Engine(book, registry)
-    contenders["subprocess.run"] = Call(function=lambda: bare_processes(STEPS))
-    contenders["true steps"] = Call(function=durable)
-    contenders["true steps, no sync"] = Call(function=Engine(book, registry, sync="none"))
-    contenders["start all, wait"] = Call(function=lambda: all_at_once(100))
-    contenders["parallel 100"] = Call(function=Engine(work.parallel(100), registry))
+    parallel = work.parallel(100)
+    jobs = {
+        "subprocess.run": ["bare_processes", str(STEPS)],
+        "true steps": ["engine", str(book), "group"],
+        "true steps, no sync": ["engine", str(book), "none"],
+        "start all, wait": ["all_at_once", "100"],
+        "parallel 100": ["engine", str(parallel), "group"],
+    }
     for count in (1_000, 10_000):
         steps = work.book(f"checks{count}", "".join(assert_step(n) for n in range(count)))
-        contenders[f"assert {count}"] = Call(function=Engine(steps, registry))
+        jobs[f"assert {count}"] = ["engine", str(steps), "group"]
+    for name, job in jobs.items():
+        contenders[name] = Worker(job=job, cwd=work.place)
     half = Engine(work.book("nothing100", "".join(tool_step(n) for n in range(STEPS // 2))), registry)
     syncs = Row(
         what="disk syncs per read-only tool step",
@@ -139,21 +136,11 @@ def _steps(work: Workloads, registry: Registry, contenders: dict[str, Contender]
     ]
 
 
-def _documents(work: Workloads, registry: Registry, contenders: dict[str, Contender]) -> list[Row]:
-    book = work.book("thousand", mixed_steps(200))
-    data, document = book.read_bytes(), yaml.load(book)
-
-    def validate() -> None:
-        # Templates are compiled once per process; no round may find them compiled already.
-        templates._text.cache_clear()
-        templates._tree.cache_clear()
-        verdict = validate_document(document, registry=registry, environ={})
-        if not verdict.valid:
-            raise RuntimeError(str(verdict.diagnostics[0]))
-
-    contenders["CSafeLoader"] = Call(function=lambda: pyyaml.load(data, Loader=pyyaml.CSafeLoader) and None)
-    contenders["load 1000"] = Call(function=lambda: yaml.load(book) and None)
-    contenders["validate 1000"] = Call(function=validate)
+def _documents(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:
+    book = str(work.book("thousand", mixed_steps(200)))
+    contenders["CSafeLoader"] = Worker(job=["pyyaml_load", book], cwd=work.place)
+    contenders["load 1000"] = Worker(job=["load", book], cwd=work.place)
+    contenders["validate 1000"] = Worker(job=["validate", book], cwd=work.place)
     return [
         against("load 1,000 steps with positions", "CSafeLoader", (1.2, 0.5), "load 1000"),
         against("validate 1,000 steps, all phases, without the load", "CSafeLoader", (1.0, 0.3), "validate 1000"),
@@ -174,9 +161,7 @@ def _traces(work: Workloads, registry: Registry, contenders: dict[str, Contender
     book = work.book("traced", "".join(assert_step(n) for n in range(5_000)))
     trace = Engine(book, registry).trace()
     events = sum(1 for _ in read(trace))
-    contenders["trace verify"] = Call(
-        function=lambda: verify(trace, key_for=lambda *_: None, schemes=lambda _: None).valid and None
-    )
+    contenders["trace verify"] = Worker(job=["verify", str(trace)], cwd=work.place)
     return [
         Row(
             what="`trace verify`",
