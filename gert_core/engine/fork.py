@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -84,18 +85,32 @@ def run_tasks(
     if run.world.sequential or limit <= 1 or len(tasks) <= 1:
         schedule.work()
     else:
-        helpers = [
-            threading.Thread(target=schedule.work, name=f"gert-{n}", daemon=True)
-            for n in range(min(limit, len(tasks)) - 1)
-        ]
-        for helper in helpers:
-            helper.start()
+        helpers = [_start(schedule.work) for _ in range(min(limit, len(tasks)) - 1)]
         schedule.work()
-        for helper in helpers:
-            helper.join()
+        for wait in helpers:
+            wait()
     if schedule.fault is not None:
         raise schedule.fault
     return schedule.results
+
+
+def _start(work: Callable[[], None]) -> Callable[[], object]:
+    """Begin ``work`` in a thread of its own that ends with the process; returns how to wait for it.
+
+    ``threading.Thread`` starts no second thread before the first one runs. With a hundred branches that is a hundred
+    switches there and back, a tenth of the processor time of the whole.
+    """
+    ended = _thread.allocate_lock()
+    ended.acquire()
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            ended.release()
+
+    _thread.start_new_thread(run, ())
+    return ended.acquire
 
 
 class _Schedule:
