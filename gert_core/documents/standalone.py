@@ -112,7 +112,7 @@ def load_strictly(
     document = document or read_strictly(path, what=what, name=name, error=error)
     read, problems = judge(document, model, what=what, api_version=api_version)
     _refuse(document, problems, what=what, error=error)
-    if read is None:  # pragma: no cover - judge gives a model or a reason
+    if read is None:  # judge gives a model or a reason; this is for the reader of the types
         raise error(f"the {what} {document.file} cannot be read", file=document.file)
     return read
 

@@ -174,8 +174,6 @@ def test_declared_and_used(name, registry, tmp_path):
 
 
 def test_an_inline_contract_is_what_inputs_are_matched_with(registry, tmp_path):
-    if "extension" not in registry.step_types():
-        pytest.skip("the extension type is not installed")
     text = """
         steps:
           - id: a
