@@ -200,11 +200,11 @@ class DryProgress(TerminalProgress):
         if unit.has_inputs:
             for name, value in execution.inputs.items():
                 self._print(f"{indent}input {name} = {value}")
-        if unit.tool is not None:
+        if unit.use is not None:
             self._tool(execution, indent)
 
     def _tool(self, execution: Execution, indent: str) -> None:
-        run, use = execution.run, execution.unit.tool
+        run, use = execution.run, execution.unit.use
         assert use is not None  # noqa: S101 - asked by the caller
         tool = run.runbook.tools[use.tool]
         for secret in tool.tool.all_secrets:

@@ -125,14 +125,14 @@ def _request(execution: Execution, recorded: Any) -> ApprovalRequest:
 
 def _description(execution: Execution) -> str:
     unit = execution.unit
-    if unit.tool is None:
+    if unit.use is None:
         return unit.type.summary
-    action = execution.run.action_of(unit.tool)
+    action = execution.run.action_of(unit.use)
     return action.description or unit.type.summary
 
 
 def _command(execution: Execution) -> tuple[str, ...]:
-    use = execution.unit.tool
+    use = execution.unit.use
     if use is None:
         return ()
     run = execution.run

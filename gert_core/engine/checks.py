@@ -99,7 +99,7 @@ class Determinism:
         """A sentence when this answer differs from an earlier one."""
         if not unit.contract.deterministic or not unit.external or status != "success":
             return None
-        who = [unit.tool.tool, unit.action] if unit.tool is not None else [unit.id]
+        who = [unit.use.tool, unit.action] if unit.use is not None else [unit.id]
         question, answer = canonical([who, dict(inputs)]), canonical(dict(outputs))
         with self._lock:
             before = self._seen.setdefault(question, answer)

@@ -55,8 +55,8 @@ class Compiled:
         "scope",
         "summary",
         "timeout",
-        "tool",
         "type",
+        "use",
         "when",
     )
 
@@ -70,9 +70,9 @@ class Compiled:
         self.leaf = step_type.flow in (Flow.LEAF, Flow.TERMINAL)
         self.governed = self.leaf
         self.contract: Contract = step_contract(node, runbook) if self.leaf else PURE
-        self.tool: ToolUse | None = resolve(step_type.tool_use)(node.body) if step_type.tool_use else None
-        self.action = None if self.tool is None else find_action(runbook.tools[self.tool.tool], self.tool.action)[0]
-        self.external = self.tool is not None or step_type.requires_contract
+        self.use: ToolUse | None = resolve(step_type.tool_use)(node.body) if step_type.tool_use else None
+        self.action = None if self.use is None else find_action(runbook.tools[self.use.tool], self.use.action)[0]
+        self.external = self.use is not None or step_type.requires_contract
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")
         self.outcome = resolve(step_type.outcome) if step_type.outcome else None
         self.when = None if fields.when is None else compile_condition(fields.when)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,19 +71,19 @@ class Compiled:
         return references_of(self.tree, source=self.text, offset=self.offset)
 
 
-class Template:
+class Template(ABC):
     """A raw value of a document, ready to be rendered any number of times by any thread."""
 
     __slots__ = ()
     static: bool = False
 
+    @abstractmethod
     def render(self, variables: Variables) -> Any:
         """The value with every expression evaluated."""
-        raise NotImplementedError
 
+    @abstractmethod
     def render_partial(self, variables: Variables) -> Any:
         """The value with what is not decided yet left as its source text."""
-        raise NotImplementedError
 
     def references(self) -> tuple[Reference, ...]:
         """Every variable the value reads, with its place inside the value."""
@@ -108,11 +109,14 @@ class Static(Template):
 class Single(Template):
     """Exactly one expression: the raw typed value."""
 
-    __slots__ = ("expression", "render")
+    __slots__ = ("expression",)
 
     def __init__(self, expression: Compiled) -> None:
         self.expression = expression
-        self.render = expression.evaluate  # type: ignore[method-assign] # one call less per render
+
+    def render(self, variables: Variables) -> Any:
+        """The value."""
+        return self.expression.evaluate(variables)
 
     def render_partial(self, variables: Variables) -> Any:
         """The value, or a symbol when only a real run can know it."""

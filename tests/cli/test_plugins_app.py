@@ -12,7 +12,7 @@ import typer
 
 from gert_core import __version__
 from gert_core.api import Diagnostic, DocumentError, UsageError
-from gert_core.cli import app, main, verbs
+from gert_core.cli import app, verbs
 from gert_core.cli.errors import settle
 
 COMMAND = """
@@ -32,16 +32,6 @@ def gert_commands():
 def outside_of_a_project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GERT_DEBUG", raising=False)
-
-
-@pytest.fixture
-def gert(capsys):
-    def run(*args):
-        code = main(list(args))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

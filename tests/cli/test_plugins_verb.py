@@ -8,8 +8,6 @@ import sys
 
 import pytest
 
-from gert_core.cli import main
-
 STEP = """
 from gert_core import hookimpl
 from gert_core.api import StepType
@@ -24,16 +22,6 @@ def gert_step_types():
 def outside_of_a_project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GERT_BLOCK_PLUGINS", raising=False)
-
-
-@pytest.fixture
-def gert(capsys):
-    def run(*args):
-        code = main(list(args))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture
