@@ -49,6 +49,8 @@ def _share_pip_settings() -> None:
 
 
 _share_pip_settings()
+# Trust what the machine trusts, as pip does where it is set up so.
+os.environ.setdefault("UV_SYSTEM_CERTS", "1")
 
 
 # -- in the development environment -----------------------------------------------------------------------------

@@ -96,6 +96,7 @@ class Session:
         self.environ = {
             **kept,
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONUNBUFFERED": "1",  # stdout and stderr share a pipe here: lines in the order they were said
             "PYTHON": sys.executable,
             "PYTHONPATH": str(site),
             "SITE": str(site),
