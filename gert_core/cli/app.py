@@ -10,8 +10,8 @@ from gert_core.cli import quick
 from gert_core.cli.errors import settle
 from gert_core.cli.lean import lean
 from gert_core.cli.params import Context, Group
+from gert_core.cli.render.terminal import err, out
 from gert_core.cli.session import Options, registry_for
-from gert_core.cli.terminal import err, out
 from gert_core.cli.verbs import VERBS, installed
 from gert_core.plugin.kinds import COMMAND
 

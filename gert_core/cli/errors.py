@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import GertError, UsageError
-from gert_core.cli.terminal import err, out, paint
+from gert_core.cli.render.terminal import err, out, paint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.errors import ProjectError
 from gert_core.api.record import record
-from gert_core.cli.terminal import err
+from gert_core.cli.render.terminal import err
 from gert_core.plugin.registry import Registry
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from gert_core.cli.completion import entries
+from gert_core.cli.commands.completion import entries
 from gert_core.cli.examples import EXAMPLES
 
 ENTRIES = {entry.path: entry for entry in entries()}

@@ -205,7 +205,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
 
 
 def test_output_survives_a_terminal_that_knows_only_ascii(tmp_path):
-    code = "from gert_core.cli.terminal import out; out('✓ Outcome')"
+    code = "from gert_core.cli.render.terminal import out; out('✓ Outcome')"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, env={"PYTHONIOENCODING": "ascii"}, cwd=tmp_path, check=True
     )
@@ -213,7 +213,7 @@ def test_output_survives_a_terminal_that_knows_only_ascii(tmp_path):
 
 
 def test_colour_only_on_a_terminal(monkeypatch):
-    from gert_core.cli.terminal import paint
+    from gert_core.cli.render.terminal import paint
 
     class Terminal:
         def isatty(self):

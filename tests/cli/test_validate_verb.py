@@ -223,7 +223,7 @@ def test_the_project_decides_and_can_itself_be_validated(gert, here):
 
 def test_long_wide_and_odd_lines_keep_the_caret_in_place():
     from gert_core.api import Diagnostic
-    from gert_core.cli.diagnostics import one
+    from gert_core.cli.render.diagnostics import one
 
     def caret(source, column):
         lines = list(one(Diagnostic(rule="r", message="m", file="f", line=1, column=column), source))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from shell import Shell, chain_is_whole, wait_for
 
-from gert_core.cli.progress import TerminalProgress
+from gert_core.cli.render.progress import TerminalProgress
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from gertproc import Gert
 
 from gert_core.approvals.waiting import UntilExpiry
-from gert_core.cli.timeline import timeline
+from gert_core.cli.render.timeline import timeline
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, echo

@@ -7,7 +7,7 @@ import re
 import pytest
 from gertproc import Gert
 
-from gert_core.cli.terminal import plain, safe
+from gert_core.cli.render.terminal import plain, safe
 
 # Clear the screen, set the title, move up, conceal, an 8-bit control sequence, turn the direction, and a forged line.
 EVIL = "\x1b[2J\x1b]0;pwned\x07\x1b[1A\x1b[8m\x9b31m\u202e\rok\n✓ Outcome: resolved (forged)"

@@ -12,7 +12,7 @@ import pytest
 from pages import Session, blocks
 from repository import ROOT
 
-from gert_core.cli.completion import entries
+from gert_core.cli.commands.completion import entries
 from gert_core.documents import yaml
 from gert_core.documents.kinds import Kind
 from gert_core.documents.schema import json_schema

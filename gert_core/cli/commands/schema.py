@@ -7,8 +7,8 @@ from typing import Annotated
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.render.terminal import out
 from gert_core.cli.session import project_or_warning, registry_for
-from gert_core.cli.terminal import out
 
 
 def schema(

@@ -9,8 +9,8 @@ from typing import Annotated
 from gert_core.approvals.inbox import Entry, entries, find
 from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Option
+from gert_core.cli.render.terminal import err, out, paint, plain
 from gert_core.cli.session import project_here
-from gert_core.cli.terminal import err, out, paint, plain
 from gert_core.runs import runs_root
 
 group = new_group("List and show pending requests.")

@@ -36,7 +36,7 @@ def resume(
     json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Go on with a run where it stopped; what is recorded is not executed again."""
-    from gert_core.cli.exec import parse_vars
+    from gert_core.cli.commands.exec import parse_vars
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.resume import Finished, ResumeRequest
@@ -113,7 +113,7 @@ def _outputs(text: str | None, verdicts: dict[str, str]) -> dict[str, Any]:
 
 def _show_finished(finished: Finished, *, as_json: bool) -> int:
     """A run that is over: nothing is executed, its result is printed, the exit code is what it was."""
-    from gert_core.cli.terminal import out, paint, plain
+    from gert_core.cli.render.terminal import out, paint, plain
     from gert_core.template import to_text
 
     state, directory = finished.state, finished.directory

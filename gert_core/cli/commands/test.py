@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from gert_core.api.errors import UsageError
 from gert_core.api.record import record
 from gert_core.cli.params import Argument, Context, Option
-from gert_core.cli.terminal import err, out
+from gert_core.cli.render.terminal import err, out
 from gert_core.documents.uncollected import uncollected
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class _Show:
 
     def verdict(self, job: _Job, verdict: Verdict) -> None:
         if not self._quiet:
-            from gert_core.cli.verdicts import line
+            from gert_core.cli.render.scenario_results import line
 
             if job.report.runbook != self._runbook:
                 self._runbook = job.report.runbook
@@ -196,7 +196,7 @@ class _Show:
             err(f"warning: {job.report.runbook}: {verdict.scenario}: {warning}")
 
     def end(self, summary: str) -> None:
-        from gert_core.cli.verdicts import failures
+        from gert_core.cli.render.scenario_results import failures
 
         for text in failures(self._plan.reports):
             out(text)

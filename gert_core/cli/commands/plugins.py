@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from gert_core.api.errors import UsageError
 from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.session import project_or_warning, registry_for
-from gert_core.cli.terminal import err, out, paint
 from gert_core.plugin import kinds
 from gert_core.plugin.advice import pip, ways_out
 from gert_core.plugin.discovery import normalise

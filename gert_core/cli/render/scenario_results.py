@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from gert_core.cli.terminal import paint, plain
+from gert_core.cli.render.terminal import paint, plain
 from gert_core.scenarios.verdicts import VerdictStatus, shortened
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from gert_core.api.errors import RunError
 from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Option
+from gert_core.cli.render.terminal import err, out, paint
+from gert_core.cli.render.timeline import brief, failure_lines, plain, summary
 from gert_core.cli.session import project_here
-from gert_core.cli.terminal import err, out, paint
-from gert_core.cli.timeline import brief, failure_lines, plain, summary
 from gert_core.runs import RunDirectory, list_runs, run_info, runs_root
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 from gert_core.api.errors import DocumentError, UsageError
 from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.scaffold import TEMPLATES, Files, from_template, word
 from gert_core.cli.session import project_here, registry_for
-from gert_core.cli.terminal import out, paint
 from gert_core.documents.kinds import Kind
 
 group = new_group("Write a new runbook, tool, scenario or plugin.")

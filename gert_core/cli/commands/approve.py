@@ -1,4 +1,4 @@
-"""``gert approve`` and ``gert reject``: answer a ticket of the inbox."""
+"""``gert approve``: approve a ticket of the inbox."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from gert_core.approvals.inbox import find, respond
 from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.render.terminal import out, plain
 from gert_core.cli.session import project_here, registry_for
-from gert_core.cli.terminal import out, plain
 from gert_core.runs import runs_root
 
 if TYPE_CHECKING:
@@ -24,15 +24,11 @@ AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
 
 def approve(ctx: Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
     """Approve a pending request; signed when GERT_APPROVAL_SIGNING_KEY is set."""
-    return _answer(ctx, ticket, approved=True, as_=as_, reason=reason, json=json)
+    return answer(ctx, ticket, approved=True, as_=as_, reason=reason, json=json)
 
 
-def reject(ctx: Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
-    """Reject a pending request."""
-    return _answer(ctx, ticket, approved=False, as_=as_, reason=reason, json=json)
-
-
-def _answer(ctx: Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
+def answer(ctx: Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
+    """Write an answer to a ticket and print what is still missing."""
     from gert_core.engine.run import default_actor
 
     project = project_here()
@@ -76,4 +72,4 @@ def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:
     }
 
 
-__all__ = ["approve", "reject"]
+__all__ = ["As", "AsJson", "Reason", "Ticket", "answer", "approve"]

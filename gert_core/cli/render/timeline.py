@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.record import field_names
 from gert_core.api.results import Status
-from gert_core.cli.terminal import paint, plain
+from gert_core.cli.render.terminal import paint, plain
 from gert_core.trace.events import EventType
 from gert_core.trace.fold import Fold
 from gert_core.trace.state import parent_key

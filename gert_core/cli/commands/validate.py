@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import UsageError
-from gert_core.cli import diagnostics
 from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.render import diagnostics
+from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.session import PROJECT_FILE, registry_for
-from gert_core.cli.terminal import out, paint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -172,7 +172,7 @@ def _passes(result: Validated, *, strict: bool) -> bool:
 
 def _write_sarif(path: Path, found: Iterable[Diagnostic]) -> None:
     from gert_core import __version__
-    from gert_core.cli.sarif import sarif
+    from gert_core.cli.render.sarif import sarif
 
     text = json_.dumps(sarif(found, version=__version__), ensure_ascii=False, indent=2)
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, g
 from gert_core.api.errors import UsageError
 from gert_core.api.record import record
 from gert_core.cli.params import Argument, Group, Option
-from gert_core.cli.terminal import out
+from gert_core.cli.render.terminal import out
 from gert_core.cli.verbs import installed
 from gert_core.plugin.lazy import resolve
 

@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.diagnostics import Severity
-from gert_core.cli.terminal import paint
+from gert_core.cli.render.terminal import paint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

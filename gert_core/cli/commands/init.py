@@ -10,8 +10,8 @@ from typing import Annotated, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.params import Argument, Option
+from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.scaffold import Files, from_template
-from gert_core.cli.terminal import out, paint
 
 _ABOUT: Final = {
     "disk-check.yaml": "a runbook",

@@ -10,8 +10,8 @@ from gert_core.api.diagnostics import Severity
 from gert_core.api.errors import DocumentError
 from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.session import project_here, registry_for
-from gert_core.cli.terminal import out, paint
 from gert_core.governance import Policies, load_policies
 from gert_core.governance.explain import Explained, explain
 

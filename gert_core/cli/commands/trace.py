@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from gert_core.api.errors import UsageError
 from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.session import project_or_warning, registry_for
-from gert_core.cli.terminal import err, out, paint
 from gert_core.trace.verify import Judgement, verify
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def show(
     json: AsJson = False,
 ) -> int:
     """Show a trace as a timeline, nested by step."""
-    from gert_core.cli.timeline import as_json, timeline
+    from gert_core.cli.render.timeline import as_json, timeline
     from gert_core.trace.reader import read
 
     if not file.is_file():
@@ -145,7 +145,7 @@ def show(
 
 def _nothing(file: Path, *, step: str | None, kind: str | None) -> str:
     """Why nothing is shown, with the words that would show something."""
-    from gert_core.cli.timeline import wanted
+    from gert_core.cli.render.timeline import wanted
     from gert_core.trace.reader import read
 
     events = list(read(file))

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Status
-from gert_core.cli.terminal import coloured, paint, plain
+from gert_core.cli.render.terminal import coloured, paint, plain
 from gert_core.engine.progress import Progress
 from gert_core.engine.signals import Rank
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gert_core.cli.terminal import safe
+from gert_core.cli.render.terminal import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""The commands of gert, one module per verb; ``gert_core.cli.verbs`` lists them."""

@@ -1,0 +1,1 @@
+"""Text for people and documents for programs: terminal, progress, timeline, findings and results."""
