@@ -15,8 +15,13 @@ CORE_PROJECT = project_of(ROOT)["project"]
 VERSION = CORE_PROJECT["version"]
 MAJOR, MINOR, _ = VERSION.split(".")
 BOUNDS = f">={MAJOR}.{MINOR},<{MAJOR}.{int(MINOR) + 1}"
-KEYS = ["name", "version", "description", "readme", "requires-python", "license", "dependencies"]
+HOME = "https://github.com/gert-project/gert"
+# What a page of a package index shows, the same for the core and every member.
+SHOWN = ("requires-python", "license", "license-files", "authors", "classifiers")
+KEYS = ["name", "version", "description", "readme", *SHOWN, "dependencies", "urls"]
+OPTIONAL = {"entry-points", "optional-dependencies", "scripts"}
 
+distributions = pytest.mark.parametrize("directory", [ROOT, *member_directories()], ids=lambda d: d.name)
 members = pytest.mark.parametrize("directory", member_directories(), ids=lambda d: d.name)
 
 
@@ -32,13 +37,34 @@ def test_a_members_project_table_has_the_agreed_keys_in_order(directory):
     data = project_of(directory)
     assert list(data) == ["build-system", "project", "tool"]
     assert data["build-system"] == project_of(ROOT)["build-system"]
-    keys = [key for key in data["project"] if key not in {"entry-points", "optional-dependencies"}]
-    assert keys == KEYS
-    project = data["project"]
-    assert project["requires-python"] == CORE_PROJECT["requires-python"]
-    assert project["license"] == CORE_PROJECT["license"]
-    assert project["version"] == VERSION
+    assert data["project"]["version"] == VERSION
+
+
+@distributions
+def test_a_distribution_says_whose_it_is_and_where_it_belongs(directory):
+    project = project_of(directory)["project"]
+    assert [key for key in project if key not in OPTIONAL] == KEYS
+    assert {key: project[key] for key in SHOWN} == {key: CORE_PROJECT[key] for key in SHOWN}
     assert project["description"].endswith(".")
+    sources = "gert_core" if directory == ROOT else directory.relative_to(ROOT).as_posix()
+    assert project["urls"] == {
+        "Homepage": HOME,
+        "Documentation": f"{HOME}/tree/main/docs",
+        "Source": f"{HOME}/tree/main/{sources}",
+        "Issues": f"{HOME}/issues",
+        "Changelog": f"{HOME}/blob/main/CHANGELOG.md",
+    }
+    # A wheel holds the licence of its own directory: a glob cannot leave it.
+    assert (directory / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_core_says_who_wrote_it_under_which_licence_and_where_it_works():
+    assert CORE_PROJECT["authors"] == [{"name": "The gert authors"}]
+    assert (CORE_PROJECT["license"], CORE_PROJECT["license-files"]) == ("MIT", ["LICENSE"])
+    versions = [c.rpartition(" ")[2] for c in CORE_PROJECT["classifiers"] if " :: Python :: 3." in c]
+    assert versions == ["3.11", "3.12", "3.13", "3.14"]
+    assert CORE_PROJECT["requires-python"] == f">={versions[0]}"
+    assert "Operating System :: POSIX" in CORE_PROJECT["classifiers"]
 
 
 @members
