@@ -12,6 +12,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,18 @@ nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_missing_interpreters = True
 # The whole suite comes last, so that its closing lines are the last thing to read.
-nox.options.sessions = ["lint", "types", "docs", "bare", "isolated", "third_party", "bundle", "lowest", "tests"]
+nox.options.sessions = [
+    "lint",
+    "types",
+    "docs",
+    "readme",
+    "bare",
+    "isolated",
+    "third_party",
+    "bundle",
+    "lowest",
+    "tests",
+]
 
 
 def _share_pip_settings() -> None:
@@ -49,8 +62,6 @@ def _share_pip_settings() -> None:
 
 
 _share_pip_settings()
-# Trust what the machine trusts, as pip does where it is set up so.
-os.environ.setdefault("UV_SYSTEM_CERTS", "1")
 
 
 # -- in the development environment -----------------------------------------------------------------------------
@@ -159,12 +170,29 @@ def bundle(session: nox.Session) -> None:
     said = _gert(session, "plugins", "list")
     assert not {"broken", "conflicting", "incompatible"} & set(said.split()), said
     # The README's first line, as somebody types it who installed gert and copied the examples.
-    first = re.search(r"&& \.venv/bin/gert (.*)\n", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert first, "README has lost its first line"
     with session.chdir(_outside(session)):
-        session.run("gert", *shlex.split(first[1]))
+        session.run("gert", *shlex.split(_first_line().rpartition("/gert ")[2]))
         session.run("gert", "test", "examples/runbooks", silent=True)
-        session.run("gert", "exec", "examples/runbooks/first/first.runbook.yaml")
+    # An installer of applications gives the command too (docs/how-to/install.md); it reads no project's settings.
+    place = Path(session.create_tmp()).resolve() / "tool"
+    env = {"UV_TOOL_DIR": str(place), "UV_TOOL_BIN_DIR": str(place / "bin"), "UV_SYSTEM_CERTS": "1"}
+    uv = [sys.executable, "-m", "uv", "tool", "install", "--quiet", "--force", "-p", _python(session)]
+    session.run(*uv, "-c", str(CONSTRAINTS), "gert[tools]", env=env, external=True)
+    session.run(str(place / "bin" / "gert"), "plugins", "why", "tools:net", env=env, external=True)
+
+
+@nox.session(venv_backend="none")
+def readme(session: nox.Session) -> None:
+    """The README's first line in a copy of the checkout, with an empty home and no settings but the index's."""
+    with tempfile.TemporaryDirectory() as home:
+        copy = Path(home) / "gert"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", ".nox", ".*_cache", "__pycache__"))
+        kept = {k: v for k, v in os.environ.items() if k.startswith(("PIP_", "UV_INDEX", "UV_DEFAULT_INDEX"))}
+        env = {**kept, "HOME": home, "PATH": f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin"}
+        began = time.monotonic()
+        with session.chdir(copy):
+            session.run("sh", "-c", _first_line(), env=env, include_outer_env=False, external=True)
+        session.log(f"from a clone to an outcome: {time.monotonic() - began:.0f} s")
 
 
 @nox.session(requires=["build"])
@@ -191,6 +219,12 @@ def lowest(session: nox.Session) -> None:
 
 _TOOLS = ("pytest>=8", "pytest-xdist", "hypothesis")
 _PYTEST = ("--import-mode=importlib", "-q", "-W", "error", "-o", "pythonpath=tests/support")
+
+
+def _first_line() -> str:
+    found = re.search(r"^.* && \.venv/bin/gert .*$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert found, "README has lost its first line"
+    return found[0]
 
 
 def _members() -> list[Path]:

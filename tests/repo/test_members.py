@@ -89,6 +89,13 @@ def test_every_dependency_of_a_member_has_a_lower_bound(directory):
 
 
 @members
+def test_only_the_bundle_brings_the_core_s_command_again(directory):
+    """Installers of applications offer the commands of what was asked for, not those of its dependencies."""
+    expected = CORE_PROJECT["scripts"] if directory.name == BUNDLE else None
+    assert project_of(directory)["project"].get("scripts") == expected
+
+
+@members
 def test_a_plugin_has_one_entry_point_named_after_it(directory):
     points = project_of(directory)["project"].get("entry-points", {})
     if directory.name in LIBRARIES | {BUNDLE}:

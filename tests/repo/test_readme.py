@@ -7,7 +7,7 @@ import re
 
 from repository import ROOT
 
-SETUP = "python3 -m venv .venv && .venv/bin/pip install -q -r requirements-dev.txt && "
+SETUP = "python3 -m venv .venv && .venv/bin/pip install uv && .venv/bin/uv pip install -p .venv "
 
 
 def shell_blocks():
