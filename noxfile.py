@@ -1,7 +1,7 @@
 """The sessions of the project: `nox` runs those that matter for correctness, `nox -l` lists all.
 
-Run nox from the development environment (README): `tests`, `lint`, `types`, `docs`, `bench` and `fuzz` use that
-environment itself; the others build wheels and try them in environments of their own.
+Run nox from the development environment (README): sessions that need no wheel use that environment itself; the others
+build wheels and try them in environments of their own.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ CHECKED = [
     "gert_core",
     "docs",
     "noxfile.py",
+    "scripts",
     *(str(p) for d in ("plugins", "tool_packs") for p in sorted(Path(d).glob("*/src"))),
 ]
 
@@ -106,6 +107,12 @@ def bench(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """The property tests with many more examples."""
     session.run(sys.executable, "-m", "pytest", "-n", "auto", "tests", *session.posargs, env={"GERT_FUZZ": "1"})
+
+
+@nox.session(venv_backend="none")
+def release(session: nox.Session) -> None:
+    """Write one version everywhere: `nox -s release -- 1.2.3`; with `--check` look whether it is there."""
+    session.run(sys.executable, "scripts/release.py", *session.posargs)
 
 
 # -- from built wheels, in environments of their own ------------------------------------------------------------

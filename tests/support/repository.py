@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,15 @@ def member_directories() -> list[Path]:
 def project_of(directory: Path) -> dict[str, Any]:
     """A member's pyproject as data."""
     return tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def copy_checkout(target: Path) -> Path:
+    """Copy the files of the checkout, without environments, caches and history, and return the copy."""
+    skipped = shutil.ignore_patterns(
+        ".git", ".venv", ".nox", ".hypothesis", ".*_cache", "__pycache__", "uv.lock", "runs"
+    )
+    shutil.copytree(ROOT, target, ignore=skipped)
+    return target
 
 
 def core_modules() -> list[Path]:
