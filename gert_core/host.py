@@ -88,11 +88,11 @@ def run(
     """Run a runbook in this thread and return how it came out; call it from a worker thread in an async host.
 
     ``stop.throw(reason)`` from another thread cancels it. Further ``options`` are fields of
-    ``gert_core.engine.start.Request`` (``actor``, ``approval``, ``trace``, ``scenario`` ...).
+    ``gert_core.engine.prepare.Request`` (``actor``, ``approval``, ``trace``, ``scenario`` ...).
     """
     from gert_core.engine.cancel import Stop as NewStop
+    from gert_core.engine.prepare import Request, start
     from gert_core.engine.progress import Progress as Quiet
-    from gert_core.engine.start import Request, start
 
     wanted = _registry(registry)
     wanted.require_healthy()
@@ -125,8 +125,8 @@ def resume(
     **options: Any,
 ) -> RunResult:
     """Go on with a run below the runs directory ``root``; ``Finished`` when there is nothing left to do."""
-    from gert_core.engine.resume import ResumeRequest
-    from gert_core.engine.resume import resume as resume_run
+    from gert_core.engine.resume.request import ResumeRequest
+    from gert_core.engine.resume.request import resume as resume_run
 
     wanted = _registry(registry)
     wanted.require_healthy()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.results import StepProblem
 from gert_core.api.transports import Action
-from gert_core.api.wire import decode
+from gert_core.kit.wire import decode
 from gert_core.template import MappingVariables, TemplateError, compile_value, matches, to_text
 from gert_core.values import coerce
 

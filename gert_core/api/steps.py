@@ -86,7 +86,7 @@ class StepType:
     """A kind of step.
 
     - ``name``: the word in ``type:``.
-    - ``model``: pydantic model of the type's own fields (subclass of ``gert_core.api.models.StepModel``).
+    - ``model``: pydantic model of the type's own fields (subclass of ``gert_core.kit.models.StepModel``).
     - ``run``: ``run(step, ctx) -> Completed | Failed | Errored | Ended``.
     - ``contract``: ``contract(step, tools) -> Contract``, what ``run`` itself does; default: pure. Not asked when
       ``tool_use`` names a tool: then the tool's own contract holds.

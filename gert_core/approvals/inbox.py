@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, GertError, RunError, UsageError
 from gert_core.api.record import record
-from gert_core.api.tickets import TicketStore
 from gert_core.approvals.requests import format_time, parse_time, person, same_person, valid_ticket_id
 from gert_core.approvals.signing import Unverified, request_hash, sign_response, signing_key
-from gert_core.runs import RunDirectory
+from gert_core.kit.tickets import TicketStore
+from gert_core.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

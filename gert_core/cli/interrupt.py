@@ -52,7 +52,7 @@ class Interrupt:
 
     def _end(self) -> None:
         """The run does not stop by itself (or the person insists): kill its children, write its end and go."""
-        from gert_core.api.processes import kill_all
+        from gert_core.kit.processes import kill_all
 
         kill_all()
         run = self.run

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from gert_core.api.models import Expr, Steps, Templated  # noqa: TC001 - pydantic reads it
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
 from gert_core.documents.fields import Category, Duration, Given, Model, Name, Text, ValueType, no_items
 from gert_core.documents.policy import GovernanceModel  # noqa: TC001 - pydantic reads it
+from gert_core.kit.models import Expr, Steps, Templated  # noqa: TC001 - pydantic reads it
 
 API_VERSION: Final = "kernel/v0"
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic.json_schema import models_json_schema
 
-from gert_core.api.models import STEPS
 from gert_core.documents.kinds import VERSIONS, Kind, model_of
 from gert_core.documents.runbook import StepFields
+from gert_core.kit.models import STEPS
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:

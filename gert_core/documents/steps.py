@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api import Block, StepType
-    from gert_core.api.models import StepModel
     from gert_core.documents.problems import Finding
     from gert_core.documents.tree import Path
     from gert_core.documents.yaml import Document
+    from gert_core.kit.models import StepModel
 
 _COMMON: Final = frozenset(field.alias or name for name, field in StepFields.model_fields.items())
 _RETRY: Final = "retry"

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gert_core.api import Block, Contract, StepType
-    from gert_core.api.models import StepModel
     from gert_core.documents.runbook import RunbookModel, StepFields
     from gert_core.documents.tool import ToolModel
     from gert_core.documents.yaml import Document, Map
+    from gert_core.kit.models import StepModel
 
 Path = tuple[str | int, ...]
 

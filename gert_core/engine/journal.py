@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Principal
-    from gert_core.engine.recall import Recorded
+    from gert_core.engine.resume.recorded import Recorded
     from gert_core.trace.writer import TraceWriter
 
 SYSTEM: Final = {"kind": "system", "id": "kernel"}

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import ApprovalRequest, Outcome, Status
-    from gert_core.engine.phases import Execution
     from gert_core.engine.signals import Signal
+    from gert_core.engine.steps.execution import Execution
 
 
 class Progress:

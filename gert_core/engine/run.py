@@ -13,13 +13,13 @@ from gert_core.api import RunStatus, StepProblem
 from gert_core.api.record import field, record
 from gert_core.contracts import find_action, step_contract
 from gert_core.engine.cancel import Deadline, Stop
-from gert_core.engine.checks import Determinism
-from gert_core.engine.flow import run_list
-from gert_core.engine.frame import Frame
+from gert_core.engine.flow.frame import Frame
+from gert_core.engine.flow.lists import run_list
+from gert_core.engine.modes.real import window
 from gert_core.engine.result import RunResult, result_of
 from gert_core.engine.sessions import Sessions
 from gert_core.engine.state import Layer
-from gert_core.engine.world import window
+from gert_core.engine.steps.outputs import Determinism
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.states import PluginState
 from gert_core.values import canonical, format_duration
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from gert_core.approvals import Desk
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
-    from gert_core.engine.compiled import Compiled, CompiledList
     from gert_core.engine.journal import Journal
-    from gert_core.engine.phases import Execution
+    from gert_core.engine.modes.real import RealWorld
     from gert_core.engine.progress import Progress
-    from gert_core.engine.recall import Recorded, RecordedApproval
+    from gert_core.engine.resume.recorded import Recorded, RecordedApproval
     from gert_core.engine.signals import Signal
-    from gert_core.engine.world import RealWorld
+    from gert_core.engine.steps.compiled import Compiled, CompiledList
+    from gert_core.engine.steps.execution import Execution
     from gert_core.governance import Decision, Policies
     from gert_core.inputs import ResolvedInputs
     from gert_core.plugin.registry import Registry
-    from gert_core.runs import RunDirectory
+    from gert_core.runs.directory import RunDirectory
     from gert_core.secrets import Masker, Secrets
 
 

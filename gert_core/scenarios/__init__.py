@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gert_core.scenarios.expectations import Observed, judge
+from gert_core.scenarios.expect import Observed, judge
 from gert_core.scenarios.find import Candidate, Found, candidates_of, find_runbooks, scenarios_directory
-from gert_core.scenarios.selection import Chosen, Selection
-from gert_core.scenarios.verdicts import Assertion, Report, Summary, Verdict, VerdictStatus
+from gert_core.scenarios.results import Assertion, Report, Summary, Verdict, VerdictStatus
+from gert_core.scenarios.select import Chosen, Selection
 from gert_core.scenarios.visits import Visit, Visits
 
 __all__ = [

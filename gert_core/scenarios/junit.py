@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from gert_core.scenarios.verdicts import Summary, VerdictStatus, shortened
+from gert_core.scenarios.results import Summary, VerdictStatus, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gert_core.scenarios.verdicts import Report, Verdict
+    from gert_core.scenarios.results import Report, Verdict
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from gert_core.api import Flow, RunError, StepType
-from gert_core.api.models import StepModel
 from gert_core.documents.scenario import ScenarioModel
-from gert_core.engine.resume import Finished
+from gert_core.engine.resume.request import Finished
+from gert_core.kit.models import StepModel
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.registry import Registry
 from gert_core.testing.peers import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gert_core import hookimpl
 from gert_core.api import PURE, Ended, Flow, Outcome, StepContext, StepType
-from gert_core.api.models import StepModel
+from gert_core.kit.models import StepModel
 
 
 class FinishStep(StepModel):

@@ -37,7 +37,7 @@ print(sum(1 for _ in read(Path(sys.argv[1]))))
 """
 FOLD = """
 from pathlib import Path
-from gert_core.trace.fold import fold
+from gert_core.runs.fold import fold
 from gert_core.trace.reader import read
 assert fold(read(Path(sys.argv[1]))).status == "completed"
 """

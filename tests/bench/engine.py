@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from gert_core.engine.cancel import Stop
-from gert_core.engine.start import Request, check, start
+from gert_core.engine.prepare import Request, check, start
 from gert_core.governance import load_policies
 from gert_core.host import SilentConsole
 from gert_core.trace import writer

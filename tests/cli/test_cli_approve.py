@@ -12,10 +12,10 @@ import gert_signature_hmac
 import pytest
 
 from gert_core.api import ApprovalRequest
-from gert_core.api.tickets import TicketStore
 from gert_core.approvals import request_hash, verify_response
 from gert_core.approvals.requests import format_time
 from gert_core.cli import main
+from gert_core.kit.tickets import TicketStore
 
 RUN = "20260301T120000Z-fix-00000000"
 HMAC = {scheme.algorithm: scheme for scheme in gert_signature_hmac.gert_signature_schemes()}

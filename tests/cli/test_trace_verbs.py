@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gert_core.plugin.registry import Registry
-from gert_core.runs import RunDirectory
+from gert_core.runs.directory import RunDirectory
 from gert_core.trace.signing import signer_from_environ
 from gert_core.trace.writer import TraceWriter
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gert_core import hookimpl
 from gert_core.api import PURE, Block, Contract, Flow, StepType, ToolUse
-from gert_core.api.models import Expr, InputsModel, StepModel, Steps, Templated
+from gert_core.kit.models import Expr, InputsModel, StepModel, Steps, Templated
 from gert_core.plugin.registry import Registry
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, RunError
-from gert_core.api.tickets import TicketStore
+from gert_core.kit.tickets import TicketStore
 
 REQUEST = ApprovalRequest(
     ticket_id="t-1",

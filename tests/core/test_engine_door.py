@@ -11,7 +11,7 @@ from pydantic import Field
 
 from gert_core import hookimpl
 from gert_core.api import PURE, Block, Completed, Contract, Ended, Errored, Flow, Outcome, StepType
-from gert_core.api.models import InputsModel, StepModel, Steps
+from gert_core.kit.models import InputsModel, StepModel, Steps
 from gert_core.plugin.registry import Registry
 
 

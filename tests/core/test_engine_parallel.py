@@ -193,7 +193,7 @@ def pending(lab):
 
 def answer(lab, ran, *keys):
     from gert_core.api import ApprovalResponse
-    from gert_core.api.tickets import TicketStore
+    from gert_core.kit.tickets import TicketStore
 
     store = TicketStore(ran.result.trace.parent / "tickets")
     for ticket in ran.result.pending:

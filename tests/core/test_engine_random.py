@@ -11,8 +11,8 @@ import pytest
 from lab import Lab, tool
 
 from gert_core.api import ApprovalResponse, RunError
-from gert_core.api.tickets import TicketStore
-from gert_core.engine.resume import Finished
+from gert_core.engine.resume.request import Finished
+from gert_core.kit.tickets import TicketStore
 from gert_core.trace.verify import verify
 
 SEEDS = range(250 if os.environ.get("GERT_FUZZ") else 4)

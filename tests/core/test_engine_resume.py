@@ -10,7 +10,7 @@ import pytest
 from lab import Lab, tool
 
 from gert_core.api import RunError, UsageError
-from gert_core.engine.resume import Finished
+from gert_core.engine.resume.request import Finished
 from gert_core.trace.verify import verify
 
 
@@ -343,7 +343,7 @@ def test_a_collision_that_was_recorded_is_recalled_as_the_error_it_was(lab, tmp_
     ran = lab.runner(text, checked=checked)
     assert ran.steps["b"] == "error"
     # Validation would refuse the runbook on resume: the record alone is asked here.
-    from gert_core.engine.recall import Recorded
+    from gert_core.engine.resume.recorded import Recorded
 
     recorded = Recorded(ran.result.trace)
     assert recorded.finished("b").failure["kind"] == "export_collision"

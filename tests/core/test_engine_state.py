@@ -254,7 +254,7 @@ def visible_to(lab, tmp_path, rule: str) -> dict:
     """What an extension runner would receive, through its trace."""
     from gert_core.documents.runbook import VisibilityModel
     from gert_core.documents.yaml import loads
-    from gert_core.engine.visibility import visible
+    from gert_core.engine.steps.visibility import visible
 
     tree = {"question": "q", "secret": "s", "scope": {"round": {"0": {"a": {"x": 1, "y": 2}, "b": {"x": 3}}, "1": {}}}}
     return visible(tree, VisibilityModel.model_validate(loads(rule.encode(), name="rule").value))

@@ -8,10 +8,11 @@ import time
 
 import pytest
 
-from gert_core.api import StepProblem, processes
-from gert_core.api.processes import child as child_module
-from gert_core.api.processes import group
+from gert_core.api import StepProblem
 from gert_core.engine.cancel import Deadline, Stop
+from gert_core.kit import processes
+from gert_core.kit.processes import child as child_module
+from gert_core.kit.processes import group
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from gert_core.api import StepProblem, processes
-from gert_core.api.processes import group, once, spawn
+from gert_core.api import StepProblem
 from gert_core.engine.cancel import Deadline, Stop
+from gert_core.kit import processes
+from gert_core.kit.processes import group, once, spawn
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 

@@ -11,8 +11,8 @@ import pytest
 from lab import Lab, tool
 
 from gert_core.api import RunError
-from gert_core.api.tickets import TicketStore
 from gert_core.approvals.inbox import entries, respond
+from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.registry import Registry
 from gert_core.trace.verify import verify
 

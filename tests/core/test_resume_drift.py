@@ -12,8 +12,8 @@ from lab import Lab, tool
 
 from gert_core import hookimpl
 from gert_core.api import Block, Completed, Flow, GertError, InputError, RunError, StepType, UsageError
-from gert_core.api.models import StepModel, Steps
 from gert_core.engine.cancel import Stop
+from gert_core.kit.models import StepModel, Steps
 from gert_core.plugin.registry import Registry
 from gert_core.trace.verify import verify
 

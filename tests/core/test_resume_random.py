@@ -12,8 +12,8 @@ from lab import Lab
 from shapes import TOOLS, Shape
 
 from gert_core.approvals.inbox import entries, respond
-from gert_core.engine.resume import Finished
-from gert_core.trace.fold import fold
+from gert_core.engine.resume.request import Finished
+from gert_core.runs.fold import fold
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 

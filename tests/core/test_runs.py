@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gert_core.api.errors import RunError, UsageError
-from gert_core.runs import RunDirectory, list_runs, new_run_id, run_info, runs_root
+from gert_core.runs.directory import RunDirectory, list_runs, new_run_id, run_info, runs_root
 from gert_core.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def test_a_replaced_file_is_whole_and_leaves_nothing_behind(tmp_path) -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from gert_core.runs import RunDirectory
+from gert_core.runs.directory import RunDirectory
 with RunDirectory.open(Path(sys.argv[1]), "r1").lock():
     print("held", flush=True)
     time.sleep(60)

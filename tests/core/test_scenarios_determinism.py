@@ -11,10 +11,10 @@ from scenario_books import write_book, write_scenario
 
 from gert_core import hookimpl
 from gert_core.api import PURE, Completed, StepType
-from gert_core.api.models import StepModel
 from gert_core.documents.scenario import load_scenario
-from gert_core.engine.start import Request, start
+from gert_core.engine.prepare import Request, start
 from gert_core.host import SilentConsole
+from gert_core.kit.models import StepModel
 from gert_core.plugin.registry import Registry
 
 META = """

@@ -7,7 +7,7 @@ import pytest
 from gert_core.api import Outcome
 from gert_core.documents.scenario import ExpectationModel
 from gert_core.scenarios import Observed, Visits, judge
-from gert_core.scenarios.expectations import same, step_id_of, unknown_steps
+from gert_core.scenarios.expect import same, step_id_of, unknown_steps
 from gert_core.template import MappingVariables
 
 VARIABLES = {

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from gert_core.scenarios import Assertion, Report, Summary, Verdict, VerdictStatus
 from gert_core.scenarios.junit import junit
-from gert_core.scenarios.verdicts import reports_to_json, shortened
+from gert_core.scenarios.results import reports_to_json, shortened
 
 GOOD = Assertion(type="expected_code", key=None, expected="a", actual="a", passed=True)
 BAD = Assertion(

@@ -10,10 +10,10 @@ import pytest
 
 from gert_core.api.errors import TraceError
 from gert_core.api.events import TraceEvent
-from gert_core.trace.cache import last_line_stamp, load_state
-from gert_core.trace.fold import fold
+from gert_core.runs.cache import last_line_stamp, load_state
+from gert_core.runs.fold import fold
+from gert_core.runs.state import parent_key
 from gert_core.trace.reader import read, recover
-from gert_core.trace.state import parent_key
 from gert_core.trace.writer import TraceWriter
 
 WRITES = {"effects": ["k8s"], "writes": ["service"], "idempotent": False, "deterministic": False, "writing": True}

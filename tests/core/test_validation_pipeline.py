@@ -11,7 +11,7 @@ from judging import compare, judged, written
 
 from gert_core import hookimpl
 from gert_core.api import Diagnostic, Flow, PluginError, Problem, Severity, StepType
-from gert_core.api.models import StepModel
+from gert_core.kit.models import StepModel
 from gert_core.plugin.registry import Registry
 from gert_core.validation import validate_file, validate_runbook
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gert_core.api.wire import DEPTH, decode, encode
+from gert_core.kit.wire import DEPTH, decode, encode
 
 
 @pytest.mark.parametrize("text", ["null", "5", '"x"', "[]", '{"a": [1, 2.5, true, null, "\\u00e9\\ud83d\\ude00"]}'])

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from gert_core.api import ApprovalResponse
-from gert_core.api.tickets import TicketStore
 from gert_core.approvals import verify_response
+from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.registry import Registry
 
 TOOL = """\

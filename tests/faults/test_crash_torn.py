@@ -10,7 +10,7 @@ import pytest
 from lab import Lab, tool
 
 from gert_core.api import GertError, RunError, TraceError
-from gert_core.runs import RunDirectory, run_info
+from gert_core.runs.directory import RunDirectory, run_info
 from gert_core.trace.verify import verify
 
 STEPS = """

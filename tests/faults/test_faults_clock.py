@@ -14,9 +14,9 @@ from gert_core.approvals.waiting import UntilExpiry
 from gert_core.cli.render.timeline import timeline
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.registry import Registry
+from gert_core.runs.fold import fold
 from gert_core.testing import GertRunner, echo
 from gert_core.trace import writer
-from gert_core.trace.fold import fold
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import pytest
 from lab import Lab
 
-from gert_core.runs import RunDirectory, list_runs, new_run_id
+from gert_core.runs.directory import RunDirectory, list_runs, new_run_id
 from gert_core.trace.verify import verify
 
 FUZZ = bool(os.environ.get("GERT_FUZZ"))

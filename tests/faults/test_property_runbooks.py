@@ -15,8 +15,8 @@ from gert_core.api import DocumentError
 from gert_core.documents.scenario import ScenarioModel
 from gert_core.host import run
 from gert_core.plugin.registry import Registry
+from gert_core.runs.fold import fold
 from gert_core.testing import echo
-from gert_core.trace.fold import fold
 from gert_core.trace.reader import read
 from gert_core.trace.verify import Judgement, verify
 

@@ -79,7 +79,7 @@ def test_a_crash_shows_neither_keys_nor_secrets(monkeypatch, capsys, debug, kind
 BROKEN_STEP = """\
 from gert_core import hookimpl
 from gert_core.api import PURE, StepType
-from gert_core.api.models import StepModel
+from gert_core.kit.models import StepModel
 
 class Model(StepModel):
     text: str

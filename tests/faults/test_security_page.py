@@ -40,11 +40,11 @@ def test_every_row_of_threats_has_a_guarantee_and_a_test():
 
 
 def test_the_numbers_of_the_limits_are_those_of_the_code():
-    from gert_core.api import processes, tickets
-    from gert_core.approvals.desk import MAX_SET_ASIDE
+    from gert_core.approvals.decide import MAX_SET_ASIDE
     from gert_core.documents import compose, yaml
-    from gert_core.engine.promote import DETAIL_LIMIT
-    from gert_core.engine.world import DEFAULT_TOOL_TIMEOUT
+    from gert_core.engine.modes.real import DEFAULT_TOOL_TIMEOUT
+    from gert_core.engine.steps.exports import DETAIL_LIMIT
+    from gert_core.kit import processes, tickets
     from gert_core.template import data, parse, scan
     from gert_core.trace import writer
 

@@ -10,11 +10,11 @@ import pytest
 from gertproc import Gert
 
 from gert_core.api import RunError, ToolPack, UsageError
-from gert_core.api.tickets import TicketStore
 from gert_core.approvals import valid_ticket_id
 from gert_core.documents.lookup import find_tool
+from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.registry import Registry
-from gert_core.runs import RunDirectory, check_run_id, list_runs
+from gert_core.runs.directory import RunDirectory, check_run_id, list_runs
 from gert_core.testing import GertRunner
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from gert_core.documents import yaml
 from gert_core.engine.cancel import Stop
-from gert_core.engine.start import Request, start
+from gert_core.engine.prepare import Request, start
 from gert_core.host import SilentConsole
 from gert_core.plugin.registry import Registry
+from gert_core.runs.fold import fold
 from gert_core.trace import writer
-from gert_core.trace.fold import fold
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 from gert_core.validation import validate_document
@@ -124,7 +124,13 @@ NEVER = {
 NO_DOCUMENTS = NEVER | {"pydantic", "pydantic_core", "yaml", "dataclasses"}
 OUTSIDE = {"gert_core.approvals", "gert_core.scenarios", "gert_core.testing", "gert_core.host", "gert_core.cli.typed"}
 """Parts of gert that a plain runbook never reaches."""
-RUNNING = {"gert_core.engine", "gert_core.trace", "gert_core.runs", "gert_core.governance", "gert_core.inputs"}
+RUNNING = {
+    "gert_core.engine",
+    "gert_core.trace",
+    "gert_core.runs.directory",
+    "gert_core.governance",
+    "gert_core.inputs",
+}
 RARE = {
     f"gert_core.engine.{name}" for name in ("approve", "for_each", "explore", "replay", "resume", "recall", "trial")
 }

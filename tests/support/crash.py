@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gert_core.approvals.inbox import entries, respond
-from gert_core.trace.fold import fold
+from gert_core.runs.fold import fold
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gert_core.trace.state import RunState, StepRecord
+    from gert_core.runs.state import RunState, StepRecord
 
 SITE = """
 import os, signal

@@ -6,10 +6,10 @@ import json
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from gert_core.engine.trial import Trial
 from gert_core.host import SilentConsole
 from gert_core.plugin.registry import Registry
 from gert_core.scenarios import Verdict, candidates_of
+from gert_core.scenarios.run import Trial
 
 if TYPE_CHECKING:
     from pathlib import Path

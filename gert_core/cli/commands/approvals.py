@@ -11,7 +11,7 @@ from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Option
 from gert_core.cli.render.terminal import err, out, paint, plain
 from gert_core.cli.session import project_here
-from gert_core.runs import runs_root
+from gert_core.runs.directory import runs_root
 
 group = new_group("List and show pending requests.")
 

@@ -10,7 +10,7 @@ from gert_core.approvals.inbox import find, respond
 from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.render.terminal import out, plain
 from gert_core.cli.session import project_here, registry_for
-from gert_core.runs import runs_root
+from gert_core.runs.directory import runs_root
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalResponse

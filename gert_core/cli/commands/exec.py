@@ -45,7 +45,7 @@ def exec_(
     """Run a runbook: check it, execute it step by step, print the outcome."""
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
-    from gert_core.engine.start import MODES, PROBE_EFFECTS, Request, start
+    from gert_core.engine.prepare import MODES, PROBE_EFFECTS, Request, start
 
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}; nothing was run", hint=f"modes are {', '.join(MODES)}")

@@ -12,7 +12,7 @@ from gert_core.cli.params import Context, Option
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
-    from gert_core.engine.resume import Finished
+    from gert_core.engine.resume.request import Finished
 
 
 def resume(
@@ -39,9 +39,9 @@ def resume(
     from gert_core.cli.commands.exec import parse_vars
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
-    from gert_core.engine.resume import Finished, ResumeRequest
-    from gert_core.engine.resume import resume as resume_run
-    from gert_core.runs import RunDirectory, runs_root
+    from gert_core.engine.resume.request import Finished, ResumeRequest
+    from gert_core.engine.resume.request import resume as resume_run
+    from gert_core.runs.directory import RunDirectory, runs_root
 
     if on_drift not in ("refuse", "allow"):
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")

@@ -13,10 +13,10 @@ from gert_core.cli.params import Argument, Option
 from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.render.timeline import brief, failure_lines, plain, summary
 from gert_core.cli.session import project_here
-from gert_core.runs import RunDirectory, list_runs, run_info, runs_root
+from gert_core.runs.directory import RunDirectory, list_runs, run_info, runs_root
 
 if TYPE_CHECKING:
-    from gert_core.runs import RunInfo
+    from gert_core.runs.directory import RunInfo
 
 group = new_group("List and show runs.")
 

@@ -18,9 +18,9 @@ from gert_core.documents.uncollected import uncollected
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from gert_core.engine.trial import Trial
     from gert_core.plugin.registry import Registry
     from gert_core.scenarios import Candidate, Report, Selection, Verdict
+    from gert_core.scenarios.run import Trial
 
 DEFAULT_TIMEOUT: Final = "60s"
 
@@ -52,7 +52,7 @@ def run_tests(
         raise UsageError(f"-j takes a number of processes from 1, not {jobs}")
     with uncollected():
         from gert_core.scenarios import Selection, Summary
-        from gert_core.scenarios.verdicts import reports_to_json
+        from gert_core.scenarios.results import reports_to_json
 
         plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything))
     show = _Show(plan, quiet=json)
@@ -120,8 +120,8 @@ class _Plan:
 
     def _trial(self, runbook: Path) -> Trial:
         from gert_core.cli.session import project_here, registry_for
-        from gert_core.engine.trial import Trial
         from gert_core.host import SilentConsole
+        from gert_core.scenarios.run import Trial
 
         project = project_here(runbook.parent)
         root = project.root.resolve() if project is not None else None
@@ -138,7 +138,7 @@ class _Plan:
 
 def _verdicts(jobs: Sequence[_Job], *, seconds: float | None, workers: int, fail_fast: bool) -> Generator[Verdict]:
     """The verdict on every job, in order; after a failure the rest is skipped if that is wanted."""
-    from gert_core.engine.trial import skipped
+    from gert_core.scenarios.run import skipped
 
     stopped = False
     with closing(_run(jobs, seconds=seconds, workers=workers)) as verdicts:
@@ -153,7 +153,7 @@ def _verdicts(jobs: Sequence[_Job], *, seconds: float | None, workers: int, fail
 
 def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Generator[Verdict]:
     from gert_core.cli.time_limit import TimeUp, time_limit
-    from gert_core.engine.trial import lost, timed_out
+    from gert_core.scenarios.run import lost, timed_out
 
     def one(job: _Job) -> Verdict:
         job.trial.prepare()

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from gert_core.api import ApprovalRequest
-    from gert_core.engine.phases import Execution
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
+    from gert_core.engine.steps.execution import Execution
 
 MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
 _TAIL: Final = 8

@@ -6,12 +6,12 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.render.terminal import paint, plain
-from gert_core.scenarios.verdicts import VerdictStatus, shortened
+from gert_core.scenarios.results import VerdictStatus, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gert_core.scenarios.verdicts import Report, Verdict
+    from gert_core.scenarios.results import Report, Verdict
 
 _MARKS: Final = {
     VerdictStatus.PASSED: ("✓", "green"),

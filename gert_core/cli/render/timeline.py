@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.record import field_names
 from gert_core.api.results import Status
 from gert_core.cli.render.terminal import paint, plain
+from gert_core.runs.fold import Fold
+from gert_core.runs.state import parent_key
 from gert_core.trace.events import EventType
-from gert_core.trace.fold import Fold
-from gert_core.trace.state import parent_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api.events import TraceEvent
-    from gert_core.trace.state import RunState
+    from gert_core.runs.state import RunState
 
 _WIDTH: Final = 100
 _LAST_LINES: Final = 10

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from gert_core.api.models import EXPR, RAW, STEPS
+from gert_core.kit.models import EXPR, RAW, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.models import InputsModel
+from gert_core.kit.models import InputsModel
 from gert_core.template import infer
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.shapes import Shape

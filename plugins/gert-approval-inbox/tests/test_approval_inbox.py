@@ -11,8 +11,8 @@ import pytest
 from gert_approval_inbox.session import open_session
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, RunError, Services
-from gert_core.api.tickets import TicketStore
 from gert_core.engine.cancel import Deadline, Stop
+from gert_core.kit.tickets import TicketStore
 
 REQUEST = ApprovalRequest(
     ticket_id="t-1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gert_approval_inbox
 
 from gert_core.api import ApprovalResponse
-from gert_core.api.tickets import TicketStore
+from gert_core.kit.tickets import TicketStore
 from gert_core.testing.conformance import ApprovalProviderConformance
 
 

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from gert_jsonrpc import Client, PeerError, PeerFault, RpcError
 
-from gert_core.api import processes
-from gert_core.api.processes import group
 from gert_core.engine.cancel import Deadline, Stop
+from gert_core.kit import processes
+from gert_core.kit.processes import group
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 

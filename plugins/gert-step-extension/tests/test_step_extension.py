@@ -15,9 +15,9 @@ from gert_step_extension.runner import program_of
 
 from gert_core import hookimpl
 from gert_core.api import Completed, StepContext, StepType
-from gert_core.api.models import StepModel
-from gert_core.api.processes import group
 from gert_core.engine.cancel import Stop
+from gert_core.kit.models import StepModel
+from gert_core.kit.processes import group
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
 from gert_core.testing.conformance import StepTypeConformance

@@ -47,7 +47,7 @@ class TestManualConformance(StepTypeConformance):
 
 
 def _finished(runner: GertRunner, run_id: str) -> list[tuple[str, str]]:
-    from gert_core.runs import RunDirectory
+    from gert_core.runs.directory import RunDirectory
 
     state = RunDirectory.open(runner.directory / "runs", run_id).state()
     return [(key, record.status) for key, record in state.steps.items() if record.done]

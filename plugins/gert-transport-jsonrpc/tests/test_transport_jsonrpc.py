@@ -14,8 +14,8 @@ import pytest
 from gert_transport_jsonrpc.session import JsonRpcSession
 
 from gert_core.api import Action, Services, StepProblem, Target
-from gert_core.api.processes import group
 from gert_core.engine.cancel import Deadline, Stop
+from gert_core.kit.processes import group
 from gert_core.testing.conformance import TransportConformance
 
 SERVER = """#!{python}

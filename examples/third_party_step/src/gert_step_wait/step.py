@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gert_core.api import Completed, StepContext
-from gert_core.api.models import StepModel, Templated
+from gert_core.kit.models import StepModel, Templated
 
 
 class Wait(StepModel):

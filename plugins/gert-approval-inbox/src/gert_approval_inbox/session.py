@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalTicket, RunError
-from gert_core.api.tickets import TicketStore
+from gert_core.kit.tickets import TicketStore
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, ApprovalResponse, Deadline, Services

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_jsonrpc import Client, PeerError, RpcError
 
 from gert_core.api import InputError, StepProblem
-from gert_core.api.processes import start
+from gert_core.kit.processes import start
 from gert_input_provider.limits import Within
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.api import Deadline
-    from gert_core.api.processes.child import Child
+    from gert_core.kit.processes.child import Child
 
 LINE_LIMIT: Final = 10 * 1024 * 1024
 """Bytes of one message from the peer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gert_core.api.wire import decode, encode
+from gert_core.kit.wire import decode, encode
 from gert_jsonrpc.errors import RpcError
 
 SHOWN: Final = 80

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Completed, Errored, Failed, Result
-from gert_core.api.compare import contains, equal, matches, order, truth
-from gert_core.api.models import StepModel
+from gert_core.kit.compare import contains, equal, matches, order, truth
+from gert_core.kit.models import StepModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

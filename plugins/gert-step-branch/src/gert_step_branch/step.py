@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Block, Completed, Failed, Problem, Result, Severity
-from gert_core.api.models import Expr, StepModel, Steps
+from gert_core.kit.models import Expr, StepModel, Steps
 
 if TYPE_CHECKING:
     from gert_core.api import StepContext

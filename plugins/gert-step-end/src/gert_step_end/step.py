@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Ended, Outcome, OutcomeCategory
-from gert_core.api.models import StepModel
+from gert_core.kit.models import StepModel
 
 if TYPE_CHECKING:
     from gert_core.api import StepContext

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_jsonrpc import Client, PeerError, PeerFault, RpcError
 
 from gert_core.api import Principal, StepProblem
-from gert_core.api.processes import start
+from gert_core.kit.processes import start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Deadline
-    from gert_core.api.processes.child import Child
+    from gert_core.kit.processes.child import Child
 
 PROTOCOL_VERSION: Final = "1"
 SHUTDOWN_SECONDS: Final = 2.0

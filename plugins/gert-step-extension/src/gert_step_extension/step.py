@@ -8,7 +8,7 @@ from gert_jsonrpc import RpcError
 from pydantic import Field
 
 from gert_core.api import Completed, Errored, Failed, Result, StepProblem
-from gert_core.api.models import InputsModel
+from gert_core.kit.models import InputsModel
 from gert_step_extension.runner import Runner, program_of
 
 if TYPE_CHECKING:

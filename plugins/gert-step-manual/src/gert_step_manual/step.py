@@ -17,7 +17,7 @@ from gert_core.api import (
     Result,
     StepProblem,
 )
-from gert_core.api.models import StepModel
+from gert_core.kit.models import StepModel
 
 if TYPE_CHECKING:
     from gert_core.api import Principal, StepContext

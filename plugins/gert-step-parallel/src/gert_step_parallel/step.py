@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from gert_core.api import Block, Completed, Run
-from gert_core.api.models import StepModel, Steps, Templated
+from gert_core.kit.models import StepModel, Steps, Templated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

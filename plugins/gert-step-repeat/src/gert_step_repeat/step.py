@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Block, Completed
-from gert_core.api.models import Expr, StepModel, Steps, Templated
+from gert_core.kit.models import Expr, StepModel, Steps, Templated
 
 if TYPE_CHECKING:
     from gert_core.api import StepContext

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from gert_core.api import Completed, Failed, Result, ToolUse
-from gert_core.api.models import InputsModel
+from gert_core.kit.models import InputsModel
 
 if TYPE_CHECKING:
     from gert_core.api import StepContext

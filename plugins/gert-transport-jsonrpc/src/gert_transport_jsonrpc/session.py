@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gert_jsonrpc import Client, PeerError, PeerFault, RpcError
 
 from gert_core.api import Reply, StepProblem
-from gert_core.api.processes import start
-from gert_core.api.wire import encode
+from gert_core.kit.processes import start
+from gert_core.kit.wire import encode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Reply, StepProblem
-from gert_core.api.processes import run
+from gert_core.kit.processes import run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

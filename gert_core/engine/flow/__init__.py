@@ -1,0 +1,1 @@
+"""Which steps run, in which order and at the same time."""

@@ -1,0 +1,269 @@
+"""A step once per item: keys, overlays, order, and the list or map that is left."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from gert_core.api import Status, StepProblem, Undecided
+from gert_core.engine.flow.fork import run_tasks
+from gert_core.engine.flow.frame import Done, Frame
+from gert_core.engine.signals import CANCELLED, Keeper, Rank, Signal
+from gert_core.engine.state import Layer
+from gert_core.engine.steps.close import finish
+from gert_core.engine.steps.execution import Execution
+from gert_core.template import Symbol, TemplateError, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gert_core.engine.run import Run
+    from gert_core.engine.steps.compiled import Compiled
+
+
+def run_items(run: Run, unit: Compiled, frame: Frame, key: str) -> Done:
+    """Run a step with ``for_each`` under its own key: start, every item, complete."""
+    if run.stop.thrown:
+        return Done(status=Status.SKIPPED, signal=CANCELLED)
+    return _Loop(run, unit, frame, key).perform()
+
+
+class _Item:
+    """One item: its place, its variables, and how it came out."""
+
+    __slots__ = ("child", "done", "index", "label", "layer", "value")
+
+    def __init__(self, index: int, value: Any, layer: Layer) -> None:
+        self.index = index
+        self.value = value
+        self.layer = layer
+        self.label = str(index)
+        self.child: Execution | None = None
+        self.done: Done | None = None
+
+    def result(self) -> Any:
+        """What the loop's list or map holds for it; null when it was skipped or never ran."""
+        if self.done is None or self.done.status is Status.SKIPPED:
+            return None
+        return dict(self.done.outputs)
+
+
+class _Loop:
+    """One pass over the items of a step."""
+
+    def __init__(self, run: Run, unit: Compiled, frame: Frame, key: str) -> None:
+        self.run = run
+        self.unit = unit
+        self.frame = frame
+        self.key = key
+        each = unit.node.fields.for_each
+        assert each is not None  # noqa: S101 - a loop is made for steps that have it
+        self.each = each
+        self.execution = Execution(run, unit, frame, key=key, layer=frame.layer)
+        self.execution.began = time.perf_counter()
+        self.unknown = False
+        """Whether only a real run knows the items (dry-run and probe): one stands for all of them."""
+
+    def perform(self) -> Done:
+        run = self.run
+        if run.recall is not None:
+            run.recall.opening(self.frame.prefix, self.key)
+        self._add("step_start", {"step_id": self.unit.id, "type": self.unit.type.name, "for_each": True})
+        run.progress.started(self.execution)
+        try:
+            items = self._items()
+            self._label(items)
+            limit = self._limit()
+        except StepProblem as problem:
+            failure = {"kind": problem.kind, "message": problem.message}
+            return finish(self.execution, Status.ERROR, {"failure": failure})
+        self._add(
+            "for_each_start",
+            {
+                "step_id": self.unit.id,
+                "over": self.each.over,
+                "item_count": None if self.unknown else len(items),
+                "parallel": self.each.parallel,
+            },
+        )
+        return self._finish(items, self._run_all(items, limit))
+
+    # -- before the items ----------------------------------------------------------------------------------------
+
+    def _items(self) -> list[_Item]:
+        """Every item with the variables it will see."""
+        items = []
+        for index, value in enumerate(self._over()):
+            layer = Layer(self.frame.layer)
+            layer.bind({self.each.as_: value})
+            items.append(_Item(index, value, layer))
+        return items
+
+    def _over(self) -> list[Any]:
+        try:
+            value = self.unit.over.render(self.frame.layer) if self.unit.over is not None else []
+        except Undecided:
+            self.unknown = True
+            return [Symbol(f"{{{{ .{self.each.as_} }}}}")]
+        except TemplateError as error:
+            raise StepProblem("template", f"for_each.over: {error.message}") from None
+        if isinstance(value, dict):
+            return [{"key": name, "value": item} for name, item in value.items()]
+        if not isinstance(value, list):
+            raise StepProblem("for_each_shape", f"for_each.over gave {to_text(value)[:80]!r}, not a list or a map")
+        return value
+
+    def _label(self, items: list[_Item]) -> None:
+        """Name each item by its key; names must differ before the first item runs."""
+        if self.unit.key_template is None:
+            return
+        seen: set[str] = set()
+        for item in items:
+            try:
+                item.label = to_text(self.unit.key_template.render(item.layer))
+            except Undecided:
+                item.label = f"{{{{ {item.index} }}}}"
+            except TemplateError as error:
+                raise StepProblem("template", f"for_each.key: {error.message}") from None
+            if item.label in seen:
+                raise StepProblem("duplicate_key", f"two items have the key {item.label!r}")
+            seen.add(item.label)
+
+    def _limit(self) -> int:
+        if not self.each.parallel or self.run.serializes_step(self.unit.node):
+            return 1
+        try:
+            value = self.unit.parallel_limit.render(self.frame.layer) if self.unit.parallel_limit else 16
+        except Undecided:
+            return 1
+        except TemplateError as error:
+            raise StepProblem("template", f"for_each.max_parallel: {error.message}") from None
+        if isinstance(value, str) and value.strip().isdecimal():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise StepProblem("wrong_type", f"for_each.max_parallel gave {value!r}, not a positive whole number")
+        return value
+
+    # -- the items -----------------------------------------------------------------------------------------------
+
+    def _run_all(self, items: list[_Item], limit: int) -> list[Signal | None]:
+        """In parallel all items finish; one after another the first signal stops the loop."""
+        for item in items:  # in this thread, so that keys do not depend on timing
+            item.child = self._child(item)
+        if self.each.parallel:
+            return run_tasks(self.run, [self._task(item) for item in items], limit=limit)
+        signals: list[Signal | None] = []
+        for item in items:
+            signals.append(self._task(item)())
+            if signals[-1] is not None:
+                break
+        return signals
+
+    def _child(self, item: _Item) -> Execution:
+        branch = self.frame.branch
+        if self.each.parallel:
+            branch = {"index": item.index, "label": item.label, "parent": self.key}
+        frame = Frame(
+            layer=item.layer,
+            prefix=self.frame.prefix,
+            deadline=self.frame.deadline,
+            branch=branch,
+            depth=self.frame.depth + 1,
+        )
+        key = f"{self.key}[{quote(self.run.masker.mask_text(item.label), safe='')}]"
+        return Execution(self.run, self.unit, frame, key=key, layer=item.layer, as_item=True)
+
+    def _task(self, item: _Item) -> Callable[[], Signal | None]:
+        def perform() -> Signal | None:
+            child = item.child
+            assert child is not None  # noqa: S101 - made just before
+            if self.run.stop.thrown:
+                return CANCELLED
+            data = {"step_id": self.unit.id, "index": item.index, "key": item.label, "value": item.value}
+            child.add("for_each_item", data)
+            done = item.done = child.perform()
+            if done.ran and not self.unit.leaf:  # of a step with blocks: what its blocks promoted
+                done.outputs = {n: v for n, v in item.layer.vars.items() if item.layer.owners.get(n)}
+            return done.signal
+
+        return perform
+
+    # -- after the items -----------------------------------------------------------------------------------------
+
+    def _finish(self, items: list[_Item], signals: list[Signal | None]) -> Done:
+        execution, layer = self.execution, self.frame.layer
+        keeper = Keeper()
+        keeper.keep(signals)
+        kept = keeper.kept
+        for item in items:
+            layer.absorb(item.layer, bound=frozenset({self.each.as_}), only_exports=True)
+        if kept is not None and kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
+            self.run.progress.left(execution, kept)
+            return Done(status=Status.SKIPPED, signal=kept)
+        results = self._results(items)
+        layer.set_step(self.unit.id, results)
+        self._write_scopes(items)
+        exported = self._export(results)
+        if exported:
+            self._add("scope_export", {"step_id": self.unit.id, "scope": None, "exported_vars": exported})
+        data: dict[str, Any] = {"items": len(items)}
+        if kept is not None and kept.failures:
+            first = kept.first
+            data["failure"] = {"kind": first.kind, "message": f"item {first.key}: {first.message}"}
+        execution.collected = True
+        done = finish(execution, _status(items, kept), data, cause=kept if kept is not None and kept.failures else None)
+        if kept is not None and kept.rank is Rank.ENDED:
+            done.signal = kept
+        return done
+
+    def _results(self, items: list[_Item]) -> Any:
+        if self.unknown:
+            return Symbol(f"{{{{ .{self.unit.id} }}}}")
+        if self.each.key is None:
+            return [item.result() for item in items]
+        return {item.label: item.result() for item in items}
+
+    def _write_scopes(self, items: list[_Item]) -> None:
+        """One level below the scope's own path: ``.scope.round/0.<key>.<output>``."""
+        for item in items:
+            if item.done is not None and item.done.ran and item.child is not None and item.child.scope is not None:
+                self.frame.layer.write_scope((*item.child.scope, item.label), dict(item.done.outputs))
+
+    def _export(self, results: Any) -> list[str]:
+        """Each exported name becomes the list or map of its values; a name that is taken is left alone."""
+        exported = []
+        layer = self.frame.layer
+        for name in self.unit.node.fields.export:
+            owner = layer.owner(name)
+            if owner is not None and owner != self.unit.id:
+                self.run.progress.warn(
+                    f"{self.key}: `{name}` is not exported because the name is taken", execution=self.execution
+                )
+                continue
+            layer.export(self.unit.id, name, _values_of(results, name))
+            exported.append(name)
+        return exported
+
+    def _add(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+        self.execution.add(type, data)
+
+
+def _status(items: list[_Item], kept: Signal | None) -> Status:
+    statuses = {item.done.status for item in items if item.done is not None}
+    if kept is not None and kept.failures:
+        return Status.ERROR if kept.status == "error" else Status.FAILED
+    if Status.ERROR in statuses:
+        return Status.ERROR
+    return Status.FAILED if Status.FAILED in statuses else Status.SUCCESS
+
+
+def _values_of(results: Any, name: str) -> Any:
+    if isinstance(results, Symbol):
+        return Symbol(f"{{{{ .{name} }}}}")
+    if isinstance(results, dict):
+        return {key: (value or {}).get(name) for key, value in results.items()}
+    return [(value or {}).get(name) for value in results]
+
+
+__all__ = ["run_items"]

@@ -1,0 +1,1 @@
+"""What stands behind the step context in each mode."""

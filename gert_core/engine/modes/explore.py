@@ -1,0 +1,128 @@
+"""Dry-run and probe: what stays unknown becomes symbolic, undecided arms are all looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Completed, Flow, Undecided
+from gert_core.contracts import step_outputs
+from gert_core.engine.flow.frame import Frame
+from gert_core.engine.signals import Rank, Signal
+from gert_core.engine.state import Layer
+from gert_core.template import Symbol, TemplateError, compile_condition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.api import Result
+    from gert_core.documents.tree import BlockNode
+    from gert_core.engine.steps.execution import Execution
+
+
+def symbolic_result(execution: Execution, *, reason: str) -> Completed:
+    """The outputs a step would have, each a symbol named after itself.
+
+    Its status is one too where the run would go on whatever it is: the step may fail, or its guard may skip it.
+    """
+    unit = execution.unit
+    outputs = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in step_outputs(unit.node, execution.run.runbook)}
+    open_end = ("status",) if execution.maybe or unit.node.fields.continue_on_fail else ()
+    fields = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in (*open_end, *unit.type.fields)}
+    return Completed(outputs=outputs, fields=fields, detail={"symbolic": reason})
+
+
+def undecided(execution: Execution, why: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
+    """A step that needed a value only a real run can know: symbolic, or every block it may run looked at once.
+
+    ``ran`` are the blocks it has run already before it came to the unknown value; they are not looked at again.
+    """
+    unit, layer = execution.unit, execution.layer
+    if unit.leaf:
+        return symbolic_result(execution, reason=str(why))
+    signals: list[Signal | None] = []
+    overlays: list[Layer] = []
+    for index, block in _possible(execution, ran):
+        overlay = Layer(layer)
+        signals.append(_look(execution, block, overlay, index=index, why=why))
+        overlays.append(overlay)
+    worst = [s for s in signals if s is not None and s.rank > Rank.ENDED]
+    if worst:
+        execution.keeper.keep(worst)
+        return None
+    ended = [s for s in signals if s is not None]
+    if ended and (len(ended) == len(signals) or unit.type.flow is not Flow.ONE_OF):
+        execution.keeper.keep([Signal(rank=Rank.ENDED)])
+        return None
+    _forget_values(layer, [o for o, s in zip(overlays, signals, strict=True) if s is None])
+    fields = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in unit.type.fields}
+    return Completed(fields=fields, detail={"symbolic": str(why)})
+
+
+def _possible(execution: Execution, ran: Sequence[BlockNode]) -> list[tuple[int, BlockNode]]:
+    """The blocks that may run: of arms, those whose condition is not known to be false, up to one that is true."""
+    unit = execution.unit
+    out = []
+    for index, block in enumerate(unit.node.blocks):
+        if any(block is done for done in ran):
+            continue
+        known = None
+        if unit.type.flow is Flow.ONE_OF and block.block is not None and block.block.condition is not None:
+            known = _known(execution, block.block.condition)
+        if known is not False:
+            out.append((index, block))
+        if known is True:
+            break
+    return out
+
+
+def _known(execution: Execution, raw: Any) -> bool | None:
+    condition = compile_condition(raw)
+    try:
+        return condition.is_default or condition.test(execution.layer)
+    except (Undecided, TemplateError):
+        return None
+
+
+def _look(execution: Execution, block: BlockNode, overlay: Layer, *, index: int, why: Undecided) -> Signal | None:
+    """Walk one block as if it ran; its binds are symbols."""
+    from gert_core.engine.flow.lists import run_list
+
+    run, unit = execution.run, execution.unit
+    binds = block.block.binds if block.block is not None else {}
+    if binds:
+        overlay.bind({unit.type.name: {name: Symbol(f".{unit.type.name}.{name}") for name in binds}})
+    frame = Frame(
+        layer=overlay,
+        prefix=f"{execution.key}/{index}/",
+        deadline=execution.deadline,
+        branch=execution.frame.branch,
+        depth=execution.frame.depth + 1,
+    )
+    run.progress.arm(execution, block.name, str(why))
+    return run_list(run, block, frame)
+
+
+def _forget_values(layer: Layer, overlays: list[Layer]) -> None:
+    """After undecided arms every name they may have set is known to exist, but not its value."""
+    for overlay in overlays:
+        for name in overlay.vars:
+            layer.vars[name] = Symbol(f"{{{{ .{name} }}}}")
+            layer.owners[name] = overlay.owners.get(name, "")
+        for step_id, entry in overlay.steps.items():
+            layer.steps[step_id] = _symbols(step_id, entry)
+        layer.absorb(_only_scopes(overlay))
+
+
+def _symbols(step_id: str, entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return Symbol(f"{{{{ .{step_id} }}}}")
+    return {name: Symbol(f"{{{{ .{step_id}.{name} }}}}") for name in entry}
+
+
+def _only_scopes(overlay: Layer) -> Layer:
+    bare = Layer()
+    bare.scopes = overlay.scopes
+    return bare
+
+
+__all__ = ["symbolic_result", "undecided"]

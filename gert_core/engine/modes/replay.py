@@ -1,0 +1,253 @@
+"""Replay: a scenario stands in for tools, people and time, the same way every time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import (
+    Answer,
+    ApprovalResponse,
+    ApprovalTicket,
+    Completed,
+    Errored,
+    Failed,
+    Flow,
+    NoAnswer,
+    Principal,
+    Reply,
+    StepProblem,
+)
+from gert_core.api.record import replace
+from gert_core.engine.modes.real import RealWorld
+from gert_core.engine.steps.approval import principal_of
+from gert_core.tools import extract, preview
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from gert_core.api import ApprovalRequest, Deadline, Question, Result, Services
+    from gert_core.approvals import Settled
+    from gert_core.documents.scenario import CannedApproval, ScenarioModel, ToolResponse
+    from gert_core.documents.tree import Runbook, ToolNode
+    from gert_core.engine.run import Run
+    from gert_core.engine.steps.execution import Execution
+
+EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+NOBODY: Final = "replay"
+"""Who answers where the scenario names nobody."""
+
+
+class Replay(RealWorld):
+    """Answers come from the scenario; a question it does not answer is an error."""
+
+    sequential = True
+
+    def __init__(self, scenario: ScenarioModel) -> None:
+        self._scenario = scenario
+        self._cursors = dict.fromkeys(scenario.tool_responses, 0)
+        self._used_steps: set[str] = set()
+        self._used_evidence: set[tuple[str, str]] = set()
+        self._approvals = dict.fromkeys(scenario.approvals, 0)
+        self._clock = EPOCH
+
+    def canned(self, execution: Execution) -> Result | None:
+        """A result written down for this very execution wins over everything; an end always ends."""
+        given = self._scenario.steps.get(execution.key)
+        if given is None or execution.unit.type.flow is Flow.TERMINAL:
+            return None
+        self._used_steps.add(execution.key)
+        message = given.message or f"the scenario says {given.status}"
+        if given.status == "failed":
+            return Failed(kind=given.kind or "canned", message=message, outputs=given.outputs, fields=given.fields)
+        if given.status == "error":
+            return Errored(kind=given.kind or "canned", message=message, fields=given.fields)
+        return Completed(outputs=given.outputs, fields=given.fields)
+
+    def elapsed(self, began: float) -> float:
+        """Steps of a replay take no time."""
+        return 0.0
+
+    def elapsed_run(self, seconds: float) -> float:
+        """Neither does the replay as a whole."""
+        return 0.0
+
+    def now(self, execution: Execution) -> datetime:
+        """A logical clock that moves a millisecond per look."""
+        self._clock += timedelta(milliseconds=1)
+        return self._clock
+
+    def sleep(self, execution: Execution, seconds: float) -> None:
+        """Waiting moves the logical clock."""
+        self._clock += timedelta(seconds=seconds)
+
+    def seed(self, run: Run) -> str:
+        """The same every time: a replay's run id is not."""
+        return run.runbook.document.digest
+
+    def call_tool(self, execution: Execution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+        """The next response under ``tool:action``, else under ``tool``."""
+        full = f"{tool.name}:{action}"
+        used = 0
+        own = tool.tool.meta.name  # a tool listed by path or pack is also known by its own name
+        for key in dict.fromkeys((full, tool.name, f"{own}:{action}", own)):
+            responses = self._scenario.tool_responses.get(key, ())
+            position = self._cursors.get(key, 0)
+            if position < len(responses):
+                self._cursors[key] = position + 1
+                return _reply(responses[position], tool, action, inputs)
+            used += position
+        said = f"no response for {full!r}" if not used else f"no response left for {full!r} after {used}"
+        raise StepProblem("scenario_miss", f"the scenario has {said} (tool_responses)")
+
+    def session(self, execution: Execution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+        """No peer is started: the scenario must give the step's result."""
+        raise StepProblem(
+            "scenario_miss", f"the scenario gives no result for step {execution.key} (steps: {execution.key}: ...)"
+        )
+
+    def ask(self, execution: Execution, question: Question) -> Answer:
+        """Evidence by step key or id; a mere confirmation needs none."""
+        person = Principal(kind="human", id=NOBODY)
+        for name in (execution.key, execution.unit.id):
+            given = self._scenario.evidence.get(name)
+            if given is not None and question.name in given:
+                self._used_evidence.add((name, question.name))
+                return Answer(value=given[question.name], canned=True, principal=person)
+        if question.kind == "confirm":
+            return Answer(value="", canned=True, principal=person)
+        raise NoAnswer(f"the scenario has no evidence {question.name!r} for step {execution.unit.id}")
+
+    def attach(self, execution: Execution, path: str) -> Mapping[str, Any]:
+        """Nothing is copied in a replay."""
+        return {"name": path, "sha256": None, "size": None}
+
+    def settle(self, execution: Execution, request: ApprovalRequest, recorded: Any) -> Settled:
+        """Answers from the scenario, in order, weighed as real ones are; a step without any is approved."""
+        from gert_core.approvals import Desk
+
+        del recorded
+        name = next((n for n in (execution.key, execution.unit.id) if n in self._scenario.approvals), None)
+        answers = self._answers(name) if name is not None else iter([_approval()])
+        if name is None:
+            request = replace(request, min_approvers=1, exclude_actor=False)
+
+        def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
+            execution.add(type, data, principal=principal_of(principal))
+
+        run = execution.run
+        desk = Desk(
+            session=_Canned(answers, request),
+            blocking=False,
+            emit=emit,
+            sync=run.journal.sync,
+            schemes=run.registry.signature_scheme,
+            environ=run.environ,
+            now=lambda: self._clock,
+            actor=run.actor,
+        )
+        # Nobody can sign for a request whose ticket is named only now.
+        return desk.settle(replace(request, require_signed=False), deadline=execution.frame.deadline)
+
+    def _answers(self, name: str) -> Iterator[CannedApproval]:
+        given = self._scenario.approvals[name]
+        while self._approvals[name] < len(given):
+            self._approvals[name] += 1
+            yield given[self._approvals[name] - 1]
+
+    def remarks(self, run: Run) -> list[str]:
+        """Sentences about answers nobody asked for and names the runbook does not have."""
+        return [*self._odd_inputs(run.runbook), *self._odd_responses(run.runbook), *self._odd_steps(run)]
+
+    def _odd_inputs(self, runbook: Runbook) -> Iterator[str]:
+        for name in self._scenario.inputs:
+            if name not in runbook.model.meta.inputs:
+                yield f"inputs: {name!r} is no input of this runbook"
+
+    def _odd_responses(self, runbook: Runbook) -> Iterator[str]:
+        for key, used in self._cursors.items():
+            total = len(self._scenario.tool_responses[key])
+            tool, _, action = key.partition(":")
+            node = runbook.tools.get(key) or runbook.tools.get(tool)
+            if node is None or (action and node.name != key and action not in node.tool.actions):
+                yield f"tool_responses: {key!r} is no tool or action of this runbook"
+            elif used < total:
+                yield f"tool_responses: {total - used} of {_count(total, 'response')} for {key!r} not used"
+
+    def _odd_steps(self, run: Run) -> Iterator[str]:
+        known = {*run.runbook.by_id, *(key for key, *_ in run.steps)}
+        scenario = self._scenario
+        for key in scenario.steps:
+            if run.runbook_id(key) not in run.runbook.by_id:
+                yield f"steps: {key!r} is no step of this runbook"
+            elif key not in self._used_steps:
+                yield f"steps: the result for {key!r} was not used"
+        for name, items in scenario.evidence.items():
+            unused = [item for item in items if (name, item) not in self._used_evidence]
+            if name not in known and run.runbook_id(name) not in run.runbook.by_id:
+                yield f"evidence: {name!r} is no step of this runbook"
+            elif unused:
+                yield f"evidence: {', '.join(map(repr, unused))} of step {name!r} was not asked for"
+        for name, used in self._approvals.items():
+            total = len(scenario.approvals[name])
+            if name not in known and run.runbook_id(name) not in run.runbook.by_id:
+                yield f"approvals: {name!r} is no step of this runbook"
+            elif used < total:
+                yield f"approvals: {total - used} of {_count(total, 'answer')} for {name!r} not used"
+
+
+class _Canned:
+    """An approval provider that has its answers already."""
+
+    def __init__(self, answers: Iterator[CannedApproval], request: ApprovalRequest) -> None:
+        self._answers = answers
+        self._request = request
+
+    def submit(self, request: ApprovalRequest) -> ApprovalTicket:
+        return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
+
+    def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
+        del deadline
+        given = next(self._answers, None)
+        if given is None:
+            return None
+        return ApprovalResponse(
+            ticket_id=ticket.ticket_id,
+            approved=given.approved,
+            approver_id=given.approver_id,
+            method="scenario",
+            timestamp=self._request.created,
+            reason=given.reason,
+        )
+
+
+def _approval() -> CannedApproval:
+    from gert_core.documents.scenario import CannedApproval
+
+    return CannedApproval(approved=True, approver_id=NOBODY)
+
+
+def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    """A response as the tool's transport would give it; without ``outputs`` it goes through ``extract``."""
+    reply = Reply(
+        exit_code=given.exit_code,
+        stdout=given.stdout,
+        stderr=given.stderr,
+        outputs=given.outputs,
+        command=preview(tool, action, inputs),
+        failed=given.exit_code != 0,
+    )
+    if given.outputs is not None:
+        return reply
+    try:
+        return replace(reply, outputs=extract(tool.tool.actions[action], tool.contracts[action], reply))
+    except StepProblem as problem:
+        problem.detail = {"command": list(reply.command), "stdout": reply.stdout, "stderr": reply.stderr}
+        raise
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+__all__ = ["EPOCH", "NOBODY", "Replay"]

@@ -1,0 +1,212 @@
+"""Brings a run to life: checks, inputs, policies, secrets, directory and trace, in that order."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import DocumentError, Services, Severity, UsageError
+from gert_core.api.record import field, record, replace
+from gert_core.engine.cancel import Deadline, Stop
+from gert_core.engine.constants import render_constants
+from gert_core.engine.journal import Journal
+from gert_core.engine.modes.real import RealWorld
+from gert_core.engine.progress import Progress
+from gert_core.engine.run import Run, default_actor
+from gert_core.governance import load_policies
+from gert_core.inputs import resolve_inputs
+from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
+from gert_core.secrets import collect
+from gert_core.trace.signing import signer_from_environ
+from gert_core.trace.writer import TraceWriter
+from gert_core.validation import validate_runbook
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import ExitStack
+    from pathlib import Path
+
+    from gert_core.api import ApprovalProvider, Console
+    from gert_core.documents.project import Project
+    from gert_core.documents.scenario import ScenarioModel
+    from gert_core.documents.tree import Runbook
+    from gert_core.governance import Policies
+    from gert_core.plugin.registry import Registry
+    from gert_core.secrets import Masker
+    from gert_core.trace.signing import Signer
+
+MODES: Final = ("real", "dry-run", "probe", "replay")
+PROBE_EFFECTS: Final = frozenset({"network"})
+
+
+@record
+class Request:
+    """What a host wants to run, and how."""
+
+    runbook: Path
+    registry: Registry
+    console: Console
+    project: Project | None = None
+    mode: str = "real"
+    host_vars: Mapping[str, Any] = field(default_factory=dict)
+    file_vars: Mapping[str, Any] = field(default_factory=dict)
+    scenario: ScenarioModel | None = None
+    policies: Sequence[Path] = ()
+    approval: str | None = None
+    actor: str | None = None
+    trace: Path | None = None
+    trace_sync: str = "group"
+    probe_effects: frozenset[str] = PROBE_EFFECTS
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    progress: Progress = field(default_factory=Progress)
+    stop: Stop = field(default_factory=Stop)
+    runs: Path | None = None
+    keep: bool = True
+    """False runs without a directory, observers and signature: the trace goes to ``trace``, or nowhere."""
+    checked: Runbook | None = None
+    """The runbook when ``check`` found it valid already, for hosts that run it many times."""
+    governed: Policies | None = None
+    """Its policies when they are loaded already."""
+
+
+def check(request: Request) -> Runbook:
+    """The runbook, validated completely; ``DocumentError`` with every finding when it is wrong."""
+    found = validate_runbook(
+        request.runbook, registry=request.registry, project=request.project, environ=request.environ
+    )
+    errors = [d for d in found.diagnostics if d.severity is Severity.ERROR]
+    if errors or found.runbook is None:
+        count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
+        raise DocumentError(
+            f"{request.runbook} is not valid: {count}; nothing was run",
+            file=str(request.runbook),
+            hint=f"gert validate {request.runbook} shows the lines",
+            diagnostics=errors,
+        )
+    return found.runbook
+
+
+def start(request: Request, stack: ExitStack) -> Run:
+    """A run ready to ``execute``; ``stack`` closes what was opened."""
+    if request.mode not in MODES:
+        raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
+    world = world_for(request)
+    runbook = request.checked or check(request)
+    policies = request.governed or load_policies(
+        registry=request.registry, project=request.project, files=request.policies, runbook=runbook
+    )
+    secrets = collect(runbook, request.environ)
+    signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.keep else None
+    actor = request.actor or default_actor(request.environ)
+    services = services_for(request, actor)
+    inputs = resolve_inputs(
+        runbook.model.meta.inputs,
+        host_vars=request.host_vars,
+        file_vars=request.file_vars,
+        resolvers=request.registry.input_resolvers(),
+        services=services,
+        deadline=Deadline(request.stop),
+        scenario=request.scenario.inputs if request.scenario is not None else None,
+        project=request.project,
+    )
+    constants = render_constants(runbook.model.meta.constants, inputs.values)
+    masker = secrets.masker(inputs.secrets)
+    run_id = new_run_id(runbook.name)
+    directory = None
+    trace = request.trace
+    if request.keep:
+        directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
+        stack.enter_context(directory.lock())
+        directory.write_meta(runbook=request.runbook, trace=trace, extra=_recorded_choices(request, signer))
+    if trace is None and directory is not None:
+        trace = directory.path / "trace.jsonl"
+    writer = _writer(request, trace, run_id=run_id, masker=masker, signer=signer)
+    stack.callback(writer.close)
+    return Run(
+        run_id=run_id,
+        runbook=runbook,
+        registry=request.registry,
+        policies=policies,
+        journal=Journal(writer),
+        world=world,
+        masker=masker,
+        secrets=secrets,
+        services=replace(services, run_id=run_id, run_dir=directory.path if directory else None),
+        progress=request.progress,
+        inputs=inputs,
+        constants=constants,
+        directory=directory,
+        mode=request.mode,
+        actor=actor,
+        environ=request.environ,
+        approval=approval_provider(request),
+        stop=request.stop,
+    )
+
+
+def _writer(request: Request, trace: Path | None, *, run_id: str, masker: Masker, signer: Signer | None) -> TraceWriter:
+    if trace is None:
+        from gert_core.trace.unkept import UnkeptTrace
+
+        return UnkeptTrace(run_id=run_id, masker=masker)
+    return TraceWriter(
+        trace,
+        run_id=run_id,
+        sync=request.trace_sync,  # type: ignore[arg-type]
+        masker=masker,
+        signer=signer,
+        observers=request.registry.trace_observers() if request.keep else (),
+    )
+
+
+def _recorded_choices(request: Request, signer: Signer | None) -> dict[str, Any]:
+    """What a resume needs to make the same choices; the trace has everything else."""
+    return {
+        "mode": request.mode,
+        "policies": [str(path.absolute()) for path in request.policies],
+        "approval": request.approval,
+        "trace_sync": request.trace_sync,
+        **({"signed": signer.key_id or signer.algorithm} if signer is not None else {}),
+    }
+
+
+def services_for(request: Request, actor: str) -> Services:
+    """What providers and resolvers are lent."""
+    project = request.project
+    config = dict(project.model.approvals.config) if project is not None else {}
+    return Services(
+        console=request.console,
+        project_dir=project.root if project is not None else None,
+        actor=actor,
+        environ=request.environ,
+        config=config,
+    )
+
+
+def world_for(request: Request) -> RealWorld:
+    """What stands behind the door in this mode; modules of other modes are not imported."""
+    if request.mode == "real":
+        return RealWorld()
+    if request.mode == "replay":
+        from gert_core.engine.modes.replay import Replay
+
+        if request.scenario is None:
+            raise UsageError("replay needs a scenario", hint="add --scenario DIR or --scenario NAME")
+        return Replay(request.scenario)
+    from gert_core.engine.modes.dry_run import DryRun, Probe
+
+    return Probe(request.probe_effects) if request.mode == "probe" else DryRun()
+
+
+def approval_provider(request: Request) -> ApprovalProvider | None:
+    """The provider asked for, the project's, else one that can ask right here."""
+    wanted = request.approval
+    if wanted is None and request.project is not None:
+        wanted = request.project.model.approvals.provider
+    if wanted is not None:
+        return request.registry.approval_provider(wanted)
+    providers = request.registry.approval_providers().values()
+    return next((p for p in sorted(providers, key=lambda p: p.name) if p.blocking), None)
+
+
+__all__ = ["MODES", "PROBE_EFFECTS", "Request", "approval_provider", "check", "services_for", "start", "world_for"]

@@ -1,0 +1,1 @@
+"""Continuing a run from its trace."""

@@ -1,0 +1,81 @@
+"""Whether a run's documents are still what they were when it started; what changed is named."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import DocumentError, RunError
+from gert_core.engine.prepare import check
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.documents.tree import Runbook
+    from gert_core.engine.prepare import Request
+    from gert_core.governance import Policies
+
+_HINT = "start a new run, or go on with the recorded results: --on-drift allow"
+
+
+def same_runbook(request: Request, facts: Mapping[str, Any], *, allowed: bool) -> Runbook:
+    """The runbook, validated again; a changed one is refused before anybody reads what it says now."""
+    changed = facts.get("runbook_hash") != _digest(request.runbook)
+    if changed and not allowed:
+        raise RunError(f"runbook {request.runbook} changed since the run started", kind="drift", hint=_HINT)
+    try:
+        return check(request)
+    except DocumentError as error:
+        if changed:
+            raise
+        first = error.diagnostics[0].message if error.diagnostics else error.message
+        raise RunError(
+            f"something that {request.runbook} needs changed since the run started: {first}",
+            kind="drift",
+            file=error.file,
+            hint="put it back as it was, or start a new run",
+            diagnostics=error.diagnostics,
+        ) from None
+
+
+def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> list[str]:
+    """What is not as ``run_start`` recorded it, by file."""
+    found = []
+    if facts.get("runbook_hash") != runbook.document.digest:
+        found.append(f"runbook {runbook.document.file}")
+    before = facts.get("tool_hashes") or {}
+    found += [f"tool {t.document.file}" for name, t in runbook.tools.items() if before.get(name) != t.digest]
+    found += [f"tool {name} (no longer listed)" for name in before if name not in runbook.tools]
+    if facts.get("policy_digest") != policies.digest:
+        found += _changed_policies(facts.get("policies"), policies)
+    return found
+
+
+def refuse(found: list[str]) -> None:
+    """Stop because of changes that nobody allowed."""
+    if found:
+        raise RunError(f"{' and '.join(found)} changed since the run started", kind="drift", hint=_HINT)
+
+
+def _changed_policies(recorded: Any, policies: Policies) -> list[str]:
+    """Sources keep their order, so the one that changed is found by its place even if its path is spelled anew."""
+    now = policies.digests()
+    if not isinstance(recorded, list) or len(recorded) != len(now):
+        return ["the list of policies"]
+    return [f"policy {name}" for (name, digest), old in zip(now, recorded, strict=True) if old.get("digest") != digest]
+
+
+def _digest(path: Path) -> str:
+    try:
+        return "sha256:" + sha256(Path(path).read_bytes()).hexdigest()
+    except OSError as error:
+        raise RunError(
+            f"runbook {path} cannot be read any more: {error.strerror}",
+            kind="drift",
+            file=str(path),
+            hint="put it back as it was; a run goes on only with its runbook",
+        ) from None
+
+
+__all__ = ["changes", "refuse", "same_runbook"]

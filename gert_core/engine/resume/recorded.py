@@ -1,0 +1,228 @@
+"""What an earlier process of the same run already did, found by step key.
+
+A recorded result stands for its step without the step being rendered again, so nothing is compared per step. That
+it is still the result of the same question (type, inputs, contract, tool) is known for the run as a whole: runbook,
+tool files and policies hash as they did at ``run_start`` (else ``drift``), and everything a step's inputs are
+rendered from was recalled in the same way. What is re-entered is compared event by event (``journal``).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import Outcome, RunError
+from gert_core.api.record import field, record
+from gert_core.runs.fold import Fold
+from gert_core.runs.state import StepRecord
+from gert_core.secrets import Masker
+from gert_core.trace.reader import read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gert_core.api import TraceEvent
+    from gert_core.runs.state import RunState
+
+_VOLATILE: Final = {"step_complete": ("duration", "detail")}
+_APPROVAL: Final = ("approval_submitted", "approval_response", "approval_resolved")
+_BEFORE: Final = frozenset(
+    {"for_each_item", "contract_evaluated", "governance_decision", *_APPROVAL, "step_start", "visibility_applied"}
+)
+"""What an interrupted leaf keeps; everything else belongs to the attempt that was lost and may come out otherwise."""
+_AFTER: Final = ("for_each_item", "step_complete", *_APPROVAL)
+"""What is still asked of a finished leaf."""
+
+
+@record
+class Record:
+    """A finished leaf step, with its secrets put back."""
+
+    status: str
+    inputs: Mapping[str, Any] | None
+    outputs: Mapping[str, Any]
+    fields: Mapping[str, Any]
+    failure: Mapping[str, str] | None = None
+    reason: str | None = None
+    outcome: Outcome | None = None
+
+
+@record(frozen=False)
+class RecordedApproval:
+    """What the trace says about one ticket."""
+
+    created: str
+    expires_at: str
+    request_hash: str = ""
+    responses: list[Mapping[str, Any]] = field(default_factory=list)
+    resolved: Mapping[str, Any] | None = None
+    """How it was resolved, approved or not."""
+
+
+class Recorded:
+    """The trace of a run, indexed for a second life of it; ``masker`` puts secrets back into what it hands out."""
+
+    def __init__(self, path: Path, *, allow_drift: bool = False) -> None:
+        self.masker = Masker({})
+        self._fold = Fold()
+        self._events: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+        self._starts: dict[str, int] = {}
+        self._unopened: dict[str, set[str]] = {}
+        self._lock = threading.Lock()
+        self._allow_drift = allow_drift
+        self.outcome_written = False
+        """Whether an earlier process came as far as ``outcome_resolved``, which is written once."""
+        for event in read(path):
+            self._fold.feed(event)
+            self._index(event)
+        for key, known in self._events.items():
+            if _is_leaf(known) and "step_complete" not in known:
+                self._events[key] = {type_: found for type_, found in known.items() if type_ in _BEFORE}
+            if not key.endswith("]"):  # items of a loop open in any order; their loop vouches for them
+                self._unopened.setdefault(_prefix(key), set()).add(key)
+
+    @property
+    def state(self) -> RunState:
+        """The fold of the same events."""
+        return self._fold.state
+
+    def _index(self, event: TraceEvent) -> None:
+        if event.type == "outcome_resolved":
+            self.outcome_written = True
+        elif event.type == "run_resumed":
+            for key in event.data.get("void") or ():
+                self._void(str(key))
+        key = event.step_key
+        if key is None:
+            return
+        known = self._events.setdefault(key, {})
+        known.setdefault(event.type, []).append(event.data)
+        if event.type == "step_start":
+            self._starts.setdefault(key, 1)
+        elif event.type == "step_attempt":
+            self._starts[key] = int(event.data.get("attempt") or 2)
+        elif event.type == "step_complete" and _is_leaf(known):
+            # A finished leaf is asked for its result only; holding every event would hold the whole trace.
+            self._events[key] = {name: known[name] for name in _AFTER if name in known}
+
+    def void(self, keys: list[str]) -> None:
+        """Forget what is known of these keys, so that they run again; approvals given for them stay."""
+        for key in keys:
+            self._void(key)
+            self._fold.state.steps.pop(key, None)
+
+    def complete(self, key: str, data: Mapping[str, Any]) -> None:
+        """Take a result that a person stated for a step whose outcome nobody knew."""
+        record = self._fold.state.steps.setdefault(key, StepRecord(key=key))
+        record.step_id, record.type = str(data["step_id"]), str(data["type"])
+        record.status = str(data["status"])
+        record.outputs = dict(data.get("outputs") or {})
+        record.fields = {}
+        record.failure = data.get("failure")
+        record.finished = record.started or ""
+        self._events.setdefault(key, {})["step_complete"] = [data]
+
+    def _void(self, key: str) -> None:
+        gone = self._events.pop(key, None)
+        self._unopened.get(_prefix(key), set()).discard(key)
+        if gone is not None and (approval := _approval_of(gone)):
+            self._events[key] = approval
+
+    # -- asked by the phases -------------------------------------------------------------------------------------
+
+    def finished(self, key: str) -> Record | None:
+        """The record of a leaf that is over, or None when it must run."""
+        state = self._fold.state.steps.get(key)
+        if state is None or not state.done:
+            return None
+        self._opened(key)
+        data = self._events[key]["step_complete"][-1]
+        unmask = self.masker.unmask
+        outcome = data.get("outcome")
+        failure = data.get("failure")
+        if failure is None and "message" in data:
+            failure = {"kind": data["reason"], "message": data["message"]}
+        elif failure is None and data.get("approval") is not None:
+            approval = data["approval"]
+            failure = {"kind": approval["reason"], "message": approval["message"]}
+        return Record(
+            status=state.status,
+            inputs=unmask(state.inputs),
+            outputs=unmask(state.outputs),
+            fields=unmask(state.fields),
+            failure=None if failure is None else {k: unmask(failure[k]) for k in ("kind", "message")},
+            reason=state.reason,
+            outcome=None if outcome is None else Outcome(**unmask(outcome)),
+        )
+
+    def opening(self, prefix: str, key: str) -> None:
+        """Refuse a way the earlier process did not take: new keys come only after all recorded ones."""
+        if key.endswith("]"):
+            return
+        with self._lock:
+            waiting = self._unopened.get(prefix)
+            if waiting and key in waiting:
+                waiting.discard(key)
+            elif waiting and key not in self._events and not self._allow_drift:
+                missing = ", ".join(sorted(waiting))
+                raise RunError(
+                    f"the resumed run does not follow its trace: {key} would open before {missing}",
+                    kind="resume_diverged",
+                    hint="the runbook or its conditions changed since the run started; start a new run",
+                )
+
+    def _opened(self, key: str) -> None:
+        with self._lock:
+            self._unopened.get(_prefix(key), set()).discard(key)
+
+    def attempts(self, key: str) -> int:
+        """How often a leaf was started before."""
+        return self._starts.get(key, 0)
+
+    def approval(self, key: str) -> RecordedApproval | None:
+        """The ticket of a step, if one was submitted."""
+        known = self._events.get(key, {})
+        submitted = known.get("approval_submitted")
+        if not submitted:
+            return None
+        data = submitted[-1]
+        resolved = known.get("approval_resolved", [])
+        return RecordedApproval(
+            created=str(data.get("created", "")),
+            expires_at=str(data.get("expires_at", "")),
+            request_hash=str(data.get("request_hash", "")),
+            responses=[self.masker.unmask(r) for r in known.get("approval_response", ())],
+            resolved=self.masker.unmask(resolved[-1]) if resolved else None,
+        )
+
+    # -- asked by the journal ------------------------------------------------------------------------------------
+
+    def event(self, key: str, type: str, number: int) -> Mapping[str, Any] | None:  # noqa: A002 - event field
+        """The n-th recorded event of a type of a key."""
+        known = self._events.get(key, {}).get(type, ())
+        return known[number] if number < len(known) else None
+
+    def comparable(self, type: str, data: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: A002 - event field
+        """The part of an event that must be the same in every process."""
+        if self._allow_drift:
+            return {}
+        drop = _VOLATILE.get(type, ())
+        return {name: value for name, value in data.items() if name not in drop}
+
+
+def _is_leaf(known: Mapping[str, list[Mapping[str, Any]]]) -> bool:
+    """Whether these are the events of a step that acts: only such are governed and given an idempotency key."""
+    return "contract_evaluated" in known or any("idempotency_key" in data for data in known.get("step_start", ()))
+
+
+def _approval_of(known: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, list[Mapping[str, Any]]]:
+    return {type_: known[type_] for type_ in _APPROVAL if type_ in known}
+
+
+def _prefix(key: str) -> str:
+    """The key of the list a step key stands in: everything up to the last separator."""
+    return key[: key.rfind("/") + 1]
+
+
+__all__ = ["Record", "Recorded", "RecordedApproval"]

@@ -1,0 +1,1 @@
+"""One step of a run, from opening to its last event."""

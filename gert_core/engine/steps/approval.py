@@ -1,0 +1,149 @@
+"""The approve phase: build the request, let the desk settle it, turn the answer into a way to go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import ApprovalRequest, Principal, RunError, Status, StepProblem
+from gert_core.approvals import Settled, request_hash, ticket_id
+from gert_core.approvals.checks import unverified
+from gert_core.engine.flow.frame import Done
+from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
+from gert_core.engine.steps.close import finish
+from gert_core.tools import preview
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.steps.execution import Execution
+
+
+def ask(execution: Execution) -> Done | None:
+    """None when the step may run; else how it ended: rejected, pending, or not askable."""
+    run = execution.run
+    recorded = run.recall.approval(execution.key) if run.recall is not None else None
+    request = _request(execution, recorded)
+    if recorded is None:
+        run.journal.commit()
+    elif recorded.request_hash != request.request_hash:
+        raise RunError(
+            f"step {execution.key} is not what was put to approval before: the runbook or the inputs changed",
+            kind="drift",
+            hint="an approval covers one request only; put the files back as they were, or start a new run",
+        )
+    try:
+        if recorded is not None and recorded.resolved is not None:
+            _refuse_forged(execution, request, recorded)
+            settled = _as_resolved(recorded.resolved)
+        else:
+            settled = run.world.settle(execution, request, recorded)
+    except StepProblem as problem:
+        if execution.frame.deadline.cancelled:
+            return Done(status=Status.SKIPPED, signal=CANCELLED)
+        return finish(execution, Status.ERROR, {"failure": {"kind": problem.kind, "message": problem.message}})
+    if settled.status == "approved":
+        return None
+    if settled.status == "pending":
+        if execution.frame.deadline.cancelled:
+            return Done(status=Status.SKIPPED, signal=CANCELLED)
+        run.note_ticket(
+            {
+                "ticket_id": request.ticket_id,
+                "step_id": request.step_id,
+                "step_key": request.step_key,
+                "risk_level": request.risk_level,
+                "expires_at": request.expires_at,
+            }
+        )
+        run.progress.pending(execution, request)
+        return Done(status=Status.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
+    failure = Failure(
+        key=execution.key,
+        step_id=execution.unit.id,
+        status="skipped",
+        kind=settled.reason or "approval_rejected",
+        message=settled.message or "the approval was rejected",
+    )
+    data = {"reason": "approval_rejected", "approval": {"reason": failure.kind, "message": failure.message}}
+    return finish(execution, Status.SKIPPED, data, denied=failure)
+
+
+def _as_resolved(data: Mapping[str, Any]) -> Settled:
+    """What an earlier process heard and wrote down stands."""
+    return Settled(
+        status="approved" if data.get("approved") else "rejected",
+        reason=str(data.get("reason") or ""),
+        message=str(data.get("message") or ""),
+    )
+
+
+def _refuse_forged(execution: Execution, request: ApprovalRequest, recorded: Any) -> None:
+    """Where approvals must be signed, one in the trace is worth what its signatures are worth now."""
+    if not request.require_signed or not recorded.resolved.get("approved"):
+        return
+    run = execution.run
+    reason = unverified(recorded.responses, request, schemes=run.registry.signature_scheme, environ=run.environ)
+    if reason is not None:
+        raise RunError(
+            f"the approval of step {execution.key} in the trace cannot be verified: {reason}",
+            kind="approval_unverified",
+            hint="set the keys the approval was verified with, then resume again; a forged approval stays refused",
+        )
+
+
+def _request(execution: Execution, recorded: Any) -> ApprovalRequest:
+    run, unit, decision = execution.run, execution.unit, execution.decision
+    inputs = run.masker.mask(execution.inputs)
+    contract = unit.contract.to_json()
+    created, expires = run.approval_window(execution, recorded)
+    return ApprovalRequest(
+        ticket_id=ticket_id(run.run_id, execution.key),
+        run_id=run.run_id,
+        step_id=unit.id,
+        step_key=execution.key,
+        runbook_name=run.runbook.name,
+        step_type=unit.type.name,
+        description=_description(execution),
+        risk_level=decision.risk,
+        contract=contract,
+        inputs=inputs,
+        runbook_hash=run.runbook.document.digest,
+        request_hash=request_hash(
+            runbook_hash=run.runbook.document.digest, step_id=unit.id, contract=contract, inputs=inputs
+        ),
+        min_approvers=decision.min_approvers,
+        requested_by=run.actor,
+        created=created,
+        expires_at=expires,
+        timeout=run.policies.approval_timeout,
+        command=_command(execution),
+        exclude_actor=decision.exclude_actor,
+        require_signed=run.policies.require_signed,
+        extensions=unit.node.fields.extensions,
+    )
+
+
+def _description(execution: Execution) -> str:
+    unit = execution.unit
+    if unit.use is None:
+        return unit.type.summary
+    action = execution.run.action_of(unit.use)
+    return action.description or unit.type.summary
+
+
+def _command(execution: Execution) -> tuple[str, ...]:
+    use = execution.unit.use
+    if use is None:
+        return ()
+    run = execution.run
+    tool = run.runbook.tools[use.tool]
+    words: tuple[str, ...] = preview(tool, run.action_name(use), execution.inputs)
+    return tuple(run.masker.mask_text(word) for word in words)
+
+
+def principal_of(data: Mapping[str, Any] | None) -> Principal | None:
+    """A desk's principal as the journal wants it."""
+    return None if data is None else Principal(**dict(data))
+
+
+__all__ = ["ask", "principal_of"]

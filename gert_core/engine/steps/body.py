@@ -1,0 +1,140 @@
+"""Which parts of a step are templates: the renderer of a step's own fields, built once per step."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from gert_core.api import StepProblem
+from gert_core.kit.models import EXPR, RAW, STEPS
+from gert_core.template import compile_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gert_core.documents.tree import StepNode
+    from gert_core.template import Template, Variables
+
+_LATER: Final = frozenset({EXPR, RAW, STEPS})
+
+
+class Body:
+    """Renders and re-validates a step's own fields; a body without templates is the read model itself."""
+
+    __slots__ = ("_model", "_render", "_static")
+
+    def __init__(self, node: StepNode) -> None:
+        cls: type[BaseModel] = type(node.body)
+        known = _fields(cls)
+        self._model = cls
+        self._render = _plan_map({name: (node.raw[name], known[name]) for name in node.raw if name in known})
+        self._static = node.body if self._render is None else None
+
+    def render(self, variables: Variables, *, partial: bool = False) -> Any:
+        """The model with every template rendered; ``partial`` keeps what only a real run can know."""
+        if self._render is None:
+            return self._static
+        rendered = self._render(variables, partial)
+        try:
+            return self._model.model_validate(rendered, context=None if partial else {"rendered": True})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise StepProblem("wrong_type", f"{where}: {first['msg']}, but it rendered to {first['input']!r}") from None
+
+
+class _Shape:
+    """What an annotation says about rendering, worked out once per model: leave, go into, or render."""
+
+    __slots__ = ("item", "later", "model")
+
+    def __init__(self, annotation: Any) -> None:
+        self.model: type[BaseModel] | None = None
+        self.item: _Shape | None = None
+        self.later = False
+        if isinstance(annotation, type) and not get_args(annotation):
+            self.model = annotation if issubclass(annotation, BaseModel) else None
+            return
+        origin, args = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            self.later = any(isinstance(mark, str) and mark in _LATER for mark in args[1:])
+            args = args[:1]
+        elif origin in (list, tuple, dict):
+            self.item = _Shape(args[-1 if origin is dict else 0])
+            return
+        for option in args:
+            found = _Shape(option)
+            self.model = self.model or found.model
+            self.item = self.item or found.item
+            self.later = self.later or found.later
+
+
+_PLAIN: Final = _Shape(Any)
+
+
+@cache
+def _fields(cls: type[BaseModel]) -> dict[str, _Shape]:
+    """The shape of every field by the name it has in documents."""
+    return {field.alias or name: _Shape(_full(field)) for name, field in cls.model_fields.items()}
+
+
+def _full(field: Any) -> Any:
+    """A field's annotation with the markers pydantic took out of it."""
+    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+
+
+def _plan(raw: Any, shape: _Shape) -> Callable[[Variables, bool], Any] | None:
+    """A function that renders ``raw``, or None when nothing in it is a template."""
+    if shape.later:
+        return None
+    if isinstance(raw, dict) and (shape.model is not None or shape.item is not None):
+        if shape.model is not None:
+            known = _fields(shape.model)
+            return _plan_map({key: (value, known.get(key, _PLAIN)) for key, value in raw.items()})
+        return _plan_map({key: (value, shape.item or _PLAIN) for key, value in raw.items()})
+    if isinstance(raw, list) and shape.item is not None:
+        return _plan_list(raw, shape.item)
+    template = compile_value(raw)
+    return None if template.static else _of_template(template)
+
+
+def _of_template(template: Template) -> Callable[[Variables, bool], Any]:
+    whole, part = template.render, template.render_partial
+    return lambda variables, partial: part(variables) if partial else whole(variables)
+
+
+def _plan_map(parts: dict[str, tuple[Any, _Shape]]) -> Callable[[Variables, bool], Any] | None:
+    constant: dict[str, Any] = {}
+    moving: list[tuple[str, Callable[[Variables, bool], Any]]] = []
+    for key, (value, shape) in parts.items():
+        constant[key] = value
+        plan = _plan(value, shape)
+        if plan is not None:
+            moving.append((key, plan))
+    if not moving:
+        return None
+
+    def render(variables: Variables, partial: bool) -> Any:
+        out = dict(constant)  # keeps the order of the document
+        for key, plan in moving:
+            out[key] = plan(variables, partial)
+        return out
+
+    return render
+
+
+def _plan_list(raw: list[Any], shape: _Shape) -> Callable[[Variables, bool], Any] | None:
+    plans = [_plan(value, shape) for value in raw]
+    if not any(plans):
+        return None
+    parts = list(zip(raw, plans, strict=True))
+
+    def render(variables: Variables, partial: bool) -> Any:
+        return [value if plan is None else plan(variables, partial) for value, plan in parts]
+
+    return render
+
+
+__all__ = ["Body"]

@@ -1,0 +1,66 @@
+"""Time as a step with blocks sees it: written down when told, and told the same after a resume."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from gert_core.trace.events import EventType, timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.steps.execution import Execution
+
+
+class Clock:
+    """The clock of one execution.
+
+    A step with blocks is entered again on resume and must come to the same decisions, so what it was told about the
+    time is in the trace. A leaf is recorded as a whole and simply gets the time.
+    """
+
+    __slots__ = ("_execution", "_looks", "_sleeps")
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._looks = 0
+        self._sleeps = 0
+
+    def now(self) -> datetime:
+        """The time of day, or the time of day it was when an earlier process asked."""
+        execution = self._execution
+        if execution.unit.leaf:
+            return execution.run.world.now(execution)
+        number, self._looks = self._looks, self._looks + 1
+        before = self._recorded(EventType.TIME_READ, number)
+        if before is not None:
+            return datetime.fromisoformat(str(before["time"]))
+        now = execution.run.world.now(execution)
+        data = {"step_id": execution.unit.id, "time": timestamp(now)}
+        execution.add(EventType.TIME_READ, data, fresh=True)
+        return now
+
+    def sleep(self, seconds: float) -> None:
+        """Wait; a wait that an earlier process began ends when it would have ended."""
+        execution = self._execution
+        world = execution.run.world
+        if not execution.unit.leaf:
+            number, self._sleeps = self._sleeps, self._sleeps + 1
+            before = self._recorded(EventType.SLEEP_START, number)
+            if before is not None:
+                until = datetime.fromisoformat(str(before["until"]))
+                seconds = min(seconds, (until - world.now(execution)).total_seconds())
+            else:
+                until = world.now(execution) + timedelta(seconds=seconds)
+                data = {"step_id": execution.unit.id, "seconds": seconds, "until": timestamp(until)}
+                execution.add(EventType.SLEEP_START, data, fresh=True)
+                execution.run.journal.commit()
+        world.sleep(execution, max(0.0, seconds))
+
+    def _recorded(self, type: str, number: int) -> Mapping[str, Any] | None:  # noqa: A002 - the event's field name
+        recall = self._execution.run.recall
+        return None if recall is None else recall.event(self._execution.key, type, number)
+
+
+__all__ = ["Clock"]

@@ -1,0 +1,158 @@
+"""The close of a step: contract check, variables, ``step_complete``, and how its list goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Ended, Errored, Failed, Status, StepProblem
+from gert_core.engine.flow.frame import Done
+from gert_core.engine.signals import Failure, Rank, Signal
+from gert_core.engine.steps.exports import apply_state, entry_only, hide_remains, record_of
+from gert_core.engine.steps.outputs import check_contract, normalise
+from gert_core.values import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Result
+    from gert_core.engine.resume.recorded import Record
+    from gert_core.engine.steps.execution import Execution
+
+
+def close(execution: Execution, result: Result | None) -> Done:
+    """Close with a result, or with the signal that took over."""
+    if execution.keeper.kept is not None:
+        return _close_signal(execution, execution.keeper.kept)
+    assert result is not None  # noqa: S101 - without a kept signal there is a result
+    if isinstance(result, Ended):
+        return _close_end(execution, result)
+    outputs: Mapping[str, Any] = {} if isinstance(result, Errored) else result.outputs
+    try:
+        outputs = normalise(outputs)
+        if execution.unit.external and not isinstance(result, Errored):
+            outputs = check_contract(execution, outputs, failed=isinstance(result, Failed))
+        fields = normalise(result.fields)
+    except StepProblem as problem:
+        result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
+        outputs, fields = {}, {}
+    if result.principal is not None and execution.principal is None:
+        execution.principal = result.principal
+    status, failure = Status.SUCCESS, None
+    if isinstance(result, Failed | Errored):
+        status = Status.FAILED if isinstance(result, Failed) else Status.ERROR
+        failure = {"kind": result.kind, "message": result.message}
+    return finish(execution, status, record_of(outputs, fields, failure, result.detail))
+
+
+def _close_end(execution: Execution, result: Ended) -> Done:
+    outcome = result.outcome
+    done = finish(execution, Status.SUCCESS, {"outcome": outcome.to_json()})
+    execution.run.possible.append(outcome)
+    execution.run.progress.possible(outcome)
+    if not execution.maybe:  # in dry-run a guard nobody can decide may as well let the run go on
+        done.signal = Signal(rank=Rank.ENDED, outcome=outcome, outcome_key=execution.key)
+    return done
+
+
+def _close_signal(execution: Execution, kept: Signal) -> Done:
+    """A step with blocks whose block raised a signal: failed and ended close it, the rest leave it open."""
+    if kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
+        execution.run.progress.left(execution, kept)
+        return Done(status=Status.SKIPPED, signal=kept)
+    if kept.rank is Rank.ENDED:
+        done = finish(execution, Status.SUCCESS, {})
+        if not execution.maybe:
+            done.signal = kept
+        return done
+    first = kept.first
+    status = Status.ERROR if kept.status == "error" else Status.FAILED
+    failure = {"kind": first.kind, "message": f"step {first.key}: {first.message}"}
+    return finish(execution, status, {"failure": failure}, cause=kept)
+
+
+def finish(
+    execution: Execution,
+    status: Status,
+    data: dict[str, Any],
+    *,
+    denied: Failure | None = None,
+    cause: Signal | None = None,
+) -> Done:
+    """Update the state, write ``step_complete`` as the last event of the key, and say how to go on."""
+    run, unit = execution.run, execution.unit
+    outputs, fields = data.get("outputs", {}), data.get("fields", {})
+    try:
+        execution.exported = apply_state(execution, status, outputs, fields)
+    except StepProblem as problem:
+        status = Status.ERROR
+        data = {**data, "failure": {"kind": problem.kind, "message": problem.message}}
+        entry_only(execution, status, outputs, fields)
+    data = hide_remains(data, run.masker)
+    if execution.exported:
+        scope = "/".join(execution.scope) if execution.scope else None
+        execution.add("scope_export", {"step_id": unit.id, "scope": scope, "exported_vars": execution.exported})
+    hits = run.masker.hits(data) if run.masker.count else 0
+    if hits:
+        execution.add("redaction_applied", {"step_id": unit.id, "pattern_count": hits})
+    duration = run.world.elapsed(execution.began)
+    execution.add(
+        "step_complete",
+        {"step_id": unit.id, "status": str(status), **data, "duration": format_duration(duration)},
+    )
+    if unit.contract.writing and not unit.contract.idempotent and unit.leaf:
+        run.journal.sync()
+    else:
+        run.journal.commit()
+    run.remember(execution, status)
+    run.progress.finished(execution, status, data, duration)
+    if denied is not None:
+        return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(denied,)))
+    if cause is not None and cause.rank is Rank.DENIED:
+        return Done(status=status, signal=cause)
+    failure = None
+    if cause is None and "failure" in data:
+        failure = Failure(key=execution.key, step_id=unit.id, status=str(status), **data["failure"])
+    return _done(execution, status, outputs, failure=failure, cause=cause)
+
+
+def recalled(execution: Execution, record: Record) -> Done:
+    """A finished leaf of an earlier process: its record, with no render, governance or event."""
+    run, unit = execution.run, execution.unit
+    if record.inputs is not None:
+        run.determinism.remember(unit, record.inputs, record.outputs, status=record.status)
+    execution.inputs = record.inputs or {}
+    status = Status(record.status)
+    try:
+        execution.exported = apply_state(execution, status, record.outputs, record.fields)
+    except StepProblem:  # it collided then as well, and its record says so
+        entry_only(execution, status, record.outputs, record.fields)
+    run.remember(execution, status)
+    run.progress.recalled(execution)
+    if record.outcome is not None:
+        return Done(status=status, signal=Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=execution.key))
+    failure = None
+    if record.failure is not None:
+        failure = Failure(key=execution.key, step_id=unit.id, status=str(status), **record.failure)
+    if record.reason in ("governance_denied", "approval_rejected"):
+        denied = failure or Failure(
+            key=execution.key, step_id=unit.id, status="skipped", kind=record.reason, message=record.reason
+        )
+        return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(denied,)))
+    return _done(execution, status, record.outputs, failure=failure)
+
+
+def _done(
+    execution: Execution,
+    status: Status,
+    outputs: Mapping[str, Any],
+    *,
+    failure: Failure | None,
+    cause: Signal | None = None,
+) -> Done:
+    if status in (Status.FAILED, Status.ERROR) and not execution.unit.node.fields.continue_on_fail:
+        signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
+        return Done(status=status, outputs=outputs, signal=signal)
+    return Done(status=status, outputs=outputs, jump=execution.jump, maybe=execution.maybe)
+
+
+__all__ = ["close", "finish", "recalled"]

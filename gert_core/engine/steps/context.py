@@ -1,0 +1,234 @@
+"""The door a running step is given: its context, which refuses what a step may not do."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import BlockResult, RunError, StepProblem
+from gert_core.contracts import within
+from gert_core.engine.flow import fork
+from gert_core.engine.flow.frame import Frame
+from gert_core.engine.signals import Rank, Unwind
+from gert_core.engine.state import Layer, plain
+from gert_core.engine.steps.clock import Clock
+from gert_core.engine.steps.visibility import visible
+from gert_core.template import compile_condition, compile_value
+from gert_core.trace.events import CORE_EVENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from gert_core.api import Answer, Block, Question, Reply, Run, Services
+    from gert_core.documents.tree import BlockNode
+    from gert_core.engine.signals import Signal
+    from gert_core.engine.steps.execution import Execution
+
+_RESERVED: Final = CORE_EVENTS
+
+
+class Door:
+    """The ``StepContext`` of one attempt.
+
+    It works only in the thread that called ``run`` and until ``run`` returns. While a signal of a block is kept,
+    every call except ``emit`` unwinds, so a step type can neither swallow nor forget it.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._thread = threading.get_ident()
+        self._open = True
+        self._keys: set[int | None] = set()
+        self._clock = Clock(execution)
+        self._random: random.Random | None = None
+        self.ran: list[BlockNode] = []
+        """The blocks that were run, each as often as it was."""
+        self.inputs = execution.inputs
+        self.contract = execution.unit.contract
+        self.key = execution.key
+        self.step_id = execution.unit.id
+        self.attempt = execution.attempt
+        self.deadline = execution.deadline
+
+    @property
+    def idempotency_key(self) -> str:
+        return self._execution.run.idempotency_key(self.key)
+
+    @property
+    def random(self) -> random.Random:
+        if self._random is None:  # one stream per attempt: a second look goes on where the first stopped
+            run = self._execution.run
+            self._random = random.Random(f"{run.world.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
+        return self._random
+
+    @property
+    def vars(self) -> Mapping[str, Any]:
+        self._enter()
+        rule = self._execution.unit.node.fields.visibility
+        return plain(visible(self._execution.layer.names_visible(), rule))  # type: ignore[no-any-return]
+
+    def shut(self) -> None:
+        """Close the door when ``run`` has returned."""
+        self._open = False
+
+    def _enter(self, *, acts: bool = False) -> Execution:
+        if not self._open or threading.get_ident() != self._thread:
+            raise RuntimeError("a step context works only in the thread that called run, until run returns")
+        if self._execution.keeper.kept is not None:
+            raise Unwind
+        if acts and not self._execution.unit.leaf:
+            raise RuntimeError("a step with blocks acts only through its blocks")
+        return self._execution
+
+    # -- thinking ------------------------------------------------------------------------------------------------
+
+    def render(self, value: Any) -> Any:
+        return plain(compile_value(value).render(self._enter().layer))
+
+    def test(self, expression: Any, *, bind: Mapping[str, Any] | None = None) -> bool:
+        return compile_condition(expression).test(self._enter().view(bind))
+
+    def now(self) -> datetime:
+        self._enter()
+        return self._clock.now()
+
+    def sleep(self, seconds: float) -> None:
+        self._enter()
+        self._clock.sleep(seconds)
+        if self.deadline.cancelled:
+            raise StepProblem("cancelled", "the run was cancelled")
+
+    def emit(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+        if not self._open or threading.get_ident() != self._thread:
+            raise RuntimeError("a step context works only in the thread that called run, until run returns")
+        if type in _RESERVED:
+            raise RunError(f"a step may not write the event {type}: the core does", kind="event_reserved")
+        kept = self._execution.keeper.kept
+        if kept is not None and kept.rank in (Rank.SUSPENDED, Rank.CANCELLED):
+            return  # the step is left open: it says how it came out when it does
+        self._execution.add(type, data)
+
+    def state_hash(self) -> str:
+        execution = self._enter()
+        return execution.run.hash_of(execution.layer.names_visible())
+
+    # -- blocks --------------------------------------------------------------------------------------------------
+
+    def run_block(
+        self, block: Block, *, key: int | None = None, bind: Mapping[str, Any] | None = None, catch: bool = False
+    ) -> BlockResult:
+        execution = self._enter()
+        node = self._node(block, key)
+        once = block.runs[1] == 1 and not bind
+        layer = execution.layer if once else Layer(execution.layer, stays=False)
+        if bind:
+            layer.bind({execution.unit.type.name: dict(bind)})
+        before = None if not once else set(layer.vars)
+        signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch)
+        produced = {n: v for n, v in layer.vars.items() if layer.owners.get(n) and (not before or n not in before)}
+        produced.update(layer.passed)
+        if not once and key is not None:
+            execution.layer.write_scope((execution.unit.type.name, execution.unit.id, str(key)), produced)
+        result = self._keep([signal], catch=catch)[0]
+        if signal is None and block.jump is not None:
+            execution.jump = str(block.jump)
+        return BlockResult(status=result[0], kind=result[1], message=result[2], key=result[3], outputs=produced)
+
+    def fork(
+        self,
+        runs: Sequence[Run],
+        *,
+        limit: int = 16,
+        catch: bool = False,
+        on_start: Callable[[Sequence[Sequence[int]]], None] | None = None,
+    ) -> Sequence[BlockResult]:
+        execution = self._enter()
+        nodes = [self._node(one.block, one.key) for one in runs]
+        waits = fork.waits_of(execution.run, nodes)
+        if on_start is not None:
+            on_start(waits)
+        outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit)
+        kept = self._keep([signal for signal, _ in outcome], catch=catch)
+        return [
+            BlockResult(status=status, kind=kind, message=message, key=key, outputs=outputs)
+            for (status, kind, message, key), (_, outputs) in zip(kept, outcome, strict=True)
+        ]
+
+    def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
+        execution = self._enter()
+        nodes = [execution.unit.blocks[id(block.steps)] for block in blocks]
+        waits = fork.waits_of(execution.run, nodes)
+        return [(j, i) for i, before in enumerate(waits) for j in before]
+
+    def _node(self, block: Block, key: int | None) -> BlockNode:
+        if key in self._keys:
+            raise RuntimeError(f"block key {key} was used already: every run of a block needs its own")
+        self._keys.add(key)
+        try:
+            node = self._execution.unit.blocks[id(block.steps)]
+        except KeyError:
+            raise RuntimeError(f"block {block.name!r} is not one of this step's blocks") from None
+        self.ran.append(node)
+        return node
+
+    def _keep(self, signals: Sequence[Signal | None], *, catch: bool) -> list[tuple[Any, ...]]:
+        """Keep what must not be lost; failures are left to the step type when it catches them."""
+        out: list[tuple[Any, ...]] = []
+        for signal in signals:
+            if signal is None:
+                out.append(("success", None, None, None))
+            elif signal.failures:
+                first = signal.failures[0]
+                status = signal.status if signal.rank is Rank.FAILED else signal.rank.name.lower()
+                out.append((status, first.kind, first.message, first.key))
+            else:
+                out.append((signal.rank.name.lower(), None, None, None))
+        keep = [s for s in signals if s is not None and not (catch and s.rank is Rank.FAILED)]
+        self._execution.keeper.keep(keep)
+        return out
+
+    # -- the world -----------------------------------------------------------------------------------------------
+
+    def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, Any]) -> Reply:
+        execution = self._enter(acts=True)
+        node = execution.run.runbook.tools.get(tool)
+        if node is None:
+            raise StepProblem("tool_undeclared", f"tool {tool!r} is not listed under `tools`")
+        name = execution.run.action_name_of(node, action)
+        if not within(node.contracts[name], self.contract):
+            raise StepProblem(
+                "contract_exceeded", f"{tool} {name} does more than the contract of step {self.step_id} declares"
+            )
+        return execution.run.world.call_tool(execution, node, name, dict(inputs))
+
+    def session(self, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002 - it opens
+        execution = self._enter(acts=True)
+        return execution.run.world.session(execution, name, open)
+
+    def drop_session(self, name: str) -> None:
+        self._enter(acts=True).run.sessions.drop(f"peer:{name}")
+
+    def ask(self, question: Question) -> Answer:
+        execution = self._enter(acts=True)
+        return execution.run.world.ask(execution, question)
+
+    def attach(self, path: str) -> Mapping[str, Any]:
+        execution = self._enter(acts=True)
+        return execution.run.world.attach(execution, path)
+
+
+def child_frame(execution: Execution, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None) -> Frame:
+    """The frame of one run of a block; its key prefix is given out here, in the calling thread."""
+    middle = "" if key is None else f"{key}/"
+    return Frame(
+        layer=layer,
+        prefix=f"{execution.key}/{middle}",
+        deadline=execution.deadline,
+        branch=branch,
+        depth=execution.frame.depth + 1,
+    )
+
+
+__all__ = ["Door", "child_frame"]

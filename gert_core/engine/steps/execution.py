@@ -1,0 +1,247 @@
+"""One step, start to end: open, render, contract, govern, approve, start, attempt, check, close."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import Errored, Principal, Status, StepProblem, Undecided
+from gert_core.engine.flow.frame import Done
+from gert_core.engine.signals import CANCELLED, Failure, Keeper
+from gert_core.engine.state import View
+from gert_core.engine.steps.attempt import attempt
+from gert_core.engine.steps.close import close, finish, recalled
+from gert_core.engine.steps.inputs import resolve_step_inputs
+from gert_core.engine.steps.visibility import visible
+from gert_core.template import TemplateError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.cancel import Deadline
+    from gert_core.engine.flow.frame import Frame
+    from gert_core.engine.run import Run
+    from gert_core.engine.state import Layer
+    from gert_core.engine.steps.compiled import Compiled
+
+
+KERNEL: Final = Principal()
+"""Who judges contracts and policies, whoever acts in the step."""
+
+
+class Execution:
+    """One execution of one step under one key; the methods stand in the order of the phases."""
+
+    __slots__ = (
+        "as_item",
+        "attempt",
+        "began",
+        "collected",
+        "deadline",
+        "decision",
+        "exported",
+        "frame",
+        "inputs",
+        "jump",
+        "keeper",
+        "key",
+        "layer",
+        "maybe",
+        "principal",
+        "run",
+        "scope",
+        "step",
+        "undecided",
+        "unit",
+    )
+
+    def __init__(
+        self, run: Run, unit: Compiled, frame: Frame, *, key: str, layer: Layer, as_item: bool = False
+    ) -> None:
+        self.run = run
+        self.unit = unit
+        self.frame = frame
+        self.key = key
+        self.layer = layer
+        self.as_item = as_item
+        self.collected = False
+        self.keeper = Keeper()
+        self.jump: str | None = None
+        self.maybe = False
+        self.undecided: Undecided | None = None
+        self.attempt = 1
+        self.began = 0.0
+        self.inputs: Mapping[str, Any] = {}
+        self.scope: tuple[str, ...] | None = None
+        self.principal: Principal | None = unit.principal
+        self.decision: Any = None
+        self.deadline: Deadline = frame.deadline
+        self.step: Any = None
+        self.exported: list[str] = []
+
+    def perform(self) -> Done:
+        """Run the phases; whatever goes wrong becomes a status or a signal, never an exception of a plugin."""
+        run = self.run
+        if run.stop.thrown:
+            return Done(status=Status.SKIPPED, signal=CANCELLED)
+        self.began = time.perf_counter()
+        if run.recall is not None:
+            if self.unit.leaf and (record := run.recall.finished(self.key)) is not None:
+                self._render_scope(quiet=True)
+                return recalled(self, record)
+            run.recall.opening(self.frame.prefix, self.key)
+        try:
+            if not self._wanted():
+                return self._skip("when")
+            self.render()
+        except StepProblem as problem:
+            self._start(acting=False)
+            return close(self, Errored(kind=problem.kind, message=problem.message))
+        if self.unit.governed:
+            stopped = self._govern()
+            if stopped is not None:
+                return stopped
+        self._start()
+        self.deadline = self.frame.deadline.within(self.unit.timeout)
+        return close(self, attempt(self))
+
+    # -- open ----------------------------------------------------------------------------------------------------
+
+    def _wanted(self) -> bool:
+        if self.unit.when is None:
+            return True
+        try:
+            return self.unit.when.test(self.layer)
+        except TemplateError as error:
+            raise StepProblem("template", f"when: {error.message}") from None
+        except Undecided:
+            self.maybe = True
+            return True
+
+    def _skip(self, reason: str) -> Done:
+        self._start(acting=False)
+        return finish(self, Status.SKIPPED, {"reason": reason})
+
+    # -- render --------------------------------------------------------------------------------------------------
+
+    def render(self) -> None:
+        """Render the step's own fields, its scope and its inputs."""
+        partial = self.run.world.symbolic
+        try:
+            try:
+                self.step = self.unit.body.render(self.layer)
+            except Undecided as undecided:
+                self.undecided = undecided
+                self.step = self.unit.body.render(self.layer, partial=True)
+        except TemplateError as error:
+            raise StepProblem("template", error.message) from None
+        self._render_scope()
+        if self.unit.named is not None:
+            self._render_principal()
+        if self.unit.has_inputs:
+            self.inputs = resolve_step_inputs(self, partial=partial)
+        elif self.unit.leaf:
+            self.inputs = self.step.model_dump(by_alias=True, exclude_unset=True)
+
+    def _render_scope(self, *, quiet: bool = False) -> None:
+        if self.unit.scope is None:
+            return
+        try:
+            text = str(self.unit.scope.render(self.layer))
+        except Undecided:
+            text = str(self.unit.scope.render_partial(self.layer))
+        except TemplateError as error:
+            if quiet:
+                return
+            raise StepProblem("template", f"scope: {error.message}") from None
+        self.scope = tuple(part for part in text.replace(".", "/").split("/") if part)
+        if not self.scope:
+            raise StepProblem("template", f"scope: {text!r} names no scope")
+
+    def _render_principal(self) -> None:
+        assert self.unit.named is not None  # noqa: S101 - asked by the caller
+        try:
+            self.principal = Principal(**self.unit.named.render_partial(self.layer))
+        except TemplateError as error:
+            raise StepProblem("template", f"principal: {error.message}") from None
+
+    # -- contract, govern, approve -------------------------------------------------------------------------------
+
+    def _govern(self) -> Done | None:
+        run, unit = self.run, self.unit
+        category = str(unit.outcome(self.step).category) if unit.outcome is not None else None
+        self.decision, contract_bytes, decision_bytes = run.governed(unit, category)
+        self.add("contract_evaluated", {}, encoded=contract_bytes, principal=KERNEL)
+        self.add("governance_decision", {}, encoded=decision_bytes, principal=KERNEL)
+        if self.decision.denied and run.world.enforces:
+            failure = Failure(
+                key=self.key,
+                step_id=unit.id,
+                status="skipped",
+                kind="governance_denied",
+                message=self.decision.reason,
+            )
+            data = {"reason": failure.kind, "message": failure.message}
+            return finish(self, Status.SKIPPED, data, denied=failure)
+        if self.decision.needs_approval and run.world.enforces and run.world.will_execute(self):
+            from gert_core.engine.steps import approval as approve
+
+            return approve.ask(self)
+        return None
+
+    # -- start ---------------------------------------------------------------------------------------------------
+
+    def _start(self, *, acting: bool = True) -> None:
+        """Write that the step starts; one that will not act gets no idempotency key, so a crash leaves no doubt."""
+        unit, fields = self.unit, self.unit.node.fields
+        data: dict[str, Any] = {"step_id": unit.id, "type": unit.type.name}
+        if unit.leaf:
+            data["contract_summary"] = unit.summary
+            data["inputs"] = self.inputs
+            if acting:
+                data["idempotency_key"] = self.run.idempotency_key(self.key)
+        if fields.extensions:
+            data["extensions"] = fields.extensions
+        self.add("step_start", data)
+        if fields.visibility is not None and self.step is not None:
+            self._trace_visibility(fields.visibility)
+        if self.run.recall is not None and unit.leaf and acting:
+            before = self.run.recall.attempts(self.key)
+            if before:
+                self.attempt = before + 1
+                self.add("step_attempt", {"step_id": unit.id, "attempt": self.attempt, "reason": "resumed"}, fresh=True)
+        self.run.progress.started(self)
+
+    def _trace_visibility(self, rule: Any) -> None:
+        view = visible(self.layer.names_visible(), rule)
+        data = {"step_id": self.unit.id, "allow": rule.allow, "deny": rule.deny}
+        self.add("visibility_applied", {**data, "filtered_view_hash": self.run.hash_of(view)})
+
+    # -- shared --------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        type: str,  # noqa: A002 - the event's field name
+        data: Mapping[str, Any],
+        *,
+        encoded: bytes | None = None,
+        principal: Principal | None = None,
+        fresh: bool = False,
+    ) -> None:
+        """Add an event of this step."""
+        self.run.journal.add(
+            type,
+            data,
+            key=self.key,
+            principal=principal or self.principal,
+            branch=self.frame.branch,
+            encoded=encoded,
+            fresh=fresh,
+        )
+
+    def view(self, bind: Mapping[str, Any] | None = None) -> View | Layer:
+        """The variables as this step sees them, with its type's own names bound."""
+        return self.layer if not bind else View(self.layer, {self.unit.type.name: bind})
+
+
+__all__ = ["Execution"]

@@ -1,0 +1,119 @@
+"""What a finished step leaves in the variables: its entry, promoted names, scope and exports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import Flow, Status, StepProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.documents.tree import StepNode
+    from gert_core.engine.steps.execution import Execution
+    from gert_core.secrets import Masker
+
+DETAIL_LIMIT = 16 * 1024
+
+
+def record_of(
+    outputs: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    failure: Mapping[str, str] | None,
+    detail: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The data of ``step_complete`` beyond status and duration; empty parts are left out."""
+    data: dict[str, Any] = {"outputs": outputs}
+    if fields:
+        data["fields"] = fields
+    if failure is not None:
+        data["failure"] = failure
+    if detail:
+        data["detail"] = {name: _bounded(value) for name, value in detail.items()}
+    return data
+
+
+def _bounded(value: Any) -> Any:
+    """Captured text is shown and traced by its end; outputs are never shortened, this is not one."""
+    if isinstance(value, str) and len(value) > DETAIL_LIMIT:
+        return f"[{len(value) - DETAIL_LIMIT} characters left out]\n{value[-DETAIL_LIMIT:]}"
+    return value
+
+
+def hide_remains(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
+    """The data of a failure without pieces of secrets: whoever wrote its texts may have cut them anywhere."""
+    if not masker.count or "failure" not in data:
+        return data
+    failure = {**data["failure"], "message": masker.hide_remains(str(data["failure"]["message"]))}
+    detail = data.get("detail") or {}
+    excerpts = {k: masker.hide_remains(v) if isinstance(v, str) else v for k, v in detail.items()}
+    return {**data, "failure": failure, **({"detail": excerpts} if detail else {})}
+
+
+def apply_state(
+    execution: Execution, status: Status, outputs: Mapping[str, Any], fields: Mapping[str, Any]
+) -> list[str]:
+    """Store what later steps may see; returns the names exported.
+
+    An item of a loop keeps its values to itself: the loop has collected them already. Exports are judged first,
+    so that a collision (``StepProblem``) leaves the variables as they were.
+    """
+    unit, layer = execution.unit, execution.layer
+    if execution.as_item or execution.collected:
+        return []
+    if status is Status.SKIPPED:
+        before = layer.step(unit.id)
+        layer.set_step(unit.id, {**(before if isinstance(before, dict) else {}), "status": "skipped"})
+        return []
+    exported = [name for name in unit.node.fields.export if name in outputs]
+    for name in exported:
+        refuse_collision(execution, name)
+    layer.set_step(unit.id, {"status": str(status), **fields, **outputs})
+    if execution.scope is not None:
+        layer.write_scope(execution.scope, outputs)
+    else:
+        layer.promote(unit.id, outputs)
+    for name in exported:
+        layer.export(unit.id, name, outputs[name])
+    return exported
+
+
+def entry_only(execution: Execution, status: Status, outputs: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """What a step whose export collided leaves: its own entry, and nothing promoted."""
+    execution.layer.set_step(execution.unit.id, {"status": str(status), **fields, **outputs})
+
+
+def refuse_collision(execution: Execution, name: str) -> None:
+    """An exported name may not take the place of an input, a constant or another step's value."""
+    owner = execution.layer.owner(name)
+    if owner is None or owner == execution.unit.id:
+        return
+    if owner:
+        other = execution.run.runbook.by_id.get(owner)
+        if other is not None and exclusive(other, execution.unit.node):
+            return
+    held = f"step {owner}" if owner else "an input, a constant or a loop variable"
+    raise StepProblem("export_collision", f"cannot export {name}: the name is held by {held}")
+
+
+def exclusive(one: StepNode, other: StepNode) -> bool:
+    """Whether two steps stand in different arms of which only one can run."""
+    arms: dict[int, int] = {}
+    for step, block in _ancestry(one):
+        arms[id(step)] = id(block)
+    for step, block in _ancestry(other):
+        if id(step) in arms:
+            return step.type.flow is Flow.ONE_OF and arms[id(step)] != id(block)
+    return False
+
+
+def _ancestry(node: StepNode) -> list[tuple[StepNode, Any]]:
+    found = []
+    block = node.within
+    while block is not None and block.owner is not None:
+        found.append((block.owner, block))
+        block = block.owner.within
+    return found
+
+
+__all__ = ["apply_state", "entry_only", "exclusive", "hide_remains", "record_of", "refuse_collision"]

@@ -1,0 +1,73 @@
+"""The inputs of one step: spread, rendered, defaulted, coerced and matched with the contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import StepProblem, Undecided
+from gert_core.engine.state import plain
+from gert_core.template import Symbol, TemplateError
+from gert_core.values import coerce
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Param
+    from gert_core.engine.steps.execution import Execution
+
+
+def resolve_step_inputs(execution: Execution, *, partial: bool) -> dict[str, Any]:
+    """``inputs_from`` left to right, then ``inputs``, then the contract's defaults; null counts as not given."""
+    step, contract = execution.step, execution.unit.contract
+    given: dict[str, Any] = {}
+    sources = step.inputs_from or []
+    for source in [sources] if isinstance(sources, str) else sources:
+        given.update(_spread(execution, source, partial=partial))
+    given.update(step.inputs)
+    out: dict[str, Any] = {}
+    for name, param in contract.inputs.items():
+        value = given.pop(name, None)
+        if value is None and param.has_default:
+            value = param.default
+        if value is None:
+            if param.required:
+                raise StepProblem("input_missing", f"input {name!r} is required by the contract and was not given")
+            continue
+        out[name] = _coerced(name, value, param)
+    if given and not contract.open_inputs:
+        names = ", ".join(sorted(repr(name) for name in given))
+        raise StepProblem("input_unknown", f"the contract declares no input {names}")
+    out.update(given)
+    return plain(out)  # type: ignore[no-any-return]
+
+
+def _spread(execution: Execution, source: str, *, partial: bool) -> Mapping[str, Any]:
+    path = tuple(part for part in source.removeprefix(".").split(".") if part)
+    try:
+        value = execution.layer.resolve(path)
+    except Undecided:
+        if partial:
+            return {}
+        raise
+    except TemplateError as error:
+        raise StepProblem("template", f"inputs_from: {error.message}") from None
+    if not isinstance(value, dict):
+        raise StepProblem("wrong_type", f"inputs_from: {source} is not an object")
+    entry = execution.run.runbook.by_id.get(path[0])
+    if entry is not None and len(path) == 1:
+        return {n: v for n, v in value.items() if n not in ("status", *entry.type.fields)}
+    return value
+
+
+def _coerced(name: str, value: Any, param: Param) -> Any:
+    if isinstance(value, Symbol):
+        return value
+    try:
+        return coerce(value, param.type)
+    except ValueError as error:
+        if isinstance(value, str) and "{{" in value:
+            return value
+        raise StepProblem("input_type", f"input {name!r}: {error}") from None
+
+
+__all__ = ["resolve_step_inputs"]

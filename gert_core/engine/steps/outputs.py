@@ -1,0 +1,116 @@
+"""Outputs against the contract: types, undeclared, missing and changing ones."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import StepProblem
+from gert_core.template import Symbol
+from gert_core.values import canonical, coerce
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.steps.compiled import Compiled
+    from gert_core.engine.steps.execution import Execution
+
+_PLAIN = (str, int, bool, type(None), Symbol)
+
+
+def normalise(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as a reader of the trace would decode them: through JSON once, unless they are plain already."""
+    if all(type(value) in _PLAIN and type(name) is str for name, value in values.items()):
+        return dict(values)
+    try:
+        decoded: dict[str, Any] = json.loads(json.dumps(dict(values), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StepProblem("output_type", f"an output cannot be written as JSON: {error}") from None
+    return decoded
+
+
+def check_contract(execution: Execution, outputs: dict[str, Any], *, failed: bool) -> dict[str, Any]:
+    """Strip and coerce outputs by the contract, tracing what does not keep to it.
+
+    A policy may turn any violation into an error of the step.
+    """
+    contract = execution.unit.contract
+    if any(isinstance(value, Symbol) for value in outputs.values()):
+        return outputs
+    violations: list[tuple[str, str, str]] = []
+    kept: dict[str, Any] = {}
+    for name, value in outputs.items():
+        param = contract.outputs.get(name)
+        if param is None:
+            message = f"output {name!r} is not declared in contract.outputs and was dropped"
+            violations.append(("undeclared_output", message, "warning"))
+            continue
+        try:
+            kept[name] = None if value is None and not param.required else coerce(value, param.type)
+        except ValueError as error:
+            raise StepProblem("output_type", f"output {name!r}: {error}") from None
+    if not failed:
+        for name, param in contract.outputs.items():
+            if name not in kept and param.required:
+                message = f"output {name!r} is declared in contract.outputs but was not produced"
+                violations.append(("missing_output", message, "warning"))
+        if contract.deterministic:
+            changed = execution.run.determinism.remember(execution.unit, execution.inputs, kept)
+            if changed:
+                violations.append(("nondeterministic", changed, "error"))
+    report_violations(execution, violations)
+    return kept
+
+
+def report_violations(execution: Execution, violations: list[tuple[str, str, str]]) -> None:
+    """Trace violations; raise when a policy denies them.
+
+    A person is told about errors, and in a probe, which is made to judge contracts, about warnings too.
+    """
+    run = execution.run
+    for kind, text, severity in violations:
+        message = run.masker.hide_remains(text)
+        execution.add(
+            "contract_violation",
+            {"step_id": execution.unit.id, "kind": kind, "message": message, "severity": severity},
+        )
+        if severity == "error" or run.world.symbolic:
+            run.progress.warn(f"step {execution.key}: {message} ({kind})", execution=execution)
+    if violations:
+        rule = run.policies.violation_rule(execution.unit.contract)
+        if rule is not None:
+            source, number = rule
+            raise StepProblem(
+                "contract_violation", f"{violations[0][1]} (rule {number} of {source} denies contract violations)"
+            )
+
+
+class Determinism:
+    """Remembers what deterministic steps answered, to notice another answer for the same inputs."""
+
+    def __init__(self) -> None:
+        self._seen: dict[bytes, bytes] = {}
+        self._lock = threading.Lock()
+
+    def remember(
+        self, unit: Compiled, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, status: str = "success"
+    ) -> str | None:
+        """A sentence when this answer differs from an earlier one."""
+        if not unit.contract.deterministic or not unit.external or status != "success":
+            return None
+        who = [unit.use.tool, unit.action] if unit.use is not None else [unit.id]
+        question, answer = canonical([who, dict(inputs)]), canonical(dict(outputs))
+        with self._lock:
+            before = self._seen.setdefault(question, answer)
+        if before == answer:
+            return None
+        return f"declared deterministic, but the same inputs gave {_short(before)} and now {_short(answer)}"
+
+
+def _short(data: bytes) -> str:
+    text = data.decode("utf-8", "replace")
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+__all__ = ["Determinism", "check_contract", "normalise", "report_violations"]

@@ -1,0 +1,26 @@
+"""The one place that starts other programs: no shell, an own process group each, nothing left running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.kit.processes.group import kill_all
+from gert_core.kit.processes.once import OUTPUT_LIMIT, ProcessResult, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.kit.processes.child import Child
+
+
+def start(argv: Sequence[str], *, environ: Mapping[str, str]) -> Child:
+    """Start a program that stays: write to it, read its lines, end it (``Child.close``).
+
+    Raises ``StepProblem`` (``not_found``, ``spawn``) like ``run``.
+    """
+    from gert_core.kit.processes.child import Child
+
+    return Child(argv, environ=environ)
+
+
+__all__ = ["OUTPUT_LIMIT", "ProcessResult", "kill_all", "run", "start"]

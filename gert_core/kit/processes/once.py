@@ -1,0 +1,225 @@
+"""Run one program to its end: bounded output, a deadline, cancel, and no process left behind."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.record import record
+from gert_core.api.results import StepProblem
+from gert_core.kit.processes.group import GRACE, Group
+from gert_core.kit.processes.spawn import spawn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.api.context import Deadline
+
+OUTPUT_LIMIT: Final = 10 * 1024 * 1024
+"""Bytes of standard output and standard error together."""
+LINGER: Final = 0.5
+"""Seconds a program that has ended may leave its output open in the hands of its own children."""
+
+_CHUNK: Final = 65536
+_TAIL: Final = 2000
+_TICK: Final = 0.02
+_LONGEST_WAIT: Final = 3600.0
+
+# How far the end of a program has come; LINGERING: it has ended, but somebody else holds its output.
+_RUNNING, _LINGERING, _TERMINATED, _KILLED = range(4)
+
+
+@record
+class ProcessResult:
+    """How a program ended; death by signal N is exit code 128+N, bytes that are not UTF-8 became U+FFFD."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    deadline: Deadline,
+    stdin: bytes = b"",
+    limit: int = OUTPUT_LIMIT,
+) -> ProcessResult:
+    """Run ``argv`` without a shell, in its own process group and gert's directory, until it has ended.
+
+    ``environ`` is the program's whole environment. Raises ``StepProblem``: ``timeout``, ``cancelled``,
+    ``output_too_large``, ``not_found``, ``spawn``. On the first three the group gets TERM, KILL after 5 s.
+    """
+    if deadline.stopped:
+        cancelled = deadline.cancelled
+        raise StepProblem(
+            "cancelled" if cancelled else "timeout",
+            f"{argv[0]!r} was not started: {'the run is cancelled' if cancelled else 'no time is left'}",
+        )
+    watch = _Watch(argv, limit, deadline.remaining())
+    try:
+        watch.start(environ, stdin)
+        watch.follow(deadline)
+        return watch.result()
+    finally:
+        watch.close()
+
+
+class _Watch:
+    """One run: the descriptors still open, what was read from them, and how far ending it has gone.
+
+    What happens between ``spawn`` and the first wait costs nothing: the program is being loaded meanwhile.
+    """
+
+    __slots__ = ("argv", "chunks", "ended", "group", "kind", "limit", "open", "pending", "seconds", "size",
+                 "stage", "stdin", "until")  # fmt: skip
+
+    def __init__(self, argv: Sequence[str], limit: int, seconds: float | None) -> None:
+        self.argv = argv
+        self.limit = limit
+        self.seconds = seconds
+        self.open: dict[int, list[bytes]] = {}
+        self.stdin = -1
+        self.group: Group | None = None
+
+    def start(self, environ: Mapping[str, str], stdin: bytes) -> None:
+        """Make the pipes and spawn; input that fits into a pipe is in it before the program starts."""
+        self.chunks: tuple[list[bytes], list[bytes]] = ([], [])
+        given: list[int] = []
+        try:
+            for chunks in self.chunks:
+                read, write = os.pipe()
+                self.open[read] = chunks
+                given.append(write)
+            source = None
+            if stdin:
+                source, self.stdin = os.pipe()
+                given.append(source)
+                os.set_blocking(self.stdin, False)
+                self.pending = memoryview(stdin)
+                self.feed()
+            self.group = spawn(self.argv, environ=environ, stdin=source, stdout=given[0], stderr=given[1])
+        except OSError as error:  # no descriptor left
+            raise StepProblem("spawn", f"{self.argv[0]!r} could not be started: {error.strerror}") from None
+        finally:
+            for fd in given:
+                os.close(fd)
+
+    def follow(self, deadline: Deadline) -> None:
+        """Read until the leader has ended and its output is closed, or the last means has been used."""
+        assert self.group is not None  # noqa: S101 - start() came first
+        self.kind, self.stage, self.size, self.ended = "", _RUNNING, 0, False
+        remaining = deadline.remaining()
+        self.until = None if remaining is None else monotonic() + remaining
+        streams, pidfd, stop, poll = self.open, self.group.pidfd, deadline.fileno(), select.poll()
+        for fd in streams:
+            poll.register(fd, select.POLLIN)
+        poll.register(stop, select.POLLIN)
+        if pidfd >= 0:
+            poll.register(pidfd, select.POLLIN)
+        if self.stdin >= 0:
+            poll.register(self.stdin, select.POLLOUT)
+        while True:
+            for fd, _ in poll.poll(self._timeout(pidfd)):
+                if fd == pidfd:
+                    self.ended = True
+                    poll.unregister(fd)
+                elif fd == stop:
+                    poll.unregister(fd)
+                    if self.stage == _RUNNING:
+                        self.end("cancelled")
+                elif not (self.read(fd) if fd in streams else self.feed()):
+                    poll.unregister(fd)
+            if pidfd < 0:
+                self.ended = self.ended or self.group.ended()
+            if self.ended and not streams:
+                return
+            if self.ended and self.stage == _RUNNING:
+                self.stage, self.until = _LINGERING, monotonic() + LINGER
+            elif self.until is not None and monotonic() >= self.until and not self.escalate():
+                return
+
+    def read(self, fd: int) -> bool:
+        """Take what is there; past the limit nothing more is kept. False when the stream is closed."""
+        data = os.read(fd, _CHUNK)
+        if data:
+            self.size += len(data)
+            if self.size <= self.limit:
+                self.open[fd].append(data)
+                return True
+            if self.stage < _TERMINATED:
+                self.end("output_too_large")
+        del self.open[fd]  # past the limit, too: a closed pipe stops a flood even where TERM is ignored
+        os.close(fd)
+        return False
+
+    def feed(self) -> bool:
+        """Write input until the pipe is full; a program that does not read it may do so. False when done."""
+        try:
+            while self.pending:
+                self.pending = self.pending[os.write(self.stdin, self.pending) :]
+        except BlockingIOError:
+            return True
+        except BrokenPipeError:
+            pass
+        fd, self.stdin = self.stdin, -1
+        os.close(fd)
+        return False
+
+    def end(self, kind: str) -> None:
+        """TERM to the group; ``kind`` is why (empty: the leader ended by itself)."""
+        assert self.group is not None  # noqa: S101
+        self.kind = kind
+        self.stage, self.until = _TERMINATED, monotonic() + GRACE
+        self.group.signal(signal.SIGTERM)
+
+    def escalate(self) -> bool:
+        """Time is up at this stage: take the next means; False when there is none."""
+        assert self.group is not None  # noqa: S101
+        if self.stage < _TERMINATED:
+            self.end("timeout" if self.stage == _RUNNING else "")
+        elif self.stage == _TERMINATED:
+            self.stage, self.until = _KILLED, monotonic() + LINGER
+            self.group.signal(signal.SIGKILL)
+        else:
+            return False  # a process that left the group holds the output; closing our end is all we can do
+        return True
+
+    def result(self) -> ProcessResult:
+        """Collect the leader and say how it ended."""
+        assert self.group is not None  # noqa: S101
+        code = self.group.finish() if self.ended else None
+        out, err = [b"".join(chunks).decode("utf-8", "replace") if chunks else "" for chunks in self.chunks]
+        if self.kind or code is None:
+            raise StepProblem(self.kind, self._sentence(), detail={"stdout": out[-_TAIL:], "stderr": err[-_TAIL:]})
+        return ProcessResult(exit_code=code, stdout=out, stderr=err)
+
+    def close(self) -> None:
+        """Whatever happened: no descriptor and no process stays."""
+        for fd in self.open:
+            os.close(fd)
+        if self.stdin >= 0:
+            os.close(self.stdin)
+        if self.group is not None:
+            self.group.destroy()
+
+    def _timeout(self, pidfd: int) -> float:
+        wait = _LONGEST_WAIT if self.until is None else min(self.until - monotonic(), _LONGEST_WAIT)
+        if pidfd < 0 and not self.ended:
+            wait = min(wait, _TICK)
+        return wait * 1000 if wait > 0 else 0
+
+    def _sentence(self) -> str:
+        name = repr(self.argv[0])
+        if self.kind == "timeout":
+            return f"{name} did not end within {max(round(self.seconds or 0, 1), 0.1):g}s and was stopped"
+        if self.kind == "output_too_large":
+            return f"{name} wrote more than {self.limit} bytes and was stopped; let it write less or to a file"
+        return f"{name} was stopped because the run was cancelled"
+
+
+__all__ = ["OUTPUT_LIMIT", "ProcessResult", "run"]

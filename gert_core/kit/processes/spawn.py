@@ -1,0 +1,127 @@
+"""Start a program with given descriptors, found on the PATH it is going to have, without a shell."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.results import StepProblem
+from gert_core.kit.processes.group import Group, running
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None, stdout: int, stderr: int) -> Group:
+    """Start ``argv`` with these descriptors (``stdin`` None: empty) as the leader of a new process group.
+
+    Measured in ``true`` steps: ``posix_spawn`` takes a tenth less than ``Popen`` when it is alone, but a tenth more
+    when a hundred start at once from threads. So it is tried when nothing else runs; ``Popen`` does the rest and
+    is the one that says what is wrong.
+    """
+    if not argv or not argv[0]:
+        raise StepProblem("spawn", "there is no program to run: the command is empty; give argv or meta.binary")
+    pid = None if running() else _spawn_alone(argv, environ, stdin, stdout, stderr)
+    if pid is not None:
+        return Group(pid, argv[0])
+    import subprocess
+
+    try:
+        process = subprocess.Popen(
+            argv,
+            env=environ,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=stdout,
+            stderr=stderr,
+            # Descriptors made by Python close themselves. To have the child look for others takes as long as starting
+            # it, once hundreds are open, and nothing else here goes on meanwhile.
+            close_fds=bool(_close_inherited()),
+            process_group=0,
+        )
+    except OSError as error:
+        raise _not_started(argv, environ, error) from None
+    except ValueError as error:  # a NUL byte, a text that has no bytes
+        raise StepProblem("spawn", f"{argv[0]!r} cannot be started with these arguments: {error}") from None
+    process.returncode = 0  # the group collects it; Popen must neither wait for it nor warn about it
+    return Group(process.pid, argv[0])
+
+
+# Python ignores the first two and whoever started us may ignore the third; a child would inherit that.
+_DEFAULTS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+
+
+def _spawn_alone(
+    argv: Sequence[str], environ: Mapping[str, str], stdin: int | None, stdout: int, stderr: int
+) -> int | None:
+    path = _find(argv[0], environ)
+    if path is None or min(stdout, stderr, 3 if stdin is None else stdin) < 3:  # not where the child's own go
+        return None
+    actions: list[tuple[Any, ...]] = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
+        (os.POSIX_SPAWN_DUP2, stdout, 1),
+        (os.POSIX_SPAWN_DUP2, stderr, 2),
+        *_close_inherited(),
+    ]
+    try:
+        return os.posix_spawn(
+            path, tuple(argv), environ, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_DEFAULTS
+        )
+    except (OSError, ValueError):
+        return None
+
+
+def _find(program: str, environ: Mapping[str, str]) -> str | None:
+    if "/" in program:
+        return program
+    for directory in environ.get("PATH", os.defpath).split(":"):
+        path = f"{directory}/{program}"
+        if directory and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+@functools.cache
+def _close_inherited() -> tuple[tuple[Any, ...], ...]:
+    """Close what whoever started us left open; descriptors made by Python do not reach children anyway."""
+    actions = []
+    try:
+        for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names are all that is wanted
+            with suppress(OSError):  # the listing's own
+                if int(name) > 2 and os.get_inheritable(int(name)):
+                    actions.append((os.POSIX_SPAWN_CLOSE, int(name)))
+    except FileNotFoundError:  # not Linux
+        pass
+    return tuple(actions)
+
+
+def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError) -> StepProblem:
+    program, number, kind = argv[0], error.errno, "spawn"
+    if number in (errno.ENOENT, errno.ENOTDIR):
+        import shutil
+
+        path = shutil.which(program, path=environ.get("PATH"))
+        if path is not None:
+            message = f"{path!r} names an interpreter that does not exist; correct its '#!' line"
+        elif "/" in program:
+            kind = "not_found"
+            message = f"program {program!r} does not exist; a relative path starts where gert was started"
+        else:
+            kind = "not_found"
+            message = f"program {program!r} was not found on PATH; install it, or set meta.binary of the tool"
+    elif number == errno.EACCES:
+        message = f"{program!r} is not an executable file; check its permissions (chmod +x)"
+    elif number == errno.ENOEXEC:
+        message = f"{program!r} is not a program this system can run; a script needs a '#!' line"
+    elif number == errno.E2BIG:
+        size = sum(len(os.fsencode(word)) + 1 for word in argv)
+        message = f"the {size} bytes of arguments are too long for {program!r}; pass large data through stdin"
+    else:
+        message = f"{program!r} could not be started: {error.strerror}"
+    return StepProblem(kind, message)
+
+
+__all__ = ["spawn"]

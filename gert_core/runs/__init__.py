@@ -1,0 +1,1 @@
+"""Runs as their traces tell them: state, fold, cache, result and directory."""

@@ -1,0 +1,172 @@
+"""Folds trace events into the state of a run; everything that asks about a run asks this."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api.results import RunStatus, Status
+from gert_core.runs.state import RunState, StepRecord, parent_key
+from gert_core.trace.events import EventType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from gert_core.api.events import TraceEvent
+
+
+class Fold:
+    """Takes events one by one, in order; ``state`` is true after each of them."""
+
+    __slots__ = ("_handlers", "state")
+
+    def __init__(self, state: RunState | None = None) -> None:
+        self.state = state or RunState()
+        self._handlers: dict[str, Callable[[TraceEvent], None]] = {
+            EventType.RUN_START: self._run_start,
+            EventType.RUN_COMPLETE: self._run_complete,
+            EventType.RUN_SUSPENDED: self._run_suspended,
+            EventType.RUN_RESUMED: self._run_resumed,
+            EventType.CONTRACT_EVALUATED: self._contract,
+            EventType.GOVERNANCE_DECISION: self._governance,
+            EventType.APPROVAL_SUBMITTED: self._submitted,
+            EventType.APPROVAL_RESPONSE: self._response,
+            EventType.APPROVAL_RESOLVED: self._resolved,
+            EventType.STEP_START: self._step_start,
+            EventType.STEP_ATTEMPT: self._step_attempt,
+            EventType.STEP_COMPLETE: self._step_complete,
+            EventType.OUTCOME_RESOLVED: self._outcome,
+            EventType.CONTRACT_VIOLATION: self._violation,
+        }
+
+    def feed(self, event: TraceEvent) -> None:
+        """Take the next event."""
+        state = self.state
+        state.seq = event.seq
+        state.updated = event.timestamp
+        if handler := self._handlers.get(event.type):
+            handler(event)
+
+    def _run_start(self, event: TraceEvent) -> None:
+        state = self.state
+        state.run_id = event.run_id
+        state.status = RunStatus.RUNNING
+        state.started = event.timestamp
+        state.facts = dict(event.data)
+
+    def _run_complete(self, event: TraceEvent) -> None:
+        state, data = self.state, event.data
+        state.status = str(data.get("status", RunStatus.ERROR))
+        state.outcome = data.get("outcome") or (state.outcome if state.status == RunStatus.COMPLETED else None)
+        state.failure = data.get("failure")
+        state.failing = [str(key) for key in data.get("failing") or ()]
+        if not state.failing and isinstance(state.failure, dict) and state.failure.get("step_key"):
+            state.failing = [str(state.failure["step_key"])]
+        state.duration = data.get("duration")
+        state.finished = event.timestamp
+        state.result = dict(data)
+
+    def _run_suspended(self, event: TraceEvent) -> None:
+        self.state.status = str(event.data.get("status", RunStatus.APPROVAL_PENDING))
+        self.state.duration = event.data.get("duration")
+        self.state.result = dict(event.data)
+
+    def _run_resumed(self, event: TraceEvent) -> None:
+        state = self.state
+        state.status = RunStatus.RUNNING
+        state.resumed += 1
+        state.outcome = state.failure = state.finished = state.duration = None
+        state.failing = []
+        state.result = {}
+        for key in event.data.get("void") or ():
+            if (record := state.steps.pop(str(key), None)) is not None:
+                state.void[str(key)] = record
+
+    def _contract(self, event: TraceEvent) -> None:
+        record, data = self._record(event), event.data
+        contract = data.get("resolved_contract", data.get("contract"))
+        record.contract = dict(contract) if isinstance(contract, dict) else {}
+        _recovery(record, {**record.contract, **data})
+
+    def _governance(self, event: TraceEvent) -> None:
+        record = self._record(event)
+        record.decision = str(event.data.get("decision", ""))
+        record.risk = event.data.get("risk_level")
+
+    def _submitted(self, event: TraceEvent) -> None:
+        ticket = {**event.data, "step_key": event.step_key, "submitted": event.timestamp, "responses": []}
+        self.state.tickets[str(event.data.get("ticket_id"))] = ticket
+        self._record(event)
+
+    def _response(self, event: TraceEvent) -> None:
+        ticket = self.state.tickets.get(str(event.data.get("ticket_id")))
+        if ticket is not None:
+            ticket["responses"].append(dict(event.data))
+
+    def _resolved(self, event: TraceEvent) -> None:
+        self.state.tickets.pop(str(event.data.get("ticket_id")), None)
+
+    def _step_start(self, event: TraceEvent) -> None:
+        record, data = self._record(event), event.data
+        record.status = RunStatus.RUNNING
+        record.started = event.timestamp
+        record.attempts = 1
+        record.inputs = data.get("inputs") or {}
+        record.idempotency_key = data.get("idempotency_key")
+        if isinstance(summary := data.get("contract_summary"), dict):
+            _recovery(record, summary)
+
+    def _step_attempt(self, event: TraceEvent) -> None:
+        record = self._record(event)
+        record.attempts = int(event.data.get("attempt") or record.attempts + 1)
+
+    def _step_complete(self, event: TraceEvent) -> None:
+        record, data = self._record(event), event.data
+        record.status = str(data.get("status", Status.ERROR))
+        record.outputs = data.get("outputs") or {}
+        record.fields = data.get("fields") or {}
+        record.finished = event.timestamp
+        record.ended = event.seq
+        record.duration = data.get("duration")
+        record.failure = data.get("failure")
+        record.reason = data.get("reason")
+        record.detail = data.get("detail") or {}
+        record.principal = event.principal
+
+    def _outcome(self, event: TraceEvent) -> None:
+        outcome = event.data.get("outcome") or event.data.get("structured_outcome") or event.data
+        self.state.outcome = {name: outcome.get(name) for name in ("category", "code", "meta")}
+
+    def _violation(self, event: TraceEvent) -> None:
+        self.state.violations += 1
+
+    def _record(self, event: TraceEvent) -> StepRecord:
+        """The record of the event's step, made at its first event."""
+        key = event.step_key or ""
+        record = self.state.steps.get(key)
+        if record is None:
+            record = self.state.steps[key] = StepRecord(key=key, seq=event.seq)
+            # A step below another makes that one a container, whatever its own events say.
+            if (parent := self.state.steps.get(parent_key(key))) is not None:
+                parent.container = True
+        data: Mapping[str, Any] = event.data
+        record.step_id = record.step_id or str(data.get("step_id", ""))
+        record.type = record.type or str(data.get("type", data.get("step_type", "")))
+        return record
+
+
+def _recovery(record: StepRecord, contract: Mapping[str, Any]) -> None:
+    """Whether an interrupted execution may be repeated; a contract that says nothing counts as writing."""
+    silent = not contract.get("effects") and not contract.get("writes")
+    record.writing = bool(contract.get("writing", silent or contract.get("writes")))
+    record.idempotent = bool(contract.get("idempotent"))
+
+
+def fold(events: Iterable[TraceEvent]) -> RunState:
+    """The state of the run after these events."""
+    folding = Fold()
+    for event in events:
+        folding.feed(event)
+    return folding.state
+
+
+__all__ = ["Fold", "RunState", "StepRecord", "fold"]

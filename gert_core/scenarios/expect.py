@@ -1,0 +1,196 @@
+"""Judges what a replay came to by the expectations of its test."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.record import record
+from gert_core.scenarios.results import Assertion
+from gert_core.template import TemplateError, UndefinedVariable, compile_value, matches, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from gert_core.api import Outcome
+    from gert_core.documents.scenario import ExpectationModel
+    from gert_core.scenarios.visits import Visits
+    from gert_core.template import Variables
+
+_SHOWN: Final = 300
+REACHED: Final = "reached"
+NOT_REACHED: Final = "not reached"
+
+
+@record
+class Observed:
+    """What a run came to; ``trouble`` says why it did not complete, ``step_ids`` are all the runbook has."""
+
+    status: str
+    outcome: Outcome | None
+    visits: Visits
+    variables: Variables
+    step_ids: Collection[str]
+    trouble: str | None = None
+
+    @property
+    def because(self) -> str:
+        """The reason to add to a message."""
+        return f" ({self.trouble})" if self.trouble else ""
+
+
+def judge(test: ExpectationModel, seen: Observed) -> tuple[Assertion, ...]:
+    """Every assertion of a test, in the order of the document's fields."""
+    return (*_results(test, seen), *_reaching(test, seen), *_outputs(test, seen))
+
+
+def unknown_steps(test: ExpectationModel, step_ids: Collection[str]) -> Iterator[str]:
+    """Sentences about steps that must not be reached and do not exist: such an expectation always holds."""
+    for name in test.must_not_reach:
+        if step_id_of(name) not in step_ids:
+            yield f"must_not_reach: {name!r} is no step of this runbook{_near(name, step_ids)}"
+
+
+def step_id_of(name: str) -> str:
+    """``restart`` of ``triage/1/restart#2`` and of ``restart[0]``."""
+    # A key of a loop may hold anything but a bracket, so it goes first.
+    before = name[: name.rindex("[")] if name.endswith("]") and "[" in name else name
+    return before.rpartition("/")[2].partition("#")[0]
+
+
+def _results(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
+    outcome = seen.outcome
+    found = {
+        "expected_status": (test.expected_status, seen.status),
+        "expected_outcome": (test.expected_outcome, str(outcome.category) if outcome else None),
+        "expected_code": (test.expected_code, outcome.code if outcome else None),
+    }
+    for field, (expected, actual) in found.items():
+        if expected is None:
+            continue
+        wanted = str(expected)
+        passed = wanted == actual
+        message = "" if passed else f"expected {show(wanted)}, got {_or_nothing(actual, seen)}{seen.because}"
+        yield Assertion(type=field, key=None, expected=wanted, actual=actual, passed=passed, message=message)
+
+
+def _or_nothing(actual: str | None, seen: Observed) -> str:
+    return show(actual) if actual is not None else f"no outcome: the run is {seen.status}"
+
+
+def _reaching(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
+    reached = seen.visits.reached()
+    for field, names in (("must_reach", test.must_reach), ("must_not_reach", test.must_not_reach)):
+        for name in names:
+            there = name in reached
+            passed = there is (field == "must_reach")
+            actual = REACHED if there else seen.visits.status_of(name) or NOT_REACHED
+            message = ""
+            if not passed:
+                what = f"expected step {name} {'not ' if there else ''}to be reached"
+                message = f"{what}, but it was {_how(actual)}"
+                if not there and step_id_of(name) not in seen.step_ids:
+                    message = f"{what}, but it is no step of this runbook{_near(name, seen.step_ids)}"
+                elif not there:
+                    message += seen.because
+            yield Assertion(
+                type=field,
+                key=name,
+                expected=REACHED if field == "must_reach" else NOT_REACHED,
+                actual=actual,
+                passed=passed,
+                message=message,
+            )
+
+
+def _how(actual: str) -> str:
+    return actual if actual in (REACHED, NOT_REACHED, "skipped") else f"{NOT_REACHED}: {actual}"
+
+
+def _near(name: str, step_ids: Collection[str]) -> str:
+    near = get_close_matches(step_id_of(name), step_ids, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _outputs(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
+    for path, expected in test.expected_outputs.items():
+        actual, problem = _value(path, seen.variables)
+        passed = False
+        if problem is None:
+            passed, problem = _fits(expected, actual)
+            if not passed and problem is None:
+                what = "text that matches" if pattern_of(expected) is not None else ""
+                problem = f"expected {what + ' ' if what else ''}{show(expected)}, got {show(actual)}"
+        elif seen.trouble:
+            problem += seen.because
+        yield Assertion(
+            type="expected_outputs",
+            key=path,
+            expected=_plain(expected),
+            actual=_plain(actual),
+            passed=passed,
+            message="" if passed else problem or "",
+        )
+
+
+def _value(path: str, variables: Variables) -> tuple[Any, str | None]:
+    """The value at a template path, or why there is none."""
+    text = path if "{{" in path else f"{{{{ .{path.strip().removeprefix('.')} }}}}"
+    try:
+        return compile_value(text).render(variables), None
+    except UndefinedVariable as error:
+        near = error.suggestion([*error.known, *variables.names()])
+        return None, f"`.{'.'.join(error.path)}` is not defined{f'; did you mean `{near}`?' if near else ''}"
+    except TemplateError as error:
+        return None, error.message
+
+
+def pattern_of(expected: Any) -> str | None:
+    """The regular expression of ``/.../``."""
+    if isinstance(expected, str) and len(expected) > 2 and expected[0] == expected[-1] == "/":
+        return expected[1:-1]
+    return None
+
+
+def _fits(expected: Any, actual: Any) -> tuple[bool, str | None]:
+    pattern = pattern_of(expected)
+    if pattern is None:
+        return same(expected, actual), None
+    try:
+        return matches(pattern, to_text(actual)) is not None, None
+    except TemplateError as error:
+        return False, f"{show(expected)}: {error.message}"
+
+
+def same(expected: Any, actual: Any) -> bool:
+    """Whether values read the same: ``200`` is ``"200"``, lists item by item, maps by name; null is only null."""
+    if isinstance(expected, dict):
+        return (
+            isinstance(actual, dict)
+            and {to_text(key) for key in expected} == set(actual)
+            and all(same(value, actual[to_text(key)]) for key, value in expected.items())
+        )
+    if isinstance(expected, list):
+        return (
+            isinstance(actual, list)
+            and len(expected) == len(actual)
+            and all(same(one, other) for one, other in zip(expected, actual, strict=True))
+        )
+    if expected is None:
+        return actual is None
+    return to_text(expected) == to_text(actual)
+
+
+def show(value: Any) -> str:
+    """A value in a message: JSON, shortened."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+def _plain(value: Any) -> Any:
+    """Data without the positions it was read with."""
+    return json.loads(json.dumps(value, default=str))
+
+
+__all__ = ["NOT_REACHED", "REACHED", "Observed", "judge", "pattern_of", "same", "show", "step_id_of", "unknown_steps"]
