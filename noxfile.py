@@ -129,6 +129,13 @@ def build(session: nox.Session) -> None:
     CONSTRAINTS.write_text("".join(f"{name} @ {uri}\n" for name, uri in built.items()), encoding="utf-8")
 
 
+@nox.session(venv_backend="none")
+def dist(session: nox.Session) -> None:
+    """Every distribution as a wheel and as a source archive, in dist: what is published."""
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    session.run(sys.executable, "-m", "uv", "build", "--quiet", "--all-packages", "--out-dir", "dist")
+
+
 @nox.session(requires=["build"])
 def bare(session: nox.Session) -> None:
     """The core alone: it starts, knows no step type and says who would provide one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "gert_core"
+_NOT_OURS = (".git", ".venv", ".nox", ".hypothesis", ".*_cache", "__pycache__", "uv.lock", "dist", "site", "*.egg-info")
 
 
 def member_directories() -> list[Path]:
@@ -24,11 +26,18 @@ def project_of(directory: Path) -> dict[str, Any]:
 
 def copy_checkout(target: Path) -> Path:
     """Copy the files of the checkout, without environments, caches and history, and return the copy."""
-    skipped = shutil.ignore_patterns(
-        ".git", ".venv", ".nox", ".hypothesis", ".*_cache", "__pycache__", "uv.lock", "runs"
-    )
-    shutil.copytree(ROOT, target, ignore=skipped)
+    shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(*_NOT_OURS))
     return target
+
+
+def checkout_files() -> list[Path]:
+    """Return every file a copy of the checkout has."""
+    skip, found = shutil.ignore_patterns(*_NOT_OURS), []
+    for place, folders, files in os.walk(ROOT):
+        skipped = skip(place, [*folders, *files])
+        folders[:] = sorted(set(folders) - skipped)
+        found += [Path(place, name) for name in sorted(set(files) - skipped)]
+    return found
 
 
 def core_modules() -> list[Path]:
