@@ -124,7 +124,7 @@ def gert_input_resolvers() -> Iterable[InputResolver] | None:
 
     @hookimpl
     def gert_input_resolvers():
-        return [InputResolver(prefix="vault", resolve="acme_vault.inputs:resolve", summary="Reads a vault.")]
+        return [InputResolver(name="vault", resolve="acme_vault.inputs:resolve", summary="Reads a vault.")]
     ```
     """
 

@@ -239,12 +239,12 @@ def _batches(
             resolver = resolvers[families[word]]
         if resolver is None:
             continue
-        source = resolver.prefix
+        source = resolver.name
         if resolver.names is not None:
             member = path.split(".", 1)[0]
             if member not in families:
                 continue
-            source = f"{resolver.prefix}/{member}"
+            source = f"{resolver.name}/{member}"
         batches.setdefault(source, _Batch(resolver=resolver, source=source)).bindings.append(binding)
     return sorted(batches.values(), key=lambda batch: batch.resolver.interactive)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from gert_core.documents.kinds import Kind
+from gert_core.documents.kinds import DocumentKind
 from gert_core.documents.schema import json_schema
 from gert_core.plugin.registry import Registry
 
@@ -19,20 +19,20 @@ unless it says *required*.
 
 """
 TITLES: Final = {
-    Kind.RUNBOOK: "Runbook",
-    Kind.TOOL: "Tool",
-    Kind.POLICY: "Policy",
-    Kind.PROJECT: "Project",
-    Kind.SCENARIO: "Scenario",
-    Kind.TEST: "Test",
+    DocumentKind.RUNBOOK: "Runbook",
+    DocumentKind.TOOL: "Tool",
+    DocumentKind.POLICY: "Policy",
+    DocumentKind.PROJECT: "Project",
+    DocumentKind.SCENARIO: "Scenario",
+    DocumentKind.TEST: "Test",
 }
 FILES: Final = {
-    Kind.RUNBOOK: "`apiVersion: kernel/v0`, in any YAML file.",
-    Kind.TOOL: "`apiVersion: tool/v0`, in `NAME.tool.yaml`.",
-    Kind.POLICY: "`apiVersion: policy/v0`, in any YAML file.",
-    Kind.PROJECT: "`gert-project.yaml`, found upward from a runbook.",
-    Kind.SCENARIO: "`scenarios/RUNBOOK/SCENARIO/scenario.yaml` beside the runbook.",
-    Kind.TEST: "`scenarios/RUNBOOK/SCENARIO/test.yaml` beside the scenario.",
+    DocumentKind.RUNBOOK: "`apiVersion: kernel/v0`, in any YAML file.",
+    DocumentKind.TOOL: "`apiVersion: tool/v0`, in `NAME.tool.yaml`.",
+    DocumentKind.POLICY: "`apiVersion: policy/v0`, in any YAML file.",
+    DocumentKind.PROJECT: "`gert-project.yaml`, found upward from a runbook.",
+    DocumentKind.SCENARIO: "`scenarios/RUNBOOK/SCENARIO/scenario.yaml` beside the runbook.",
+    DocumentKind.TEST: "`scenarios/RUNBOOK/SCENARIO/test.yaml` beside the scenario.",
 }
 STEP: Final = "step"
 
@@ -46,7 +46,7 @@ def page() -> str:
         schema = json_schema(str(kind), types)
         definitions = schema.get("$defs", {})
         parts.append(f"## {title}\n\n{FILES[kind]}\n\n{_table(schema)}")
-        if kind is Kind.RUNBOOK:
+        if kind is DocumentKind.RUNBOOK:
             parts.append(_steps(definitions))
             shown |= {name for name in definitions if name == STEP or name.startswith(f"{STEP}-")}
         for name, definition in definitions.items():

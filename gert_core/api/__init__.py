@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         StepContext,
     )
     from gert_core.api.contracts import PURE, Contract, Param
-    from gert_core.api.diagnostics import Diagnostic, Problem, Severity
+    from gert_core.api.diagnostics import Diagnostic, Finding, Severity
     from gert_core.api.errors import (
         DocumentError,
         GertError,
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
         Principal,
         Result,
         RunStatus,
-        Status,
         StepProblem,
+        StepStatus,
         Undecided,
     )
     from gert_core.api.signatures import SignatureScheme
-    from gert_core.api.steps import Block, Flow, Run, StepType, Tools, ToolUse
-    from gert_core.api.transports import Action, Reply, Session, Target, Transport
+    from gert_core.api.steps import Block, Branch, Flow, StepType, Tools, ToolUse
+    from gert_core.api.transports import Action, Reply, Target, Transport, TransportSession
 
 # Making the records costs more than a Python start, and a plugin's entry module needs two or three of them.
 _WHERE: Final = {
@@ -64,18 +64,19 @@ _WHERE: Final = {
     "commands": "Command",
     "context": "Answer BlockResult Console Deadline NoAnswer Question Services StepContext",
     "contracts": "PURE Contract Param",
-    "diagnostics": "Diagnostic Problem Severity",
+    "diagnostics": "Diagnostic Finding Severity",
     "errors": "DocumentError GertError InputError PluginError ProjectError RunError TraceError UsageError",
     "events": "TraceEvent",
     "inputs": "InputBinding InputResolver ResolveFn",
     "packs": "ToolPack",
     "policies": "PolicyPack",
     "results": (
-        "Completed Ended Errored Failed Outcome OutcomeCategory Principal Result RunStatus Status StepProblem Undecided"
+        "Completed Ended Errored Failed Outcome OutcomeCategory Principal Result RunStatus StepProblem StepStatus "
+        "Undecided"
     ),
     "signatures": "SignatureScheme",
-    "steps": "Block Flow Run StepType Tools ToolUse",
-    "transports": "Action Reply Session Target Transport",
+    "steps": "Block Branch Flow StepType Tools ToolUse",
+    "transports": "Action Reply Target Transport TransportSession",
 }
 _MODULE_OF: Final = {name: module for module, names in _WHERE.items() for name in names.split()}
 
@@ -105,6 +106,7 @@ __all__ = [
     "ApprovalTicket",
     "Block",
     "BlockResult",
+    "Branch",
     "Command",
     "Completed",
     "Console",
@@ -115,6 +117,7 @@ __all__ = [
     "Ended",
     "Errored",
     "Failed",
+    "Finding",
     "Flow",
     "GertError",
     "InputBinding",
@@ -127,22 +130,19 @@ __all__ = [
     "PluginError",
     "PolicyPack",
     "Principal",
-    "Problem",
     "ProjectError",
     "Question",
     "Reply",
     "ResolveFn",
     "Result",
-    "Run",
     "RunError",
     "RunStatus",
     "Services",
-    "Session",
     "Severity",
     "SignatureScheme",
-    "Status",
     "StepContext",
     "StepProblem",
+    "StepStatus",
     "StepType",
     "Target",
     "TicketStatus",
@@ -152,6 +152,7 @@ __all__ = [
     "TraceError",
     "TraceEvent",
     "Transport",
+    "TransportSession",
     "Undecided",
     "UsageError",
 ]

@@ -1,4 +1,4 @@
-"""The one door to the world: everything a running step may reach."""
+"""The one door to the backend: everything a running step may reach."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gert_core.api.contracts import Contract
     from gert_core.api.results import Principal
-    from gert_core.api.steps import Block, Run
+    from gert_core.api.steps import Block, Branch
     from gert_core.api.transports import Reply
 
 
@@ -150,7 +150,7 @@ class StepContext(Protocol):
 
     def fork(
         self,
-        runs: Sequence[Run],
+        runs: Sequence[Branch],
         *,
         limit: int = 16,
         catch: bool = False,

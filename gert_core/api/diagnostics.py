@@ -49,7 +49,7 @@ class Diagnostic:
 
 
 @record
-class Problem:
+class Finding:
     """A finding of a step type about its own step, before the core knows the position.
 
     ``path`` is relative to the step (``("branches", 0, "condition")``).
@@ -62,4 +62,4 @@ class Problem:
     hint: str | None = None
 
 
-__all__ = ["Diagnostic", "Problem", "Severity"]
+__all__ = ["Diagnostic", "Finding", "Severity"]

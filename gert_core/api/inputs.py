@@ -47,7 +47,7 @@ class InputResolver:
     resolver answers to in this project (``cmdb`` in ``cmdb.server.name``).
     """
 
-    prefix: str
+    name: str
     resolve: str | ResolveFn
     interactive: bool = False
     names: str | Callable[[Any], Sequence[str]] | None = None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Status(StrEnum):
+class StepStatus(StrEnum):
     """The status of one executed step."""
 
     SUCCESS = "success"
@@ -149,7 +149,7 @@ __all__ = [
     "Principal",
     "Result",
     "RunStatus",
-    "Status",
     "StepProblem",
+    "StepStatus",
     "Undecided",
 ]

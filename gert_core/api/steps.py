@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from gert_core.api.context import StepContext
     from gert_core.api.contracts import Contract
-    from gert_core.api.diagnostics import Problem
+    from gert_core.api.diagnostics import Finding
     from gert_core.api.results import Outcome, Result
 
     Model = str | type[BaseModel]
     RunFn = Callable[[Any, StepContext], Result]
     ContractFn = Callable[[Any, "Tools"], Contract]
     BlocksFn = Callable[[Any], Sequence["Block"]]
-    CheckFn = Callable[[Any], Sequence[Problem]]
+    CheckFn = Callable[[Any], Sequence[Finding]]
     ToolUseFn = Callable[[Any], "ToolUse | None"]
     OutputsFn = Callable[[Any], Mapping[str, str]]
     OutcomeFn = Callable[[Any], Outcome]
@@ -57,7 +57,7 @@ class Block:
 
 
 @record
-class Run:
+class Branch:
     """One branch of a ``fork``: a block with the integer that goes into its step keys."""
 
     block: Block
@@ -94,7 +94,7 @@ class StepType:
     - ``outputs``: ``outputs(step) -> {name: type}``, outputs known from the document beyond the contract's.
     - ``fields``: ``{name: type}`` seen at ``.id.name``, never promoted.
     - ``outcome``: ``outcome(step) -> Outcome``, what a ``TERMINAL`` step will end with, asked before governance.
-    - ``check``: ``check(step) -> [Problem]``, findings about the meaning of one step.
+    - ``check``: ``check(step) -> [Finding]``, findings about the meaning of one step.
     - ``tool_use``: ``tool_use(step) -> ToolUse | None``.
     - ``requires_contract``: an inline ``contract`` is mandatory.
     - ``timeout``: seconds a step of this type may take when it says nothing itself; ``None``: no limit.
@@ -123,4 +123,4 @@ class StepType:
     summary: str = ""
 
 
-__all__ = ["Block", "Flow", "Run", "StepType", "ToolUse", "Tools"]
+__all__ = ["Block", "Branch", "Flow", "StepType", "ToolUse", "Tools"]

@@ -54,7 +54,7 @@ class Reply:
     message: str = ""
 
 
-class Session(Protocol):
+class TransportSession(Protocol):
     """An open connection to one target; calls may come from several threads."""
 
     def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
@@ -72,9 +72,9 @@ class Transport:
     """
 
     name: str
-    open: str | Callable[[Target, Services], Session]
+    open: str | Callable[[Target, Services], TransportSession]
     default: bool = False
     summary: str = ""
 
 
-__all__ = ["Action", "Reply", "Session", "Target", "Transport"]
+__all__ = ["Action", "Reply", "Target", "Transport", "TransportSession"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gert_core.approvals.decide import Desk, Settled
+from gert_core.approvals.decide import ApprovalDecision, ApprovalProcess
 from gert_core.approvals.requests import ticket_id, valid_ticket_id
 from gert_core.approvals.signing import (
     Unverified,
@@ -16,8 +16,8 @@ from gert_core.approvals.signing import (
 )
 
 __all__ = [
-    "Desk",
-    "Settled",
+    "ApprovalDecision",
+    "ApprovalProcess",
     "Unverified",
     "key_variable",
     "request_hash",

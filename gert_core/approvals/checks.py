@@ -30,7 +30,7 @@ class Weight(StrEnum):
 
 
 @record
-class Verdict:
+class AnswerAssessment:
     """The desk's view of one answer; ``breach`` marks an answer that pretends to be what it is not."""
 
     weight: Weight
@@ -48,34 +48,34 @@ def judge(
     actor: str,
     schemes: Schemes,
     environ: Mapping[str, str],
-) -> Verdict:
+) -> AnswerAssessment:
     """Weigh one answer; ``heard`` are the approvers (as ``person``) already counted."""
     if (fault := _malformed(response)) is not None:
-        return Verdict(weight=Weight.REJECTED, kind="approval_malformed", message=fault, breach=True)
+        return AnswerAssessment(weight=Weight.REJECTED, kind="approval_malformed", message=fault, breach=True)
     if response.ticket_id != request.ticket_id:
         message = f"the answer is for ticket {response.ticket_id!r}, not for {request.ticket_id!r}"
-        return Verdict(weight=Weight.SET_ASIDE, kind="approval_wrong_ticket", message=message, breach=True)
+        return AnswerAssessment(weight=Weight.SET_ASIDE, kind="approval_wrong_ticket", message=message, breach=True)
     who = response.approver_id
     try:
         verified = _verified(response, request, schemes=schemes, environ=environ)
     except Unverified as problem:
         if response.approved:
             message = f"the approval by {who!r} is refused: {problem}"
-            return Verdict(weight=Weight.REJECTED, kind=problem.kind, message=message, breach=True)
+            return AnswerAssessment(weight=Weight.REJECTED, kind=problem.kind, message=message, breach=True)
         verified = False
     if not response.approved:
         message = f"{who!r} rejected it" + (f": {response.reason}" if response.reason else "")
-        return Verdict(weight=Weight.REJECTED, kind="approval_rejected", message=message, verified=verified)
+        return AnswerAssessment(weight=Weight.REJECTED, kind="approval_rejected", message=message, verified=verified)
     if (late := _out_of_time(response, request)) is not None:
         kind, message = late
-        return Verdict(weight=Weight.REJECTED, kind=kind, message=message, verified=verified, breach=True)
+        return AnswerAssessment(weight=Weight.REJECTED, kind=kind, message=message, verified=verified, breach=True)
     if request.exclude_actor and any(same_person(who, own) for own in (actor, request.requested_by) if own):
         message = f"{who!r} started the run and may not approve it"
-        return Verdict(weight=Weight.SET_ASIDE, kind="approval_own_actor", message=message, verified=verified)
+        return AnswerAssessment(weight=Weight.SET_ASIDE, kind="approval_own_actor", message=message, verified=verified)
     if person(who) in heard:
         message = f"{who!r} has approved already and counts once"
-        return Verdict(weight=Weight.SET_ASIDE, kind="approval_duplicate", message=message, verified=verified)
-    return Verdict(weight=Weight.COUNTED, verified=verified)
+        return AnswerAssessment(weight=Weight.SET_ASIDE, kind="approval_duplicate", message=message, verified=verified)
+    return AnswerAssessment(weight=Weight.COUNTED, verified=verified)
 
 
 def unverified(
@@ -149,4 +149,4 @@ def _out_of_time(response: ApprovalResponse, request: ApprovalRequest) -> tuple[
     return None
 
 
-__all__ = ["CLOCK_SKEW", "Verdict", "Weight", "judge", "recorded_response", "unverified"]
+__all__ = ["CLOCK_SKEW", "AnswerAssessment", "Weight", "judge", "recorded_response", "unverified"]

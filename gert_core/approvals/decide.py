@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalResponse, ApprovalTicket, GertError, Principal, StepProblem
 from gert_core.api.record import field, record
-from gert_core.approvals.checks import Verdict, Weight, judge, recorded_response
+from gert_core.approvals.checks import AnswerAssessment, Weight, judge, recorded_response
 from gert_core.approvals.requests import parse_time, person
 from gert_core.approvals.signing import Unverified, verify_response
 from gert_core.approvals.waiting import UntilExpiry
@@ -26,7 +26,7 @@ MAX_SET_ASIDE: Final = 100
 
 
 @record
-class Settled:
+class ApprovalDecision:
     """How a request came out: ``approved``, ``rejected`` or ``pending``.
 
     ``reason`` is a stable word (``approval_rejected``, ``approval_timeout``, ``signature_wrong`` ...),
@@ -53,7 +53,7 @@ class _Hearing:
     set_aside: int = 0
 
 
-class Desk:
+class ApprovalProcess:
     """Settles requests over one opened provider.
 
     ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``schemes``
@@ -88,7 +88,7 @@ class Desk:
         deadline: Deadline,
         submitted: bool = False,
         recorded: Sequence[Mapping[str, Any]] = (),
-    ) -> Settled:
+    ) -> ApprovalDecision:
         """Bring one request to its end, or to ``pending`` when the provider has no answer yet.
 
         After a resume ``submitted`` says that ``approval_submitted`` is in the trace and ``recorded`` are the
@@ -116,7 +116,7 @@ class Desk:
                 return settled
             self._sync()
 
-    def _recall(self, hearing: _Hearing, data: Mapping[str, Any]) -> Settled | None:
+    def _recall(self, hearing: _Hearing, data: Mapping[str, Any]) -> ApprovalDecision | None:
         """Take an answer over from the trace; its verdict stands, if its signature (where one is needed) does."""
         response = recorded_response(data)
         hearing.known[_identity(response)] += 1
@@ -143,7 +143,7 @@ class Desk:
     def _verify(self, response: ApprovalResponse, request: ApprovalRequest) -> None:
         verify_response(response, request_hash=request.request_hash, schemes=self._schemes, environ=self._environ)
 
-    def _hear(self, hearing: _Hearing, response: ApprovalResponse) -> Settled | None:
+    def _hear(self, hearing: _Hearing, response: ApprovalResponse) -> ApprovalDecision | None:
         """Weigh one answer and write it down; a result when it settles the request."""
         request = hearing.request
         if isinstance(response, ApprovalResponse) and hearing.known[_identity(response)] > 0:
@@ -176,7 +176,7 @@ class Desk:
             return self._resolve(hearing, approved=True)
         return None
 
-    def _silence(self, hearing: _Hearing, waiting: UntilExpiry) -> Settled:
+    def _silence(self, hearing: _Hearing, waiting: UntilExpiry) -> ApprovalDecision:
         """Nobody answers: expired, still open, or a blocking provider that gave up."""
         if waiting.cancelled:
             return self._pending(hearing, "cancelled")
@@ -199,7 +199,7 @@ class Desk:
             message="nobody answered: the input ended, or nobody can be asked here",
         )
 
-    def _record(self, request: ApprovalRequest, response: ApprovalResponse, verdict: Verdict) -> None:
+    def _record(self, request: ApprovalRequest, response: ApprovalResponse, verdict: AnswerAssessment) -> None:
         known = isinstance(response, ApprovalResponse)
         data: dict[str, Any] = response.to_json() if known else {"ticket_id": request.ticket_id}
         data |= {"step_id": request.step_id, "result": str(verdict.weight), "verified": verdict.verified}
@@ -218,7 +218,7 @@ class Desk:
 
     def _resolve(
         self, hearing: _Hearing, *, approved: bool, reason: str = "", message: str = "", expired: bool = False
-    ) -> Settled:
+    ) -> ApprovalDecision:
         approvers = tuple(hearing.approvers.values())
         last = hearing.last
         data: dict[str, Any] = {
@@ -236,7 +236,7 @@ class Desk:
         if not approved:
             data |= {"reason": reason, "message": message}
         self._emit("approval_resolved", data, _person(last.approver_id if last else ""))
-        return Settled(
+        return ApprovalDecision(
             status="approved" if approved else "rejected",
             reason=reason,
             message=message,
@@ -244,9 +244,9 @@ class Desk:
             responses=tuple(hearing.heard),
         )
 
-    def _pending(self, hearing: _Hearing, reason: str) -> Settled:
+    def _pending(self, hearing: _Hearing, reason: str) -> ApprovalDecision:
         self._sync()
-        return Settled(
+        return ApprovalDecision(
             status="pending",
             reason=reason,
             message=f"ticket {hearing.request.ticket_id} waits for an answer",
@@ -288,4 +288,4 @@ def _identity(response: ApprovalResponse) -> tuple[Any, ...]:
     return response.ticket_id, response.approved, response.approver_id, response.timestamp, response.signature
 
 
-__all__ = ["Desk", "Settled"]
+__all__ = ["ApprovalDecision", "ApprovalProcess"]

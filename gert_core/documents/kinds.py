@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gert_core.documents.yaml import Document
 
 
-class Kind(StrEnum):
+class DocumentKind(StrEnum):
     """A kind of document."""
 
     RUNBOOK = auto()
@@ -24,31 +24,35 @@ class Kind(StrEnum):
     TEST = auto()
 
 
-VERSIONS: Final = {"kernel/v0": Kind.RUNBOOK, "tool/v0": Kind.TOOL, "policy/v0": Kind.POLICY}
+VERSIONS: Final = {"kernel/v0": DocumentKind.RUNBOOK, "tool/v0": DocumentKind.TOOL, "policy/v0": DocumentKind.POLICY}
 """Kinds that say what they are by ``apiVersion``."""
 
-NAMES: Final = {"gert-project.yaml": Kind.PROJECT, "scenario.yaml": Kind.SCENARIO, "test.yaml": Kind.TEST}
+NAMES: Final = {
+    "gert-project.yaml": DocumentKind.PROJECT,
+    "scenario.yaml": DocumentKind.SCENARIO,
+    "test.yaml": DocumentKind.TEST,
+}
 """Kinds that are known by the name of their file; none of their fields is mandatory."""
 
 _FAMILIES: Final = {version.partition("/")[0]: kind for version, kind in VERSIONS.items()}
-_FIELDS: Final = {"steps": Kind.RUNBOOK, "actions": Kind.TOOL, "rules": Kind.POLICY}
+_FIELDS: Final = {"steps": DocumentKind.RUNBOOK, "actions": DocumentKind.TOOL, "rules": DocumentKind.POLICY}
 _MODELS: Final = {
-    Kind.RUNBOOK: "gert_core.documents.runbook:RunbookModel",
-    Kind.TOOL: "gert_core.documents.tool:ToolModel",
-    Kind.POLICY: "gert_core.documents.policy:PolicyModel",
-    Kind.PROJECT: "gert_core.documents.project:ProjectModel",
-    Kind.SCENARIO: "gert_core.documents.scenario:ScenarioModel",
-    Kind.TEST: "gert_core.documents.scenario:ExpectationModel",
+    DocumentKind.RUNBOOK: "gert_core.documents.runbook:RunbookModel",
+    DocumentKind.TOOL: "gert_core.documents.tool:ToolModel",
+    DocumentKind.POLICY: "gert_core.documents.policy:PolicyModel",
+    DocumentKind.PROJECT: "gert_core.documents.project:ProjectModel",
+    DocumentKind.SCENARIO: "gert_core.documents.scenario:ScenarioModel",
+    DocumentKind.TEST: "gert_core.documents.scenario:ExpectationModel",
 }
 
 
-def model_of(kind: Kind) -> type[Model]:
+def model_of(kind: DocumentKind) -> type[Model]:
     """The model of a kind; imported when it is asked for, because most commands need only one or two of them."""
     model: type[Model] = resolve(_MODELS[kind])
     return model
 
 
-def kind_of(document: Document) -> Kind | None:
+def kind_of(document: Document) -> DocumentKind | None:
     """By ``apiVersion``, else by the name of the file, else by what it plainly looks like."""
     value = document.value
     name = PurePath(document.file).name
@@ -62,7 +66,7 @@ def kind_of(document: Document) -> Kind | None:
         return next((kind for field, kind in _FIELDS.items() if field in value), None)
     if name in NAMES:
         return NAMES[name]
-    return Kind.TOOL if name.endswith(".tool.yaml") else None
+    return DocumentKind.TOOL if name.endswith(".tool.yaml") else None
 
 
-__all__ = ["NAMES", "VERSIONS", "Kind", "kind_of", "model_of"]
+__all__ = ["NAMES", "VERSIONS", "DocumentKind", "kind_of", "model_of"]

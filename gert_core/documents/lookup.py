@@ -19,7 +19,7 @@ _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 @record
-class Found:
+class ToolLookup:
     """Where a tool is (``path`` None: nowhere), every place that was looked at, and why if there is more to say."""
 
     path: Path | None
@@ -28,16 +28,16 @@ class Found:
     hint: str | None = None
 
 
-def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> Found:
+def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> ToolLookup:
     """The first file that provides ``name``; plain names never lead out of the directories they are looked up in."""
     entry = name.replace("\\", "/")
     searched: list[str] = []
     for candidate in _files(entry, base=base, project=project):
         searched.append(str(candidate))
         if _is_file(candidate):
-            return Found(path=candidate, searched=tuple(searched))
+            return ToolLookup(path=candidate, searched=tuple(searched))
     if not _is_plain(entry):
-        return Found(path=None, searched=tuple(searched))
+        return ToolLookup(path=None, searched=tuple(searched))
     parts = entry.split("/")
     holders = [
         (pack.name, pack.directory / f"{parts[-1]}{SUFFIX}")
@@ -47,12 +47,12 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
     hits = [(pack, file) for pack, file in holders if _is_file(file)]
     if len(hits) > 1:
         names = ", ".join(f"{pack}/{parts[-1]}" for pack, _ in sorted(hits))
-        return Found(path=None, searched=tuple(searched), reason=f"several packs have it: write one of {names}")
+        return ToolLookup(path=None, searched=tuple(searched), reason=f"several packs have it: write one of {names}")
     searched += [f"pack {pack}" for pack, _ in sorted(holders)]
     hint = None
     if len(parts) == 2 and parts[0] not in packs:
         hint = f"no tool pack {parts[0]!r} is installed; it would come from the distribution gert-tools-{parts[0]}"
-    return Found(path=hits[0][1] if hits else None, searched=tuple(searched), hint=hint)
+    return ToolLookup(path=hits[0][1] if hits else None, searched=tuple(searched), hint=hint)
 
 
 def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]:
@@ -78,4 +78,4 @@ def _is_plain(entry: str) -> bool:
     )
 
 
-__all__ = ["SUFFIX", "Found", "find_tool"]
+__all__ = ["SUFFIX", "ToolLookup", "find_tool"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pydantic.json_schema import models_json_schema
 
-from gert_core.documents.kinds import VERSIONS, Kind, model_of
+from gert_core.documents.kinds import VERSIONS, DocumentKind, model_of
 from gert_core.documents.runbook import StepFields
 from gert_core.kit.models import STEPS
 from gert_core.plugin.lazy import resolve
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TRACE: Final = "trace"
-KINDS: Final = (*(str(kind) for kind in Kind), TRACE)
+KINDS: Final = (*(str(kind) for kind in DocumentKind), TRACE)
 """Everything a schema can be asked for."""
 
 _STEP: Final = "step"
@@ -31,9 +31,9 @@ def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
     """The Draft 2020-12 schema of one kind; ``types`` are the registered step types."""
     if kind == TRACE:
         return {"$schema": DIALECT, "title": "gert trace", **_TRACE}
-    model = model_of(Kind(kind))
+    model = model_of(DocumentKind(kind))
     parts: list[type[BaseModel]] = [model]
-    has_steps = kind == Kind.RUNBOOK
+    has_steps = kind == DocumentKind.RUNBOOK
     bodies: dict[str, type[BaseModel]] = {}
     if has_steps:
         bodies = {name: resolve(types[name].model) for name in sorted(types)}
@@ -46,7 +46,7 @@ def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
     if has_steps:
         definitions |= _steps(types, bodies=bodies, tops=tops)
     versions = {held: text for text, held in VERSIONS.items()}
-    title = f"gert {kind}" + (f" ({versions[Kind(kind)]})" if Kind(kind) in versions else "")
+    title = f"gert {kind}" + (f" ({versions[DocumentKind(kind)]})" if DocumentKind(kind) in versions else "")
     head = {"$schema": DIALECT, "title": title, **tops[model]}
     return {**head, "$defs": dict(sorted(definitions.items()))} if definitions else head
 

@@ -10,7 +10,7 @@ from gert_core.api.record import field, record, replace
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal
-from gert_core.engine.modes.real import RealWorld
+from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.progress import Progress
 from gert_core.engine.run import Run, default_actor
 from gert_core.governance import load_policies
@@ -90,7 +90,7 @@ def start(request: Request, stack: ExitStack) -> Run:
     """A run ready to ``execute``; ``stack`` closes what was opened."""
     if request.mode not in MODES:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
-    world = world_for(request)
+    world = backend_for(request)
     runbook = request.checked or check(request)
     policies = request.governed or load_policies(
         registry=request.registry, project=request.project, files=request.policies, runbook=runbook
@@ -128,7 +128,7 @@ def start(request: Request, stack: ExitStack) -> Run:
         registry=request.registry,
         policies=policies,
         journal=Journal(writer),
-        world=world,
+        backend=world,
         masker=masker,
         secrets=secrets,
         services=replace(services, run_id=run_id, run_dir=directory.path if directory else None),
@@ -183,19 +183,19 @@ def services_for(request: Request, actor: str) -> Services:
     )
 
 
-def world_for(request: Request) -> RealWorld:
+def backend_for(request: Request) -> RealBackend:
     """What stands behind the door in this mode; modules of other modes are not imported."""
     if request.mode == "real":
-        return RealWorld()
+        return RealBackend()
     if request.mode == "replay":
         from gert_core.engine.modes.replay import Replay
 
         if request.scenario is None:
             raise UsageError("replay needs a scenario", hint="add --scenario DIR or --scenario NAME")
         return Replay(request.scenario)
-    from gert_core.engine.modes.dry_run import DryRun, Probe
+    from gert_core.engine.modes.dry_run import DryRunBackend, ProbeBackend
 
-    return Probe(request.probe_effects) if request.mode == "probe" else DryRun()
+    return ProbeBackend(request.probe_effects) if request.mode == "probe" else DryRunBackend()
 
 
 def approval_provider(request: Request) -> ApprovalProvider | None:
@@ -209,4 +209,4 @@ def approval_provider(request: Request) -> ApprovalProvider | None:
     return next((p for p in sorted(providers, key=lambda p: p.name) if p.blocking), None)
 
 
-__all__ = ["MODES", "PROBE_EFFECTS", "Request", "approval_provider", "check", "services_for", "start", "world_for"]
+__all__ = ["MODES", "PROBE_EFFECTS", "Request", "approval_provider", "backend_for", "check", "services_for", "start"]

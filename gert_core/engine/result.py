@@ -60,13 +60,13 @@ def result_of(run: Run, signal: Signal | None, layer: Layer, duration: float) ->
     status, outcome = RunStatus.ERROR, None
     failures: tuple[Failure, ...] = ()
     if signal is None:
-        if run.world.symbolic:
+        if run.backend.symbolic:
             status = RunStatus.COMPLETED
         else:
             failures = (_no_outcome(),)
     elif signal.rank is Rank.ENDED:
         # A rehearsal that saw several ends does not know which one it will be.
-        undecided = run.world.symbolic and len(run.possible) != 1
+        undecided = run.backend.symbolic and len(run.possible) != 1
         status, outcome = RunStatus.COMPLETED, None if undecided else signal.outcome or run.possible[0]
     elif signal.rank is Rank.CANCELLED:
         status, failures = RunStatus.CANCELLED, signal.ordered
@@ -82,7 +82,7 @@ def result_of(run: Run, signal: Signal | None, layer: Layer, duration: float) ->
         duration=duration,
         trace=run.journal.writer.path,
         outcome=outcome,
-        possible=tuple(run.possible) if run.world.symbolic and outcome is None else (),
+        possible=tuple(run.possible) if run.backend.symbolic and outcome is None else (),
         steps=tuple(run.steps),
         outputs=layer.globals(),
         failures=failures,

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gert_core.api import ApprovalProvider, Outcome, Services, ToolUse
-    from gert_core.approvals import Desk
+    from gert_core.approvals import ApprovalProcess
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
     from gert_core.engine.journal import Journal
-    from gert_core.engine.modes.real import RealWorld
+    from gert_core.engine.modes.real import RealBackend
     from gert_core.engine.progress import Progress
     from gert_core.engine.resume.recorded import Recorded, RecordedApproval
     from gert_core.engine.signals import Signal
-    from gert_core.engine.steps.compiled import Compiled, CompiledList
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.compiled import CompiledList, CompiledStep
+    from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Decision, Policies
     from gert_core.inputs import ResolvedInputs
     from gert_core.plugin.registry import Registry
@@ -55,7 +55,7 @@ class Run:
     registry: Registry
     policies: Policies
     journal: Journal
-    world: RealWorld
+    backend: RealBackend
     masker: Masker
     secrets: Secrets
     services: Services
@@ -67,7 +67,7 @@ class Run:
     actor: str
     environ: Mapping[str, str]
     approval: ApprovalProvider | None = None
-    recall: Recorded | None = None
+    recorded: Recorded | None = None
     stop: Stop = field(default_factory=Stop)
     sessions: Sessions = field(default_factory=Sessions)
     determinism: Determinism = field(default_factory=Determinism)
@@ -88,7 +88,7 @@ class Run:
         layer.run = {"id": self.run_id, "runbook": self.runbook.name, "actor": self.actor, "mode": self.mode}
         layer.bind(self.inputs.values)
         layer.bind(self.constants)
-        if self.recall is None:
+        if self.recorded is None:
             self._write_start()
         frame = Frame(layer=layer, prefix="", deadline=Deadline(self.stop))
         try:
@@ -97,7 +97,7 @@ class Run:
             self.sessions.close()
         result = result_of(self, signal, layer, time.perf_counter() - began)
         self._write_end(result, signal)
-        for remark in self.world.remarks(self):
+        for remark in self.backend.remarks(self):
             self.progress.warn(remark)
         return result
 
@@ -143,14 +143,14 @@ class Run:
         data: dict[str, Any] = {"status": str(result.status)}
         if result.status is RunStatus.APPROVAL_PENDING:
             data["tickets"] = [ticket["ticket_id"] for ticket in result.pending]
-            data["duration"] = format_duration(self.world.elapsed_run(result.duration))
+            data["duration"] = format_duration(self.backend.elapsed_run(result.duration))
             self.journal.writer.close_run("run_suspended", data)
             return
         if result.outcome is not None:
             data["outcome"] = result.outcome.to_json()
             key = signal.outcome_key if signal is not None else None
             # An event of the run, not of its last step: step_complete is the last event of a step's key.
-            if self.recall is None or not self.recall.outcome_written:
+            if self.recorded is None or not self.recorded.outcome_written:
                 facts = {"step_id": self.runbook_id(key), "step_key": key, "outcome": result.outcome.to_json()}
                 self.journal.add("outcome_resolved", facts)
         if result.failures:
@@ -160,7 +160,7 @@ class Run:
             data["reason"] = self.stop.reason
         if result.outputs:  # a finished run tells its result from the trace alone
             data["outputs"] = dict(result.outputs)
-        data["duration"] = format_duration(self.world.elapsed_run(result.duration))
+        data["duration"] = format_duration(self.backend.elapsed_run(result.duration))
         self.journal.writer.close_run("run_complete", data)
 
     def runbook_id(self, key: str | None) -> str:
@@ -170,7 +170,7 @@ class Run:
 
     # -- asked by the phases -------------------------------------------------------------------------------------
 
-    def remember(self, execution: Execution, status: str) -> None:
+    def remember(self, execution: StepExecution, status: str) -> None:
         """Note an executed step for the result."""
         unit = execution.unit
         self.steps.append((execution.key, unit.id, unit.type.name, str(status)))
@@ -191,7 +191,7 @@ class Run:
         """SHA-256 of masked, canonical data."""
         return "sha256:" + hashlib.sha256(canonical(self.masker.mask(value))).hexdigest()
 
-    def governed(self, unit: Compiled, category: str | None) -> tuple[Decision, bytes, bytes]:
+    def governed(self, unit: CompiledStep, category: str | None) -> tuple[Decision, bytes, bytes]:
         """The decision about a step with both of its events encoded, which is done once per contract and decision."""
         decision = self.policies.decide(unit.contract, outcome=category)
         encode = self.journal.writer.encode
@@ -237,23 +237,23 @@ class Run:
 
     # -- approvals -----------------------------------------------------------------------------------------------
 
-    def approval_window(self, execution: Execution, recorded: RecordedApproval | None) -> tuple[str, str]:
+    def approval_window(self, execution: StepExecution, recorded: RecordedApproval | None) -> tuple[str, str]:
         """When the request was made and when it expires; a resumed request keeps its times."""
         if recorded is not None and recorded.expires_at:
             return recorded.created, recorded.expires_at
-        return window(self.world.now(execution), self.policies.approval_timeout)
+        return window(self.backend.now(execution), self.policies.approval_timeout)
 
-    def desk(self, emit: Callable[..., None]) -> Desk:
+    def approval_process(self, emit: Callable[..., None]) -> ApprovalProcess:
         """The desk of one request over the run's approval provider, opened on first use."""
         from datetime import UTC, datetime
 
-        from gert_core.approvals import Desk
+        from gert_core.approvals import ApprovalProcess
 
         provider = self.approval
         if provider is None:
             raise StepProblem("approval_provider", "an approval is needed, but no approval provider is installed")
         session = self.sessions.get("approvals", lambda: resolve(provider.open)(self.services))
-        return Desk(
+        return ApprovalProcess(
             session=session,
             blocking=provider.blocking,
             emit=emit,

@@ -46,7 +46,7 @@ class Failure:
 
 @record
 class Signal:
-    """Something a list of steps does not go on after; all tickets and failures are kept."""
+    """Something a list of steps does not go on after; all tickets and failures are worst."""
 
     rank: Rank
     failures: tuple[Failure, ...] = ()
@@ -71,20 +71,20 @@ class Signal:
 
 
 @record(frozen=False, kw_only=False)
-class Keeper:
+class SignalCollector:
     """Keeps the worst signal of the blocks a step ran, in declaration order."""
 
-    kept: Signal | None = None
+    worst: Signal | None = None
     seen: list[Signal] = field(default_factory=list)
 
-    def keep(self, signals: Iterable[Signal | None]) -> None:
+    def add(self, signals: Iterable[Signal | None]) -> None:
         """Take over the signals of blocks, given in declaration order."""
         self.seen.extend(signal for signal in signals if signal is not None)
         if not self.seen:
             return
         worst = max(signal.rank for signal in self.seen)
         first = next(signal for signal in self.seen if signal.rank == worst)
-        self.kept = Signal(
+        self.worst = Signal(
             rank=worst,
             failures=tuple(f for signal in self.seen for f in signal.failures),
             tickets=tuple(t for signal in self.seen for t in signal.tickets),
@@ -100,4 +100,4 @@ class Unwind(BaseException):
 CANCELLED: Final = Signal(rank=Rank.CANCELLED)
 
 
-__all__ = ["CANCELLED", "Failure", "Keeper", "Rank", "Signal", "Unwind"]
+__all__ = ["CANCELLED", "Failure", "Rank", "Signal", "SignalCollector", "Unwind"]

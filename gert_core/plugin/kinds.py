@@ -9,7 +9,7 @@ from gert_core.plugin.discovery import normalise
 
 
 @record
-class Kind:
+class RecordKind:
     """One hook that returns records: ``word`` is the kind in ``gert-<word>-<name>`` and ``gert plugins why``."""
 
     word: str
@@ -21,41 +21,41 @@ class Kind:
     """Whether a faulty implementation is left out with a warning instead of breaking its plugin."""
 
 
-STEP: Final = Kind(
+STEP: Final = RecordKind(
     word="step", hook="gert_step_types", record="gert_core.api.steps:StepType", key="name", label="step type"
 )
-TRANSPORT: Final = Kind(
+TRANSPORT: Final = RecordKind(
     word="transport",
     hook="gert_transports",
     record="gert_core.api.transports:Transport",
     key="name",
     label="transport",
 )
-APPROVAL: Final = Kind(
+APPROVAL: Final = RecordKind(
     word="approval",
     hook="gert_approval_providers",
     record="gert_core.api.approvals:ApprovalProvider",
     key="name",
     label="approval provider",
 )
-INPUT: Final = Kind(
+INPUT: Final = RecordKind(
     word="input",
     hook="gert_input_resolvers",
     record="gert_core.api.inputs:InputResolver",
-    key="prefix",
+    key="name",
     label="input resolver",
 )
-SIGNATURE: Final = Kind(
+SIGNATURE: Final = RecordKind(
     word="signature",
     hook="gert_signature_schemes",
     record="gert_core.api.signatures:SignatureScheme",
     key="algorithm",
     label="signature scheme",
 )
-TOOLS: Final = Kind(
+TOOLS: Final = RecordKind(
     word="tools", hook="gert_tool_packs", record="gert_core.api.packs:ToolPack", key="name", label="tool pack"
 )
-COMMAND: Final = Kind(
+COMMAND: Final = RecordKind(
     word="command",
     hook="gert_commands",
     record="gert_core.api.commands:Command",
@@ -71,7 +71,7 @@ DIAGNOSTICS_HOOK: Final = "gert_diagnostics"
 OBSERVER_HOOK: Final = "gert_trace_event"
 
 
-def provider_of(kind: Kind, name: str) -> str:
+def provider_of(kind: RecordKind, name: str) -> str:
     """The distribution that provides ``name`` by the naming rule ``gert-<kind>-<name>``."""
     return normalise(f"gert-{kind.word}-{name}")
 
@@ -88,6 +88,6 @@ __all__ = [
     "STEP",
     "TOOLS",
     "TRANSPORT",
-    "Kind",
+    "RecordKind",
     "provider_of",
 ]

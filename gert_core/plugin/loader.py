@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gert_core.plugin.discovery import Candidate
-    from gert_core.plugin.kinds import Kind
+    from gert_core.plugin.kinds import RecordKind
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 
@@ -161,7 +161,7 @@ def _inspect(hooks: Mapping[str, pluggy.HookImpl]) -> None:
         raise Fault("implements no hook; mark its functions with @gert_core.hookimpl")
 
 
-def _collect(plugin: Plugin, kind: Kind) -> None:
+def _collect(plugin: Plugin, kind: RecordKind) -> None:
     try:
         records = call(plugin, kind.hook)
         _check(records, kind)
@@ -173,7 +173,7 @@ def _collect(plugin: Plugin, kind: Kind) -> None:
     plugin.records[kind.word] = records
 
 
-def _check(records: Sequence[Any], kind: Kind) -> None:
+def _check(records: Sequence[Any], kind: RecordKind) -> None:
     record_class = resolve(kind.record)
     names: set[str] = set()
     for given in records:

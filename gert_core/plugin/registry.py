@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         TraceEvent,
         Transport,
     )
-    from gert_core.plugin.kinds import Kind
+    from gert_core.plugin.kinds import RecordKind
     from gert_core.plugin.loader import Manager, Plugin
     from gert_core.plugin.states import PluginInfo
 
@@ -187,14 +187,14 @@ class Registry:
             said += [sentence for _, sentence in missing]
             raise PluginError("; ".join(said), hint=ways_out(problems, [text for text, _ in missing if text]))
 
-    def providers(self, kind: Kind, name: str) -> tuple[PluginInfo, ...]:
+    def providers(self, kind: RecordKind, name: str) -> tuple[PluginInfo, ...]:
         """Who provides a record: nobody, one plugin, or several that conflict."""
         table = self._table(kind)
         if name in table.conflicts:
             return tuple(plugin.info for plugin in table.conflicts[name])
         return (table.owners[name].info,) if name in table.owners else ()
 
-    def provider_hint(self, kind: Kind, name: str) -> str:
+    def provider_hint(self, kind: RecordKind, name: str) -> str:
         """Where something that cannot be used would come from: installed and switched off, or not installed."""
         table = self._table(kind)
         if name in table.conflicts:
@@ -218,7 +218,7 @@ class Registry:
 
     # -- inside ---------------------------------------------------------------------------------------------
 
-    def _get(self, kind: Kind, name: str) -> Any:
+    def _get(self, kind: RecordKind, name: str) -> Any:
         table = self._table(kind)
         if name in table.records:
             return table.records[name]
@@ -234,7 +234,7 @@ class Registry:
             hint = f"did you mean {close[0]!r}? Otherwise {hint}"
         raise UnknownName(f"no installed plugin provides {kind.label} {name!r}", hint=hint)
 
-    def _table(self, kind: Kind) -> Table:
+    def _table(self, kind: RecordKind) -> Table:
         return self._tables[kind.word]
 
     @property
@@ -292,7 +292,7 @@ class Registry:
         return tables
 
 
-def _conflict(kind: Kind, name: str, rivals: Sequence[Plugin]) -> str:
+def _conflict(kind: RecordKind, name: str, rivals: Sequence[Plugin]) -> str:
     who = " and ".join(f"{p.candidate.distribution} {p.candidate.version}" for p in rivals)
     all_, none, others = ("both", "neither", "one") if len(rivals) < 3 else ("all", "none", "all but one")
     return f"{who} {all_} provide {kind.label} {name!r}, so {none} is used; uninstall or block {others} of them"

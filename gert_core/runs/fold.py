@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.results import RunStatus, Status
-from gert_core.runs.state import RunState, StepRecord, parent_key
+from gert_core.api.results import RunStatus, StepStatus
+from gert_core.runs.state import RunState, StepState, parent_key
 from gert_core.trace.events import EventType
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Fold:
 
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
-        record.status = str(data.get("status", Status.ERROR))
+        record.status = str(data.get("status", StepStatus.ERROR))
         record.outputs = data.get("outputs") or {}
         record.fields = data.get("fields") or {}
         record.finished = event.timestamp
@@ -139,12 +139,12 @@ class Fold:
     def _violation(self, event: TraceEvent) -> None:
         self.state.violations += 1
 
-    def _record(self, event: TraceEvent) -> StepRecord:
+    def _record(self, event: TraceEvent) -> StepState:
         """The record of the event's step, made at its first event."""
         key = event.step_key or ""
         record = self.state.steps.get(key)
         if record is None:
-            record = self.state.steps[key] = StepRecord(key=key, seq=event.seq)
+            record = self.state.steps[key] = StepState(key=key, seq=event.seq)
             # A step below another makes that one a container, whatever its own events say.
             if (parent := self.state.steps.get(parent_key(key))) is not None:
                 parent.container = True
@@ -154,7 +154,7 @@ class Fold:
         return record
 
 
-def _recovery(record: StepRecord, contract: Mapping[str, Any]) -> None:
+def _recovery(record: StepState, contract: Mapping[str, Any]) -> None:
     """Whether an interrupted execution may be repeated; a contract that says nothing counts as writing."""
     silent = not contract.get("effects") and not contract.get("writes")
     record.writing = bool(contract.get("writing", silent or contract.get("writes")))
@@ -169,4 +169,4 @@ def fold(events: Iterable[TraceEvent]) -> RunState:
     return folding.state
 
 
-__all__ = ["Fold", "RunState", "StepRecord", "fold"]
+__all__ = ["Fold", "RunState", "StepState", "fold"]

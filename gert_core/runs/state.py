@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api.record import field, field_names, record
-from gert_core.api.results import RunStatus, Status
+from gert_core.api.results import RunStatus, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @record(frozen=False)
-class StepRecord:
+class StepState:
     """One execution of a step, found by its key; values are as written, so masked."""
 
     key: str
@@ -56,7 +56,7 @@ class StepRecord:
     @property
     def failed(self) -> bool:
         """Whether it came out ``failed`` or ``error``."""
-        return self.status in (Status.FAILED, Status.ERROR)
+        return self.status in (StepStatus.FAILED, StepStatus.ERROR)
 
     def to_json(self) -> dict[str, Any]:
         """The step as ``exec --json`` and ``runs show --json`` list it."""
@@ -77,9 +77,9 @@ class RunState:
     """``run_start``'s data: runbook, hashes, actor, inputs and their sources ..."""
     result: dict[str, Any] = field(default_factory=dict)
     """The data of the event that ended (or suspended) the run last."""
-    steps: dict[str, StepRecord] = field(default_factory=dict)
+    steps: dict[str, StepState] = field(default_factory=dict)
     """By step key, in the order of their first events; voided records are not among them."""
-    void: dict[str, StepRecord] = field(default_factory=dict)
+    void: dict[str, StepState] = field(default_factory=dict)
     """Records that a ``run_resumed`` declared void, as they last were."""
     tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Tickets submitted and not resolved, with the responses so far."""
@@ -108,12 +108,12 @@ class RunState:
         return [{name: ticket.get(name) for name in names} for ticket in self.tickets.values()]
 
     @property
-    def unknown_outcomes(self) -> list[StepRecord]:
+    def unknown_outcomes(self) -> list[StepState]:
         """Leaves that started, did not finish, write and must not simply be repeated."""
         return [r for r in self.steps.values() if r.interrupted and r.writing and not r.idempotent]
 
     @property
-    def risky_retries(self) -> list[StepRecord]:
+    def risky_retries(self) -> list[StepState]:
         """Failing leaves that write and are not idempotent: part of what they do may have been done."""
         failing = [self.steps[key] for key in self.failing if key in self.steps]
         return [r for r in failing if r.failed and r.idempotency_key and r.writing and not r.idempotent]
@@ -126,7 +126,7 @@ class RunState:
             "steps": len(leaves),
             "finished": sum(record.done for record in leaves),
             "failed": sum(record.failed for record in leaves),
-            "skipped": sum(record.status == Status.SKIPPED for record in leaves),
+            "skipped": sum(record.status == StepStatus.SKIPPED for record in leaves),
             "running": [record.key for record in leaves if record.interrupted],
         }
 
@@ -149,7 +149,7 @@ class RunState:
         return dict(self.result.get("outputs") or {})
 
     @property
-    def executed(self) -> list[StepRecord]:
+    def executed(self) -> list[StepState]:
         """The steps that are over, in the order they came to their end."""
         return sorted((r for r in self.steps.values() if r.done), key=lambda record: record.ended)
 
@@ -172,7 +172,7 @@ class RunState:
         """The inverse of ``to_json``; raises ``TypeError`` or ``KeyError`` for anything else."""
         if set(raw) != set(field_names(cls)):
             raise TypeError("not the fields of a run's state")
-        records = {name: {key: StepRecord(**value) for key, value in raw[name].items()} for name in ("steps", "void")}
+        records = {name: {key: StepState(**value) for key, value in raw[name].items()} for name in ("steps", "void")}
         return cls(**{**raw, **records})
 
 
@@ -185,4 +185,4 @@ def parent_key(key: str) -> str:
     return above if number.isdigit() else parent
 
 
-__all__ = ["RunState", "StepRecord", "parent_key"]
+__all__ = ["RunState", "StepState", "parent_key"]

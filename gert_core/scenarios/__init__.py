@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gert_core.scenarios.expect import Observed, judge
-from gert_core.scenarios.find import Candidate, Found, candidates_of, find_runbooks, scenarios_directory
-from gert_core.scenarios.results import Assertion, Report, Summary, Verdict, VerdictStatus
+from gert_core.scenarios.find import Candidate, FoundRunbooks, candidates_of, find_runbooks, scenarios_directory
+from gert_core.scenarios.results import Assertion, RunbookReport, ScenarioResult, ScenarioStatus, Summary
 from gert_core.scenarios.select import Chosen, Selection
 from gert_core.scenarios.visits import Visit, Visits
 
@@ -12,13 +12,13 @@ __all__ = [
     "Assertion",
     "Candidate",
     "Chosen",
-    "Found",
+    "FoundRunbooks",
     "Observed",
-    "Report",
+    "RunbookReport",
+    "ScenarioResult",
+    "ScenarioStatus",
     "Selection",
     "Summary",
-    "Verdict",
-    "VerdictStatus",
     "Visit",
     "Visits",
     "candidates_of",

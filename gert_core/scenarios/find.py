@@ -23,7 +23,7 @@ _HEAD: Final = re.compile(rf"^apiVersion\s*:\s*[\"']?{re.escape(API_VERSION)}[\"
 
 
 @record(frozen=False)
-class Found:
+class FoundRunbooks:
     """Runbooks in the order of the arguments, each once, and what is odd about the places searched."""
 
     runbooks: list[Path] = field(default_factory=list)
@@ -61,9 +61,9 @@ def scenarios_directory(runbook: Path) -> Path:
     return runbook.parent / DIRECTORY / runbook.stem
 
 
-def find_runbooks(paths: Iterable[Path]) -> Found:
+def find_runbooks(paths: Iterable[Path]) -> FoundRunbooks:
     """Files as they are given; in directories, every runbook that has scenarios."""
-    found = Found()
+    found = FoundRunbooks()
     seen: set[Path] = set()
     for path in paths:
         if not path.exists():
@@ -126,4 +126,4 @@ def _read(directory: Path) -> Candidate:
         return Candidate(name=directory.name, directory=directory, problem=problem)
 
 
-__all__ = ["DIRECTORY", "Candidate", "Found", "candidates_of", "find_runbooks", "scenarios_directory"]
+__all__ = ["DIRECTORY", "Candidate", "FoundRunbooks", "candidates_of", "find_runbooks", "scenarios_directory"]

@@ -6,17 +6,17 @@ import re
 from typing import TYPE_CHECKING, Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from gert_core.scenarios.results import Summary, VerdictStatus, shortened
+from gert_core.scenarios.results import ScenarioStatus, Summary, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gert_core.scenarios.results import Report, Verdict
+    from gert_core.scenarios.results import RunbookReport, ScenarioResult
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(reports: Sequence[Report]) -> bytes:
+def junit(reports: Sequence[RunbookReport]) -> bytes:
     """The document, with one ``testsuite`` per runbook and one ``testcase`` per scenario."""
     root = Element("testsuites", {"name": "gert test", **_counts([v for r in reports for v in r.verdicts])})
     for report in reports:
@@ -27,7 +27,7 @@ def junit(reports: Sequence[Report]) -> bytes:
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:
+def _counts(verdicts: Sequence[ScenarioResult]) -> dict[str, str]:
     summary = Summary.of(verdicts)
     return {
         "tests": str(summary.total),
@@ -38,12 +38,12 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, str]:
     }
 
 
-def _case(suite: Element, runbook: str, verdict: Verdict) -> None:
+def _case(suite: Element, runbook: str, verdict: ScenarioResult) -> None:
     facts = {"classname": runbook, "name": verdict.scenario, "time": _seconds(verdict.duration)}
     case = SubElement(suite, "testcase", {name: _text(value) for name, value in facts.items()})
-    if verdict.status is VerdictStatus.SKIPPED:
+    if verdict.status is ScenarioStatus.SKIPPED:
         SubElement(case, "skipped", {"message": _text(verdict.error or "")})
-    elif verdict.status is VerdictStatus.ERROR:
+    elif verdict.status is ScenarioStatus.ERROR:
         error = SubElement(case, "error", {"message": _text(verdict.error or ""), "type": "error"})
         error.text = _text("\n".join([verdict.error or "", *_path(verdict)]))
     elif verdict.failed:
@@ -55,7 +55,7 @@ def _case(suite: Element, runbook: str, verdict: Verdict) -> None:
         SubElement(case, "system-err").text = _text("\n".join(f"warning: {text}" for text in verdict.warnings))
 
 
-def _path(verdict: Verdict) -> list[str]:
+def _path(verdict: ScenarioResult) -> list[str]:
     steps = [f"  {key}: {status}" if status else f"  {key}" for key, status in shortened(verdict.path)]
     return ["path:", *steps] if steps else []
 

@@ -15,7 +15,7 @@ _HEAD: Final = 10
 _TAIL: Final = 40
 
 
-class VerdictStatus(StrEnum):
+class ScenarioStatus(StrEnum):
     """How a scenario came out; ``error`` is a test that could not be made, not a run that ended in error."""
 
     PASSED = "passed"
@@ -42,11 +42,11 @@ class Assertion:
 
 
 @record
-class Verdict:
+class ScenarioResult:
     """The result of one scenario; ``path`` is every step key of the run with its status, in order."""
 
     scenario: str
-    status: VerdictStatus
+    status: ScenarioStatus
     duration: float = 0.0
     assertions: tuple[Assertion, ...] = ()
     error: str | None = None
@@ -57,7 +57,7 @@ class Verdict:
     @property
     def good(self) -> bool:
         """Whether it does not make the command fail."""
-        return self.status in (VerdictStatus.PASSED, VerdictStatus.SKIPPED)
+        return self.status in (ScenarioStatus.PASSED, ScenarioStatus.SKIPPED)
 
     @property
     def failed(self) -> tuple[Assertion, ...]:
@@ -97,17 +97,17 @@ class Summary:
     errors: int = 0
 
     @classmethod
-    def of(cls, verdicts: Iterable[Verdict]) -> Summary:
+    def of(cls, verdicts: Iterable[ScenarioResult]) -> Summary:
         """Count verdicts."""
-        counts = dict.fromkeys(VerdictStatus, 0)
+        counts = dict.fromkeys(ScenarioStatus, 0)
         for verdict in verdicts:
             counts[verdict.status] += 1
         return cls(
             total=sum(counts.values()),
-            passed=counts[VerdictStatus.PASSED],
-            failed=counts[VerdictStatus.FAILED],
-            skipped=counts[VerdictStatus.SKIPPED],
-            errors=counts[VerdictStatus.ERROR],
+            passed=counts[ScenarioStatus.PASSED],
+            failed=counts[ScenarioStatus.FAILED],
+            skipped=counts[ScenarioStatus.SKIPPED],
+            errors=counts[ScenarioStatus.ERROR],
         )
 
     @property
@@ -125,11 +125,11 @@ class Summary:
 
 
 @record(frozen=False)
-class Report:
+class RunbookReport:
     """Every scenario of one runbook that was looked at."""
 
     runbook: str
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: list[ScenarioResult] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """One entry of ``runbooks``."""
@@ -140,7 +140,7 @@ class Report:
         }
 
 
-def reports_to_json(reports: Sequence[Report]) -> dict[str, Any]:
+def reports_to_json(reports: Sequence[RunbookReport]) -> dict[str, Any]:
     """The document of ``gert test --json``."""
     verdicts = [verdict for report in reports for verdict in report.verdicts]
     return {"runbooks": [report.to_json() for report in reports], "summary": Summary.of(verdicts).to_json()}
@@ -159,4 +159,13 @@ def shortened(path: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     return [*path[:_HEAD], (left_out, ""), *path[-_TAIL:]]
 
 
-__all__ = ["Assertion", "Report", "Summary", "Verdict", "VerdictStatus", "reports_to_json", "shortened", "way"]
+__all__ = [
+    "Assertion",
+    "RunbookReport",
+    "ScenarioResult",
+    "ScenarioStatus",
+    "Summary",
+    "reports_to_json",
+    "shortened",
+    "way",
+]

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import DocumentError, GertError, Status
+from gert_core.api import DocumentError, GertError, StepStatus
 from gert_core.api.record import replace
 from gert_core.engine.cancel import Stop
 from gert_core.engine.prepare import Request, check, start
 from gert_core.engine.progress import Progress
 from gert_core.governance import load_policies
 from gert_core.scenarios.expect import Observed, judge, unknown_steps
-from gert_core.scenarios.results import Verdict, VerdictStatus
+from gert_core.scenarios.results import ScenarioResult, ScenarioStatus
 from gert_core.scenarios.visits import PENDING, Visits
 from gert_core.secrets import MINIMUM, collect
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Runbook
     from gert_core.engine.run import Run, RunResult
     from gert_core.engine.signals import Signal
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
     from gert_core.scenarios.find import Candidate
@@ -41,7 +41,7 @@ ACTOR: Final = "gert-test"
 
 
 @dataclass(kw_only=True)
-class Trial:
+class ScenarioRunner:
     """One runbook and all that its scenarios share: it is read, validated and governed once."""
 
     runbook: Path
@@ -76,13 +76,13 @@ class Trial:
         """Read and check the runbook; policies that are broken stop everything, a wrong runbook its scenarios."""
         _ = self._ready
 
-    def run(self, candidate: Candidate) -> Verdict:
+    def run(self, candidate: Candidate) -> ScenarioResult:
         """Replay one scenario and judge it; whatever is wrong with it is in the verdict."""
         began = time.perf_counter()
         verdict = self._verdict(candidate)
         return replace(verdict, duration=time.perf_counter() - began)
 
-    def _verdict(self, candidate: Candidate) -> Verdict:
+    def _verdict(self, candidate: Candidate) -> ScenarioResult:
         ready = self._ready
         scenario = candidate.scenario
         if scenario is None or candidate.problem is not None:
@@ -109,7 +109,7 @@ class Trial:
         book: Runbook,
         policies: Policies,
         environ: dict[str, str],
-    ) -> Verdict:
+    ) -> ScenarioResult:
         watch, stop = _Watch(), Stop()
         request = replace(
             self._request,
@@ -127,7 +127,7 @@ class Trial:
         return _judged(scenario.name, test, run, result, watch)
 
 
-def _judged(name: str, test: ExpectationModel, run: Run, result: RunResult, watch: _Watch) -> Verdict:
+def _judged(name: str, test: ExpectationModel, run: Run, result: RunResult, watch: _Watch) -> ScenarioResult:
     mask = run.masker
     assert result.variables is not None  # noqa: S101 - a run that was executed has variables
     seen = Observed(
@@ -140,13 +140,13 @@ def _judged(name: str, test: ExpectationModel, run: Run, result: RunResult, watc
     )
     assertions = judge(test, seen)
     failed = any(not found.passed for found in assertions)
-    status, error, hint = VerdictStatus.FAILED if failed else VerdictStatus.PASSED, None, None
+    status, error, hint = ScenarioStatus.FAILED if failed else ScenarioStatus.PASSED, None, None
     if not failed and seen.status == "error" and test.expected_status is None:
         # Nothing was expected of the status, but nobody means a run that broke in the middle.
-        status, error = VerdictStatus.ERROR, f"the run ended in error: {seen.trouble}"
+        status, error = ScenarioStatus.ERROR, f"the run ended in error: {seen.trouble}"
         hint = "write `expected_status: error` in test.yaml if that is what should happen"
     warnings = (*watch.warnings, *unknown_steps(test, seen.step_ids))
-    verdict = Verdict(
+    verdict = ScenarioResult(
         scenario=name,
         status=status,
         assertions=assertions,
@@ -168,7 +168,7 @@ def _trouble(result: RunResult) -> str | None:
     return None
 
 
-def _masked(verdict: Verdict, mask: Masker) -> Verdict:
+def _masked(verdict: ScenarioResult, mask: Masker) -> ScenarioResult:
     """The verdict as it may be printed; what was compared were the values themselves."""
     return replace(
         verdict,
@@ -186,35 +186,35 @@ def _masked(verdict: Verdict, mask: Masker) -> Verdict:
     )
 
 
-def _error(name: str, problem: GertError) -> Verdict:
+def _error(name: str, problem: GertError) -> ScenarioResult:
     text = problem.message
     if problem.diagnostics:
         first = problem.diagnostics[0]
         text += f"; first: {first.file}:{first.line}:{first.column}: {first.message} [{first.rule}]"
-    return Verdict(scenario=name, status=VerdictStatus.ERROR, error=text, hint=problem.hint)
+    return ScenarioResult(scenario=name, status=ScenarioStatus.ERROR, error=text, hint=problem.hint)
 
 
-def skipped(name: str, why: str) -> Verdict:
+def skipped(name: str, why: str) -> ScenarioResult:
     """A scenario that was not run, and why."""
-    return Verdict(scenario=name, status=VerdictStatus.SKIPPED, error=why)
+    return ScenarioResult(scenario=name, status=ScenarioStatus.SKIPPED, error=why)
 
 
-def timed_out(name: str, seconds: float) -> Verdict:
+def timed_out(name: str, seconds: float) -> ScenarioResult:
     """A scenario that took too long."""
-    return Verdict(
+    return ScenarioResult(
         scenario=name,
-        status=VerdictStatus.ERROR,
+        status=ScenarioStatus.ERROR,
         duration=seconds,
         error=f"the scenario took longer than {seconds:g}s",
         hint="give it more with --timeout, or look for a loop without end",
     )
 
 
-def lost(name: str) -> Verdict:
+def lost(name: str) -> ScenarioResult:
     """A scenario whose process died."""
-    return Verdict(
+    return ScenarioResult(
         scenario=name,
-        status=VerdictStatus.ERROR,
+        status=ScenarioStatus.ERROR,
         error="the process that ran the scenario ended without a result",
         hint="run it alone with -j 1 to see why",
     )
@@ -233,7 +233,7 @@ class _Watch(Progress):
         self.visits = Visits()
         self.warnings: list[str] = []
 
-    def _note(self, execution: Execution, status: str | None = None) -> None:
+    def _note(self, execution: StepExecution, status: str | None = None) -> None:
         unit = execution.unit
         repeated = unit.over is not None
         self.visits.note(
@@ -244,24 +244,24 @@ class _Watch(Progress):
             status=status,
         )
 
-    def started(self, execution: Execution) -> None:
+    def started(self, execution: StepExecution) -> None:
         self._note(execution)
 
-    def finished(self, execution: Execution, status: Status, data: Mapping[str, Any], duration: float) -> None:
+    def finished(self, execution: StepExecution, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
         del data, duration
         self._note(execution, str(status))
 
-    def left(self, execution: Execution, signal: Signal) -> None:
+    def left(self, execution: StepExecution, signal: Signal) -> None:
         del signal
         self._note(execution)
 
-    def pending(self, execution: Execution, request: ApprovalRequest) -> None:
+    def pending(self, execution: StepExecution, request: ApprovalRequest) -> None:
         del request
         self._note(execution, PENDING)
 
-    def warn(self, message: str, *, execution: Execution | None = None) -> None:
+    def warn(self, message: str, *, execution: StepExecution | None = None) -> None:
         del execution
         self.warnings.append(message)
 
 
-__all__ = ["ACTOR", "Trial", "lost", "skipped", "timed_out"]
+__all__ = ["ACTOR", "ScenarioRunner", "lost", "skipped", "timed_out"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import Status
+from gert_core.api import StepStatus
 from gert_core.api.record import record
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ENTERED: Final = "entered"
 PENDING: Final = "approval_pending"
-_REACHED: Final = frozenset({*map(str, (Status.SUCCESS, Status.FAILED, Status.ERROR)), ENTERED})
+_REACHED: Final = frozenset({*map(str, (StepStatus.SUCCESS, StepStatus.FAILED, StepStatus.ERROR)), ENTERED})
 
 
 @record(frozen=False)

@@ -32,7 +32,7 @@ _CACHED: Final = 8192
 _SPELLED: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
 
 
-class Compiled:
+class CompiledExpression:
     """One expression, ready to run: its tree, its text and its closure."""
 
     __slots__ = ("_run", "offset", "source", "text", "tree")
@@ -111,7 +111,7 @@ class Single(Template):
 
     __slots__ = ("expression",)
 
-    def __init__(self, expression: Compiled) -> None:
+    def __init__(self, expression: CompiledExpression) -> None:
         self.expression = expression
 
     def render(self, variables: Variables) -> Any:
@@ -130,12 +130,12 @@ class Single(Template):
         return self.expression.references()
 
 
-class Text(Template):
+class TextTemplate(Template):
     """Text with expressions in it."""
 
     __slots__ = ("parts",)
 
-    def __init__(self, parts: tuple[str | Compiled, ...]) -> None:
+    def __init__(self, parts: tuple[str | CompiledExpression, ...]) -> None:
         self.parts = parts
 
     def render(self, variables: Variables) -> str:
@@ -156,7 +156,7 @@ class Text(Template):
 
     def references(self) -> tuple[Reference, ...]:
         """Those of all expressions."""
-        return tuple(r for part in self.parts if isinstance(part, Compiled) for r in part.references())
+        return tuple(r for part in self.parts if isinstance(part, CompiledExpression) for r in part.references())
 
 
 class Listing(Template):
@@ -207,7 +207,7 @@ class Condition:
     __slots__ = ("always", "expression", "is_default")
 
     def __init__(
-        self, *, always: bool | None = None, is_default: bool = False, expression: Compiled | None = None
+        self, *, always: bool | None = None, is_default: bool = False, expression: CompiledExpression | None = None
     ) -> None:
         self.always = always
         self.is_default = is_default
@@ -256,12 +256,12 @@ def compile_condition(raw: Any) -> Condition:
 
 @lru_cache(maxsize=_CACHED)
 def _text(raw: str) -> Template:
-    parts = tuple(part if isinstance(part, str) else Compiled(part) for part in split(raw))
+    parts = tuple(part if isinstance(part, str) else CompiledExpression(part) for part in split(raw))
     if all(isinstance(part, str) for part in parts):
         return Static(raw)
-    if len(parts) == 1 and isinstance(parts[0], Compiled):
+    if len(parts) == 1 and isinstance(parts[0], CompiledExpression):
         return Single(parts[0])
-    return Text(parts)
+    return TextTemplate(parts)
 
 
 @lru_cache(maxsize=_CACHED)
@@ -311,7 +311,7 @@ __all__ = [
     "Single",
     "Static",
     "Template",
-    "Text",
+    "TextTemplate",
     "compile_condition",
     "compile_value",
 ]

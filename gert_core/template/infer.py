@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.template.compile import Condition, Listing, Mapped, Single, Static, Template, Text
+from gert_core.template.compile import Condition, Listing, Mapped, Single, Static, Template, TextTemplate
 from gert_core.template.tree import AllOf, AnyOf, Call, Chain, Choice, Const, Default, Defined, Items, Pairs, Path
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def infer(template: Template | Condition, types: Types) -> str:
     match template:
         case Condition():
             return "bool"
-        case Text():
+        case TextTemplate():
             return "string"
         case Listing():
             return "list"

@@ -32,7 +32,7 @@ _OPENING: Final = b'{"type":"'
 _ENVELOPE: Final = ("type", "timestamp", "run_id", "seq", "step_key", "principal", "data", "prev_hash")
 
 
-class Judgement(StrEnum):
+class TraceStatus(StrEnum):
     """The six answers of ``gert trace verify``."""
 
     VALID = "valid"
@@ -44,10 +44,10 @@ class Judgement(StrEnum):
 
 
 @record
-class Verdict:
+class Verification:
     """What a trace file is worth, and why."""
 
-    verdict: Judgement
+    verdict: TraceStatus
     events: int
     detail: str
     first_bad_event: int | None = None
@@ -59,7 +59,7 @@ class Verdict:
     @property
     def valid(self) -> bool:
         """Whether nothing speaks against the trace: it is valid, or intact and unsigned."""
-        return self.verdict in (Judgement.VALID, Judgement.UNSIGNED)
+        return self.verdict in (TraceStatus.VALID, TraceStatus.UNSIGNED)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``gert trace verify --json``."""
@@ -92,20 +92,22 @@ class _Altered(Exception):  # noqa: N818 - an answer, raised from depth
         self.event = event
 
 
-def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verdict:
+def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
     """Judge the file; ``key_for(algorithm, key id)`` gives the verifying key or ``None``."""
     seals: list[_Seal] = []
     try:
         with path.open("rb") as file:
             events, complete = _walk(file, seals)
     except _Altered as problem:
-        return Verdict(
-            verdict=Judgement.ALTERED, events=problem.event, first_bad_event=problem.event, detail=str(problem)
+        return Verification(
+            verdict=TraceStatus.ALTERED, events=problem.event, first_bad_event=problem.event, detail=str(problem)
         )
     except OSError as error:
         raise UsageError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
     if not complete:
-        return Verdict(verdict=Judgement.TRUNCATED, events=events, detail=f"the trace breaks off after event {events}")
+        return Verification(
+            verdict=TraceStatus.TRUNCATED, events=events, detail=f"the trace breaks off after event {events}"
+        )
     return _judge(events, seals, key_for=key_for, schemes=schemes)
 
 
@@ -203,12 +205,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _judge(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes) -> Verdict:
+def _judge(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes) -> Verification:
     """The chain is whole: what do the signatures say?"""
     last = seals[-1]
     signed = [seal for seal in seals if seal.signature is not None]
     if not signed:
-        return Verdict(verdict=Judgement.UNSIGNED, events=events, detail="the chain is whole; nobody signed it")
+        return Verification(verdict=TraceStatus.UNSIGNED, events=events, detail="the chain is whole; nobody signed it")
     facts: dict[str, Any] = {"events": events, "algorithm": last.algorithm, "key_id": last.key_id}
     keyless: _Seal | None = None
     for seal in signed:
@@ -228,13 +230,13 @@ def _judge(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes
         return _bad(last, detail, facts)
     if keyless is not None:
         detail = f"event {keyless.event} is signed with key {keyless.key_id!r}, for which no key was given"
-        return Verdict(verdict=Judgement.NO_KEY, signature="unchecked", detail=detail, **facts)
-    return Verdict(verdict=Judgement.VALID, signature="valid", detail="chain and signature hold", **facts)
+        return Verification(verdict=TraceStatus.NO_KEY, signature="unchecked", detail=detail, **facts)
+    return Verification(verdict=TraceStatus.VALID, signature="valid", detail="chain and signature hold", **facts)
 
 
-def _bad(seal: _Seal, detail: str, facts: dict[str, Any]) -> Verdict:
-    return Verdict(
-        verdict=Judgement.BAD_SIGNATURE,
+def _bad(seal: _Seal, detail: str, facts: dict[str, Any]) -> Verification:
+    return Verification(
+        verdict=TraceStatus.BAD_SIGNATURE,
         first_bad_event=seal.event,
         signature="invalid",
         detail=detail,
@@ -242,4 +244,4 @@ def _bad(seal: _Seal, detail: str, facts: dict[str, Any]) -> Verdict:
     )
 
 
-__all__ = ["Judgement", "KeyFor", "Verdict", "verify"]
+__all__ = ["KeyFor", "TraceStatus", "Verification", "verify"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.documents.kinds import Kind, model_of
+from gert_core.documents.kinds import DocumentKind, model_of
 
 if TYPE_CHECKING:
     from gert_core.api import Diagnostic
@@ -17,10 +17,10 @@ def judge_other(document: Document, kind: str | None) -> tuple[list[Diagnostic],
 
     if kind is None:
         return _unknown(document), None
-    if kind == Kind.POLICY:
+    if kind == DocumentKind.POLICY:
         return _policy(document)
-    what = "project file" if kind == Kind.PROJECT else str(kind)
-    model, found = judge(document, model_of(Kind(kind)), what=what)
+    what = "project file" if kind == DocumentKind.PROJECT else str(kind)
+    model, found = judge(document, model_of(DocumentKind(kind)), what=what)
     name = getattr(model, "name", None)
     return found, name if isinstance(name, str) else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gert_core.api import Diagnostic, Severity
 from gert_core.api.record import field, record, replace
 from gert_core.documents import yaml
-from gert_core.documents.kinds import Kind, kind_of
+from gert_core.documents.kinds import DocumentKind, kind_of
 from gert_core.documents.uncollected import uncollected
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def validate_runbook(
 ) -> Validated:
     """All three phases of a runbook and of the tools it lists; ``UsageError`` when the file cannot be opened."""
     document = yaml.load(path, name=name)
-    return validate_document(document, kind=Kind.RUNBOOK, registry=registry, project=project, environ=environ)
+    return validate_document(document, kind=DocumentKind.RUNBOOK, registry=registry, project=project, environ=environ)
 
 
 def validate_file(
@@ -91,9 +91,9 @@ def validate_document(
     environ = os.environ if environ is None else environ
     kind = kind or kind_of(document)
     with uncollected():
-        if kind == Kind.RUNBOOK:
+        if kind == DocumentKind.RUNBOOK:
             return _runbook(document, registry=registry, project=project, environ=environ)
-        if kind == Kind.TOOL:
+        if kind == DocumentKind.TOOL:
             return _tool(document, registry=registry, environ=environ)
         from gert_core.validation.kinds import judge_other
 
@@ -122,7 +122,7 @@ def _runbook(
     if tree is None:
         return Validated(
             document=document,
-            kind=Kind.RUNBOOK,
+            kind=DocumentKind.RUNBOOK,
             name=_name(document),
             diagnostics=_settle(found, documents),
             documents=documents,
@@ -142,7 +142,7 @@ def _runbook(
         found += [_placed(item, document) for item in registry.diagnostics(tree, project)]
     return Validated(
         document=document,
-        kind=Kind.RUNBOOK,
+        kind=DocumentKind.RUNBOOK,
         name=tree.name if loaded.runbook is not None else _name(document),
         steps=sum(1 for _ in tree.walk()),
         runbook=loaded.runbook,
@@ -168,7 +168,7 @@ def _tool(document: yaml.Document, *, registry: Registry, environ: Mapping[str, 
         secrets = tool_secrets(loaded.tool, environ)
     return Validated(
         document=document,
-        kind=Kind.TOOL,
+        kind=DocumentKind.TOOL,
         name=_name(document),
         diagnostics=_settle(found, {document.file: document}),
         secrets=tuple(secrets),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket, StepProblem, TicketStatus
-from gert_core.approvals import Desk, ticket_id, valid_ticket_id
+from gert_core.approvals import ApprovalProcess, ticket_id, valid_ticket_id
 from gert_core.approvals.requests import format_time
 from gert_core.engine.cancel import Deadline, Stop
 
@@ -43,7 +43,7 @@ class Case:
         self.events = []
         self.clock = now
         self.provider = provider or Provider(self.log, answers)
-        self.desk = Desk(
+        self.desk = ApprovalProcess(
             session=self.provider,
             blocking=blocking,
             emit=self._emit,

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket
 from gert_core.approvals import (
-    Desk,
+    ApprovalProcess,
     Unverified,
     key_variable,
     request_hash,
@@ -112,7 +112,7 @@ def settle(*answers, environ=KEYS, asked=None, schemes=SCHEMES.get, actor="olga"
             return queue.pop(0) if queue else None
 
     queue = list(answers)
-    desk = Desk(
+    desk = ApprovalProcess(
         session=Provider(),
         blocking=False,
         emit=lambda kind, data, principal: events.append((kind, dict(data))),

@@ -34,7 +34,7 @@ class Source:
         self.calls = []
         self.answers = answers or {}
         self.error = error
-        self.record = InputResolver(prefix=prefix, resolve=self._resolve, interactive=interactive, names=names)
+        self.record = InputResolver(name=prefix, resolve=self._resolve, interactive=interactive, names=names)
 
     def _resolve(self, bindings, deadline, services):
         self.calls.append(list(bindings))
@@ -60,7 +60,7 @@ def resolve(declared, *sources, given=None, **more):
     return resolve_inputs(
         models,
         host_vars=given or {},
-        resolvers={source.record.prefix: source.record for source in sources},
+        resolvers={source.record.name: source.record for source in sources},
         services=Services(console=NoConsole()),
         deadline=Deadline(Stop()),
         **more,
@@ -207,10 +207,10 @@ def test_people_are_asked_last_and_not_at_all_when_something_is_wrong_already():
     for source in (person, machine):
         inner = source._resolve
         source.record = InputResolver(
-            prefix=source.record.prefix,
+            name=source.record.name,
             interactive=source.record.interactive,
             resolve=lambda b, d, s, inner=inner, source=source: (
-                order.append(source.record.prefix),
+                order.append(source.record.name),
                 inner(b, d, s),
             )[1],
         )

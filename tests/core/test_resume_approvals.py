@@ -23,7 +23,7 @@ GATED = {
 RULES = "governance: {{ rules: [ {{ writes: [deployment], action: require-approval{more} }} ] }}"
 
 
-class Desk:
+class ApprovalProcess:
     """A lab whose runs go through the inbox."""
 
     def __init__(self, lab: Lab) -> None:
@@ -56,8 +56,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path) -> Desk:
-    return Desk(Lab(tmp_path))
+def desk(tmp_path) -> ApprovalProcess:
+    return ApprovalProcess(Lab(tmp_path))
 
 
 ONE = "- { id: ship, type: tool, tool: gated, inputs: { value: 1 } }"
@@ -141,7 +141,7 @@ def later(monkeypatch, *, hours):
     """The approval desk's clock, some hours on."""
     from gert_core.engine import run as module
 
-    real = module.Run.desk
+    real = module.Run.approval_process
 
     def desk_later(self, emit):
         made = real(self, emit)
@@ -149,7 +149,7 @@ def later(monkeypatch, *, hours):
         made._now = lambda: moment
         return made
 
-    monkeypatch.setattr(module.Run, "desk", desk_later)
+    monkeypatch.setattr(module.Run, "approval_process", desk_later)
 
 
 BRANCHES = """

@@ -10,12 +10,12 @@ from scenario_books import trial_of, verdict_on, write_book, write_scenario
 
 from gert_core import hookimpl
 from gert_core.plugin.registry import Registry
-from gert_core.scenarios import VerdictStatus, candidates_of
+from gert_core.scenarios import ScenarioStatus, candidates_of
 
 READ = "- {id: look, type: tool, tool: box, action: read, inputs: {item: a}}"
 WRITE = "- {id: change, type: tool, tool: box, action: write, inputs: {item: a}}"
 APPROVE = "governance: {rules: [{risk: critical, action: require-approval%s}, {default: allow}]}"
-PASSED, FAILED, ERROR = VerdictStatus.PASSED, VerdictStatus.FAILED, VerdictStatus.ERROR
+PASSED, FAILED, ERROR = ScenarioStatus.PASSED, ScenarioStatus.FAILED, ScenarioStatus.ERROR
 
 
 def says(word):
@@ -325,7 +325,7 @@ def test_without_a_test_a_scenario_is_skipped_and_it_is_said(tmp_path):
     book = write_book(tmp_path, READ)
     write_scenario(book, "bare", {})
     verdict = trial_of(book).run(candidates_of(book)[0])
-    assert verdict.status is VerdictStatus.SKIPPED
+    assert verdict.status is ScenarioStatus.SKIPPED
     assert "test.yaml" in verdict.error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from gert_core.scenarios import Assertion, Report, Summary, Verdict, VerdictStatus
+from gert_core.scenarios import Assertion, RunbookReport, ScenarioResult, ScenarioStatus, Summary
 from gert_core.scenarios.junit import junit
 from gert_core.scenarios.results import reports_to_json, shortened
 
@@ -13,24 +13,24 @@ BAD = Assertion(
     type="must_reach", key="b", expected="reached", actual="skipped", passed=False, message='expected "b" <&> more'
 )
 REPORTS = [
-    Report(
+    RunbookReport(
         runbook="one.yaml",
         verdicts=[
-            Verdict(scenario="good", status=VerdictStatus.PASSED, duration=0.0126, assertions=(GOOD,)),
-            Verdict(
+            ScenarioResult(scenario="good", status=ScenarioStatus.PASSED, duration=0.0126, assertions=(GOOD,)),
+            ScenarioResult(
                 scenario="bad",
-                status=VerdictStatus.FAILED,
+                status=ScenarioStatus.FAILED,
                 duration=0.5,
                 assertions=(GOOD, BAD),
                 path=(("a", "success"), ("b", "skipped")),
                 warnings=("a remark",),
             ),
-            Verdict(scenario="bare", status=VerdictStatus.SKIPPED, error="no test.yaml"),
+            ScenarioResult(scenario="bare", status=ScenarioStatus.SKIPPED, error="no test.yaml"),
         ],
     ),
-    Report(
+    RunbookReport(
         runbook="two.yaml",
-        verdicts=[Verdict(scenario="odd\x00\x1b", status=VerdictStatus.ERROR, error="cannot \x07 run \ud800")],
+        verdicts=[ScenarioResult(scenario="odd\x00\x1b", status=ScenarioStatus.ERROR, error="cannot \x07 run \ud800")],
     ),
 ]
 

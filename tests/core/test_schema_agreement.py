@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from gert_core.api import Severity
 from gert_core.documents import yaml
-from gert_core.documents.kinds import VERSIONS, Kind, model_of
+from gert_core.documents.kinds import VERSIONS, DocumentKind, model_of
 from gert_core.documents.load import read_runbook, read_tool
 from gert_core.documents.schema import json_schema
 from gert_core.documents.standalone import judge
@@ -151,9 +151,9 @@ def schema_of(kind, registry):
 
 
 def diagnostics(kind, document, registry):
-    if kind is Kind.RUNBOOK:
+    if kind is DocumentKind.RUNBOOK:
         return read_runbook(document, registry=registry).diagnostics
-    if kind is Kind.TOOL:
+    if kind is DocumentKind.TOOL:
         return read_tool(document).diagnostics
     versions = {held: text for text, held in VERSIONS.items()}
     return judge(document, model_of(kind), what=str(kind), api_version=versions.get(kind))[1]
@@ -185,7 +185,7 @@ def agree(kind, registry, seed):
             check(kind, mutated(random, document), registry)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", list(DocumentKind))
 def test_sample_types_agree(kind, sample_registry):
     @SETTINGS
     @SEEDS
@@ -201,6 +201,6 @@ def test_installed_types_agree():
     @SETTINGS
     @SEEDS
     def run(seed):
-        agree(Kind.RUNBOOK, registry, seed)
+        agree(DocumentKind.RUNBOOK, registry, seed)
 
     run()

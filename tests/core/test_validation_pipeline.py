@@ -10,7 +10,7 @@ import pytest
 from judging import compare, judged, written
 
 from gert_core import hookimpl
-from gert_core.api import Diagnostic, Flow, PluginError, Problem, Severity, StepType
+from gert_core.api import Diagnostic, Finding, Flow, PluginError, Severity, StepType
 from gert_core.kit.models import StepModel
 from gert_core.plugin.registry import Registry
 from gert_core.validation import validate_file, validate_runbook
@@ -117,7 +117,7 @@ def odd_registry(check):
 
 def test_a_types_own_findings_stand_at_their_place(tmp_path):
     def check(step):
-        return [Problem(rule="odd-thing", message="odd", path=("things", 1), hint="even it out")]
+        return [Finding(rule="odd-thing", message="odd", path=("things", 1), hint="even it out")]
 
     file = tmp_path / "runbook.yaml"
     file.write_text("apiVersion: kernel/v0\nmeta: {name: x}\nsteps:\n  - type: odd\n    things: [a, b]\n")
@@ -176,7 +176,7 @@ def test_the_kinds_are_those_of_the_models():
 
     assert set(kinds.VERSIONS) == {runbook.API_VERSION, tool.API_VERSION, policy.API_VERSION}
     assert set(kinds.NAMES) == {project.FILE_NAME, scenario.SCENARIO_FILE, scenario.TEST_FILE}
-    for kind in kinds.Kind:
+    for kind in kinds.DocumentKind:
         fields = kinds.model_of(kind).model_fields
         assert ("apiVersion" in fields) == (kind in kinds.VERSIONS.values())
         assert kind in kinds.VERSIONS.values() or not any(field.is_required() for field in fields.values())

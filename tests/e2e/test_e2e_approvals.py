@@ -56,7 +56,7 @@ def pair():
     return base64.b64encode(raw).decode(), base64.b64encode(public).decode()
 
 
-class Desk:
+class ApprovalProcess:
     """A directory with the runbook, two approvers' keys, and gert as separate processes."""
 
     def __init__(self, root):
@@ -121,7 +121,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path):
-    return Desk(tmp_path)
+    return ApprovalProcess(tmp_path)
 
 
 def test_two_signed_approvals_from_different_keys_let_the_run_go_on_and_verify_offline(desk):

@@ -19,7 +19,7 @@ import pytest
 from faulty import Faulty
 
 from gert_core.trace.reader import read
-from gert_core.trace.verify import Judgement, verify
+from gert_core.trace.verify import TraceStatus, verify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +93,7 @@ def finished(run: Path) -> set[str]:
     if not trace.exists() or not trace.stat().st_size:
         return set()
     verdict = verify(trace, key_for=lambda alg, key: None, schemes=lambda alg: None)
-    assert verdict.verdict in (Judgement.TRUNCATED, Judgement.UNSIGNED), verdict
+    assert verdict.verdict in (TraceStatus.TRUNCATED, TraceStatus.UNSIGNED), verdict
     assert trace.read_bytes().endswith(b"\n"), "no torn line is left behind"
     return {
         e.data["step_id"]

@@ -18,7 +18,7 @@ from gert_core.plugin.registry import Registry
 from gert_core.runs.fold import fold
 from gert_core.testing import echo
 from gert_core.trace.reader import read
-from gert_core.trace.verify import Judgement, verify
+from gert_core.trace.verify import TraceStatus, verify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,7 +105,7 @@ def judge(result: RunResult, events: list) -> None:
     assert set(started.values()) <= {1}, "no key is used twice"
     assert fold(events).status == status
     verdict = verify(result.trace, key_for=lambda alg, key: None, schemes=lambda alg: None)
-    assert verdict.verdict is Judgement.UNSIGNED
+    assert verdict.verdict is TraceStatus.UNSIGNED
 
 
 def scenario_of(events: list) -> ScenarioModel:

@@ -14,7 +14,7 @@ from repository import ROOT
 
 from gert_core.cli.commands.completion import entries
 from gert_core.documents import yaml
-from gert_core.documents.kinds import Kind
+from gert_core.documents.kinds import DocumentKind
 from gert_core.documents.schema import json_schema
 from gert_core.plugin.registry import Registry
 from gert_core.template import compile_value
@@ -44,23 +44,23 @@ def registry():
 @pytest.fixture(scope="module")
 def checkers(registry):
     found = {}
-    for kind in Kind:
+    for kind in DocumentKind:
         schema = json_schema(str(kind), registry.step_types())
         found[kind] = jsonschema.Draft202012Validator(schema)
     return found
 
 
 COMPLETED = {
-    Kind.RUNBOOK: {
+    DocumentKind.RUNBOOK: {
         "apiVersion": "kernel/v0",
         "meta": {"name": "x"},
         "steps": [{"type": "end", "outcome": {"category": "resolved"}}],
     },
-    Kind.TOOL: {"apiVersion": "tool/v0", "meta": {"name": "x"}, "actions": {"a": {"argv": ["true"]}}},
-    Kind.POLICY: {"apiVersion": "policy/v0", "meta": {"name": "x"}, "rules": []},
-    Kind.PROJECT: {},
-    Kind.SCENARIO: {},
-    Kind.TEST: {},
+    DocumentKind.TOOL: {"apiVersion": "tool/v0", "meta": {"name": "x"}, "actions": {"a": {"argv": ["true"]}}},
+    DocumentKind.POLICY: {"apiVersion": "policy/v0", "meta": {"name": "x"}, "rules": []},
+    DocumentKind.PROJECT: {},
+    DocumentKind.SCENARIO: {},
+    DocumentKind.TEST: {},
 }
 
 
@@ -71,7 +71,7 @@ def is_part_of_a_document(value, checkers) -> list[str]:
     why = []
     for kind, whole in COMPLETED.items():
         document = {**whole, **value}
-        if kind in (Kind.RUNBOOK, Kind.TOOL) and isinstance(value.get("meta"), dict):
+        if kind in (DocumentKind.RUNBOOK, DocumentKind.TOOL) and isinstance(value.get("meta"), dict):
             document["meta"] = {"name": "x", **value["meta"]}
         problems = [error.message for error in checkers[kind].iter_errors(document)]
         if not problems:

@@ -26,7 +26,7 @@ from gert_core.trace.verify import verify
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gert_core.runs.state import RunState, StepRecord
+    from gert_core.runs.state import RunState, StepState
 
 SITE = """
 import os, signal
@@ -74,7 +74,7 @@ class Bench:
     root: Path
     answers: str = ""
     environ: dict[str, str] = field(default_factory=dict)
-    told: Callable[[StepRecord], dict[str, Any]] = lambda record: {}
+    told: Callable[[StepState], dict[str, Any]] = lambda record: {}
     """The outputs a person finds out for a step that took effect."""
 
     def __post_init__(self) -> None:

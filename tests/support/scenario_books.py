@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.host import SilentConsole
 from gert_core.plugin.registry import Registry
-from gert_core.scenarios import Verdict, candidates_of
-from gert_core.scenarios.run import Trial
+from gert_core.scenarios import ScenarioResult, candidates_of
+from gert_core.scenarios.run import ScenarioRunner
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,12 +58,14 @@ def _text(value: Any) -> str:
     return textwrap.dedent(value) if isinstance(value, str) else json.dumps(value)
 
 
-def trial_of(runbook: Path, *, registry: Registry | None = None, **environ: str) -> Trial:
+def trial_of(runbook: Path, *, registry: Registry | None = None, **environ: str) -> ScenarioRunner:
     """The runbook ready to be tried with the installed plugins."""
-    return Trial(runbook=runbook, registry=registry or Registry.build(), console=SilentConsole(), environ=environ)
+    return ScenarioRunner(
+        runbook=runbook, registry=registry or Registry.build(), console=SilentConsole(), environ=environ
+    )
 
 
-def verdict_on(runbook: Path, scenario: Any = None, test: Any = None, **environ: str) -> Verdict:
+def verdict_on(runbook: Path, scenario: Any = None, test: Any = None, **environ: str) -> ScenarioResult:
     """Write one scenario, replay it and judge it."""
     write_scenario(runbook, "one", scenario, test if test is not None else {})
     candidate = next(one for one in candidates_of(runbook) if one.name == "one")

@@ -11,7 +11,7 @@ from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.scaffold import TEMPLATES, Files, from_template, word
 from gert_core.cli.session import project_here, registry_for
-from gert_core.documents.kinds import Kind
+from gert_core.documents.kinds import DocumentKind
 
 group = new_group("Write a new runbook, tool, scenario or plugin.")
 
@@ -25,26 +25,26 @@ _SUMMARIES: Final = {
 }
 
 
-@group.command(str(Kind.RUNBOOK))
+@group.command(str(DocumentKind.RUNBOOK))
 def runbook(name: Annotated[str, Argument(metavar="NAME", help="Its name, such as restart-web.")]) -> int:
     """Write NAME.yaml with one scenario; it validates and its test passes."""
-    name = word(name.removesuffix(".yaml"), what=str(Kind.RUNBOOK))
+    name = word(name.removesuffix(".yaml"), what=str(DocumentKind.RUNBOOK))
     _report(from_template("runbook", Path(), {"name": name}), f"gert test {name}.yaml")
     return 0
 
 
-@group.command(str(Kind.TOOL))
+@group.command(str(DocumentKind.TOOL))
 def tool(name: Annotated[str, Argument(metavar="NAME", help="Its name, as runbooks list it.")]) -> int:
     """Write NAME.tool.yaml into the project's tools directory (or tools/)."""
-    name = word(name.removesuffix(".yaml").removesuffix(".tool"), what=str(Kind.TOOL))
+    name = word(name.removesuffix(".yaml").removesuffix(".tool"), what=str(DocumentKind.TOOL))
     project = project_here()
     directory = _relative(project.tools_dir) if project is not None else Path("tools")
-    files = from_template(str(Kind.TOOL), directory, {"name": name})
+    files = from_template(str(DocumentKind.TOOL), directory, {"name": name})
     _report(files, f"gert validate {next(iter(files.texts))}")
     return 0
 
 
-@group.command(str(Kind.SCENARIO))
+@group.command(str(DocumentKind.SCENARIO))
 def scenario(
     ctx: Context,
     name: Annotated[str, Argument(metavar="NAME", help="Its name, such as disk-full.")],
@@ -56,7 +56,7 @@ def scenario(
     from gert_core.cli import sketch
     from gert_core.scenarios import scenarios_directory
 
-    name = word(name, what=str(Kind.SCENARIO))
+    name = word(name, what=str(DocumentKind.SCENARIO))
     file = book or _only_runbook()
     if not file.is_file():
         raise UsageError(f"there is no file {file}", file=str(file), hint="give the path of a runbook")

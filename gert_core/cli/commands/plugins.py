@@ -116,7 +116,7 @@ def _registry(ctx: Context) -> Registry:
     return registry_for(project_or_warning(), ctx.obj, warn=False)
 
 
-def _what(text: str) -> tuple[kinds.Kind, str]:
+def _what(text: str) -> tuple[kinds.RecordKind, str]:
     word, _, name = text.partition(":")
     for kind in kinds.KINDS:
         if kind.word == word and name:

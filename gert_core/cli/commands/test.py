@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from gert_core.plugin.registry import Registry
-    from gert_core.scenarios import Candidate, Report, Selection, Verdict
-    from gert_core.scenarios.run import Trial
+    from gert_core.scenarios import Candidate, RunbookReport, ScenarioResult, Selection
+    from gert_core.scenarios.run import ScenarioRunner
 
 DEFAULT_TIMEOUT: Final = "60s"
 
@@ -74,20 +74,20 @@ def run_tests(
 class _Job:
     """One scenario to run, and the report it belongs to."""
 
-    trial: Trial
+    trial: ScenarioRunner
     candidate: Candidate
-    report: Report
+    report: RunbookReport
 
 
 class _Plan:
     """What will run, in order; registries are built once per project."""
 
     def __init__(self, options: Any, files: Sequence[Path], selection: Selection) -> None:
-        from gert_core.scenarios import Report, candidates_of, find_runbooks, scenarios_directory
+        from gert_core.scenarios import RunbookReport, candidates_of, find_runbooks, scenarios_directory
 
         self._options = options
         self._registries: dict[Path | None, Registry] = {}
-        self.reports: list[Report] = []
+        self.reports: list[RunbookReport] = []
         self.jobs: list[_Job] = []
         self.archived: dict[str, int] = {}
         found = find_runbooks(files)
@@ -100,7 +100,7 @@ class _Plan:
                 err(f"warning: {runbook} has no scenarios; they would be in {scenarios_directory(runbook)}")
             everyone += candidates
             chosen = selection.choose(candidates)
-            report = Report(runbook=str(runbook))
+            report = RunbookReport(runbook=str(runbook))
             self.archived[report.runbook] = chosen.archived
             if chosen.candidates:
                 trial = self._trial(runbook)
@@ -118,16 +118,16 @@ class _Plan:
         if not self.jobs:
             raise UsageError("no scenario is left to run", hint="--all also runs scenarios that are not golden")
 
-    def _trial(self, runbook: Path) -> Trial:
+    def _trial(self, runbook: Path) -> ScenarioRunner:
         from gert_core.cli.session import project_here, registry_for
         from gert_core.host import SilentConsole
-        from gert_core.scenarios.run import Trial
+        from gert_core.scenarios.run import ScenarioRunner
 
         project = project_here(runbook.parent)
         root = project.root.resolve() if project is not None else None
         if root not in self._registries:
             self._registries[root] = registry_for(project, self._options)
-        return Trial(
+        return ScenarioRunner(
             runbook=runbook,
             registry=self._registries[root],
             console=SilentConsole(),
@@ -136,7 +136,9 @@ class _Plan:
         )
 
 
-def _verdicts(jobs: Sequence[_Job], *, seconds: float | None, workers: int, fail_fast: bool) -> Generator[Verdict]:
+def _verdicts(
+    jobs: Sequence[_Job], *, seconds: float | None, workers: int, fail_fast: bool
+) -> Generator[ScenarioResult]:
     """The verdict on every job, in order; after a failure the rest is skipped if that is wanted."""
     from gert_core.scenarios.run import skipped
 
@@ -151,11 +153,11 @@ def _verdicts(jobs: Sequence[_Job], *, seconds: float | None, workers: int, fail
             yield verdict
 
 
-def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Generator[Verdict]:
+def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Generator[ScenarioResult]:
     from gert_core.cli.time_limit import TimeUp, time_limit
     from gert_core.scenarios.run import lost, timed_out
 
-    def one(job: _Job) -> Verdict:
+    def one(job: _Job) -> ScenarioResult:
         job.trial.prepare()
         try:
             with time_limit(seconds):
@@ -181,7 +183,7 @@ class _Show:
         self._quiet = quiet
         self._runbook: str | None = None
 
-    def verdict(self, job: _Job, verdict: Verdict) -> None:
+    def verdict(self, job: _Job, verdict: ScenarioResult) -> None:
         if not self._quiet:
             from gert_core.cli.render.scenario_results import line
 
@@ -214,7 +216,7 @@ def _seconds(text: str) -> float | None:
     return seconds or None  # `0s` is no limit
 
 
-def _write_junit(path: Path, reports: Sequence[Report]) -> None:
+def _write_junit(path: Path, reports: Sequence[RunbookReport]) -> None:
     from gert_core.scenarios.junit import junit
 
     try:

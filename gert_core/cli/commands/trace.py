@@ -13,13 +13,13 @@ from gert_core.cli.app import new_group
 from gert_core.cli.params import Argument, Context, Option
 from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.session import project_or_warning, registry_for
-from gert_core.trace.verify import Judgement, verify
+from gert_core.trace.verify import TraceStatus, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.api.signatures import SignatureScheme
-    from gert_core.trace.verify import Verdict
+    from gert_core.trace.verify import Verification
 
 group = new_group("Verify and show traces.")
 
@@ -50,13 +50,13 @@ def verify_(
         schemes=schemes,
     )
     unmet = _unmet(verdict, key_id)
-    if verdict.verdict is Judgement.VALID:
+    if verdict.verdict is TraceStatus.VALID:
         _caution(verdict, schemes)
     if json:
         document = verdict.to_json()
         if unmet:
             # Another key's signature is not the one that was asked for; an unsigned trace stays unsigned.
-            wrong = Judgement.BAD_SIGNATURE if verdict.key_id else verdict.verdict
+            wrong = TraceStatus.BAD_SIGNATURE if verdict.key_id else verdict.verdict
             document |= {"valid": False, "verdict": str(wrong), "detail": unmet}
         out(json_.dumps(document, ensure_ascii=False))
     else:
@@ -64,7 +64,7 @@ def verify_(
     return 0 if verdict.valid and not unmet else 1
 
 
-def _caution(verdict: Verdict, schemes: Callable[[str], SignatureScheme | None]) -> None:
+def _caution(verdict: Verification, schemes: Callable[[str], SignatureScheme | None]) -> None:
     """A shared key that somebody took for a public one proves nothing: say what kind of key it was taken for."""
     from gert_core.trace.signing import VERIFY_ALG, VERIFY_KEY, pinned
 
@@ -77,7 +77,7 @@ def _caution(verdict: Verdict, schemes: Callable[[str], SignatureScheme | None])
         )
 
 
-def _unmet(verdict: Verdict, key_id: str | None) -> str | None:
+def _unmet(verdict: Verification, key_id: str | None) -> str | None:
     """Why an intact trace is still not what ``--key-id`` asked for."""
     if key_id is None or not verdict.valid or verdict.key_id == key_id:
         return None
@@ -85,25 +85,25 @@ def _unmet(verdict: Verdict, key_id: str | None) -> str | None:
     return f"a signature by key {key_id!r} was demanded, but {found}"
 
 
-def _say(verdict: Verdict, unmet: str | None) -> None:
+def _say(verdict: Verification, unmet: str | None) -> None:
     good, bad, note = paint("✓", "green"), paint("✗", "red"), paint("!", "yellow")
     events = f"{verdict.events} event{'' if verdict.events == 1 else 's'}"
     match verdict.verdict:
-        case Judgement.ALTERED:
+        case TraceStatus.ALTERED:
             out(f"{bad} Altered at event {verdict.first_bad_event}: {verdict.detail}")
             return
-        case Judgement.TRUNCATED:
+        case TraceStatus.TRUNCATED:
             out(f"{bad} Truncated: {verdict.detail}")
             return
     out(f"{good} Chain integrity: {events}, no breaks")
     match verdict.verdict:
-        case Judgement.VALID:
+        case TraceStatus.VALID:
             out(f'{good} Signature valid: signed by key "{verdict.key_id}" ({verdict.algorithm})')
-        case Judgement.UNSIGNED:
+        case TraceStatus.UNSIGNED:
             out(f"{note} Unsigned: {verdict.detail}")
-        case Judgement.BAD_SIGNATURE:
+        case TraceStatus.BAD_SIGNATURE:
             out(f"{bad} Bad signature: {verdict.detail}")
-        case Judgement.NO_KEY:
+        case TraceStatus.NO_KEY:
             out(f"{bad} Signed, but no key given: {verdict.detail}")
             from gert_core.trace.signing import VERIFY_KEY, key_suffix
 

@@ -70,12 +70,12 @@ class _Session:
         return [self._one(document) for document in ours]
 
     def _one(self, document: Document) -> Validated:
-        from gert_core.documents.kinds import Kind, kind_of
+        from gert_core.documents.kinds import DocumentKind, kind_of
         from gert_core.validation import validate_document
 
         kind = kind_of(document)
         # A project file that is wrong is what is being asked about, so it must not stop the asking.
-        project = None if kind == Kind.PROJECT or document.path is None else self._project(document.path.parent)
+        project = None if kind == DocumentKind.PROJECT or document.path is None else self._project(document.path.parent)
         return validate_document(
             document, kind=kind, registry=self._registry(project), project=project, environ=os.environ
         )

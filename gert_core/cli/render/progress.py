@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import Status
+from gert_core.api import StepStatus
 from gert_core.cli.render.terminal import coloured, paint, plain
 from gert_core.engine.progress import Progress
 from gert_core.engine.signals import Rank
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
 MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
 _TAIL: Final = 8
@@ -47,7 +47,7 @@ class TerminalProgress(Progress):
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def started(self, execution: Execution) -> None:
+    def started(self, execution: StepExecution) -> None:
         unit = execution.unit
         if not unit.leaf or (unit.over is not None and not execution.as_item):
             self._print(f" {_title(execution)}", lead=_indent(execution) + paint("▸", "cyan", stream=self._stream))
@@ -58,19 +58,19 @@ class TerminalProgress(Progress):
                     self._ticker = threading.Thread(target=self._tick, name="gert-progress", daemon=True)
                     self._ticker.start()
 
-    def finished(self, execution: Execution, status: Status, data: Mapping[str, Any], duration: float) -> None:
+    def finished(self, execution: StepExecution, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
         with self._lock:
             self._running.pop(execution.key, None)
             unit = execution.unit
-            if not unit.leaf and status is Status.SUCCESS:
+            if not unit.leaf and status is StepStatus.SUCCESS:
                 return
-            if unit.over is not None and not execution.as_item and status is Status.SUCCESS:
+            if unit.over is not None and not execution.as_item and status is StepStatus.SUCCESS:
                 return
             mark, style = MARKS[str(status)]
             lead = _indent(execution) + paint(mark, style, stream=self._stream)
             line = f" {_title(execution)}"
             symbolic = (data.get("detail") or {}).get("symbolic")
-            if status is Status.SKIPPED:
+            if status is StepStatus.SKIPPED:
                 line += f"  skipped ({_reason(data)})"
             elif symbolic and unit.leaf:
                 lead = f"{_indent(execution)}·"
@@ -78,17 +78,17 @@ class TerminalProgress(Progress):
             else:
                 line += f"  {duration:.2f}s"
             self._print(line, lead=lead)
-            if status in (Status.FAILED, Status.ERROR) and unit.leaf:
+            if status in (StepStatus.FAILED, StepStatus.ERROR) and unit.leaf:
                 self._explain(execution, data)
-            elif status is Status.SKIPPED and "approval" in data:
+            elif status is StepStatus.SKIPPED and "approval" in data:
                 self._print(f"{_indent(execution)}    {data['approval']['message']}")
-            elif status is Status.SKIPPED and data.get("reason") == "governance_denied":
+            elif status is StepStatus.SKIPPED and data.get("reason") == "governance_denied":
                 self._print(f"{_indent(execution)}    {execution.decision.reason}")
 
-    def recalled(self, execution: Execution) -> None:
+    def recalled(self, execution: StepExecution) -> None:
         self._print(f" {_title(execution)}  recorded", lead=_indent(execution) + paint("↺", "dim", stream=self._stream))
 
-    def left(self, execution: Execution, signal: Signal) -> None:
+    def left(self, execution: StepExecution, signal: Signal) -> None:
         with self._lock:
             self._running.pop(execution.key, None)
             whole = execution.unit.over is None or execution.as_item
@@ -96,18 +96,18 @@ class TerminalProgress(Progress):
                 lead = _indent(execution) + paint("✗", "red", stream=self._stream)
                 self._print(f" {_title(execution)}  cancelled", lead=lead)
 
-    def pending(self, execution: Execution, request: ApprovalRequest) -> None:
+    def pending(self, execution: StepExecution, request: ApprovalRequest) -> None:
         with self._lock:
             self._running.pop(execution.key, None)
         self._print(f"{_indent(execution)}… {_title(execution)}  waits for approval (ticket {request.ticket_id})")
 
-    def arm(self, execution: Execution, name: str, why: str) -> None:
+    def arm(self, execution: StepExecution, name: str, why: str) -> None:
         self._print(f"{_indent(execution)}  ? {name}: {why}")
 
-    def warn(self, message: str, *, execution: Execution | None = None) -> None:
+    def warn(self, message: str, *, execution: StepExecution | None = None) -> None:
         self._print(f" {message}", lead=paint("warning:", "yellow", stream=self._stream))
 
-    def _explain(self, execution: Execution, data: Mapping[str, Any]) -> None:
+    def _explain(self, execution: StepExecution, data: Mapping[str, Any]) -> None:
         """The failing step: what was run, its exit code, the last lines it said."""
         indent = _indent(execution) + "    "
         failure, detail = data.get("failure") or {}, data.get("detail") or {}
@@ -186,10 +186,10 @@ class DryProgress(TerminalProgress):
         for name in sorted(run.secrets.runbook):
             self._print(f"secret {name}: {_presence(run, name)}")
 
-    def finished(self, execution: Execution, status: Status, data: Mapping[str, Any], duration: float) -> None:
+    def finished(self, execution: StepExecution, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
         super().finished(execution, status, data, duration)
         unit = execution.unit
-        if not unit.governed or execution.decision is None or status is Status.SKIPPED:
+        if not unit.governed or execution.decision is None or status is StepStatus.SKIPPED:
             return
         indent = _indent(execution) + "    "
         contract, decision = unit.contract, execution.decision
@@ -203,7 +203,7 @@ class DryProgress(TerminalProgress):
         if unit.use is not None:
             self._tool(execution, indent)
 
-    def _tool(self, execution: Execution, indent: str) -> None:
+    def _tool(self, execution: StepExecution, indent: str) -> None:
         run, use = execution.run, execution.unit.use
         assert use is not None  # noqa: S101 - asked by the caller
         tool = run.runbook.tools[use.tool]
@@ -217,11 +217,11 @@ def _presence(run: Run, secret: str) -> str:
     return "present" if run.secrets.values.get(secret) else "missing"
 
 
-def _indent(execution: Execution) -> str:
+def _indent(execution: StepExecution) -> str:
     return "  " * execution.frame.depth
 
 
-def _title(execution: Execution) -> str:
+def _title(execution: StepExecution) -> str:
     unit = execution.unit
     name = execution.key.rpartition("/")[2] or unit.id
     return f"{name}  {unit.type.name}" + (" (maybe)" if execution.maybe else "")

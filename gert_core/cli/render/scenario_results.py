@@ -6,33 +6,33 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.render.terminal import paint, plain
-from gert_core.scenarios.results import VerdictStatus, shortened
+from gert_core.scenarios.results import ScenarioStatus, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gert_core.scenarios.results import Report, Verdict
+    from gert_core.scenarios.results import RunbookReport, ScenarioResult
 
 _MARKS: Final = {
-    VerdictStatus.PASSED: ("✓", "green"),
-    VerdictStatus.FAILED: ("✗", "red"),
-    VerdictStatus.ERROR: ("✗", "red"),
-    VerdictStatus.SKIPPED: ("○", "dim"),
+    ScenarioStatus.PASSED: ("✓", "green"),
+    ScenarioStatus.FAILED: ("✗", "red"),
+    ScenarioStatus.ERROR: ("✗", "red"),
+    ScenarioStatus.SKIPPED: ("○", "dim"),
 }
 _STEP_MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red")}
 
 
-def line(verdict: Verdict) -> str:
+def line(verdict: ScenarioResult) -> str:
     """``✓ healthy  3 ms``."""
     mark, style = _MARKS[verdict.status]
     text = f"  {paint(mark, style)} {verdict.scenario}"
-    if verdict.status is VerdictStatus.SKIPPED:
+    if verdict.status is ScenarioStatus.SKIPPED:
         return f"{text}  skipped: {plain(verdict.error)}"
-    said = "  error" if verdict.status is VerdictStatus.ERROR else ""
+    said = "  error" if verdict.status is ScenarioStatus.ERROR else ""
     return f"{text}{said}  {paint(f'{verdict.duration * 1000:.0f} ms', 'dim')}"
 
 
-def failures(reports: Sequence[Report]) -> Iterator[str]:
+def failures(reports: Sequence[RunbookReport]) -> Iterator[str]:
     """What is wrong, scenario by scenario."""
     for report in reports:
         for verdict in report.verdicts:
@@ -41,7 +41,7 @@ def failures(reports: Sequence[Report]) -> Iterator[str]:
                 yield from _explained(report.runbook, verdict)
 
 
-def _explained(runbook: str, verdict: Verdict) -> Iterator[str]:
+def _explained(runbook: str, verdict: ScenarioResult) -> Iterator[str]:
     yield f"{paint('✗', 'red')} {paint(f'{runbook}: {verdict.scenario}', 'bold')}"
     if verdict.error is not None:
         yield f"    {plain(verdict.error)}"

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.record import field_names
-from gert_core.api.results import Status
+from gert_core.api.results import StepStatus
 from gert_core.cli.render.terminal import paint, plain
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import parent_key
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 _WIDTH: Final = 100
 _LAST_LINES: Final = 10
 _MARKS: Final = {
-    Status.SUCCESS: ("✓", "green"),
-    Status.FAILED: ("✗", "red"),
-    Status.ERROR: ("✗", "red"),
-    Status.SKIPPED: ("-", "dim"),
+    StepStatus.SUCCESS: ("✓", "green"),
+    StepStatus.FAILED: ("✗", "red"),
+    StepStatus.ERROR: ("✗", "red"),
+    StepStatus.SKIPPED: ("-", "dim"),
 }
 _NOISE: Final = ("step_id", "type", "extensions")
 _PLACE: Final = {"index", "label", "parent"}

@@ -6,26 +6,26 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from gert_core.api import Status, StepProblem, Undecided
+from gert_core.api import StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.fork import run_tasks
 from gert_core.engine.flow.frame import Done, Frame
-from gert_core.engine.signals import CANCELLED, Keeper, Rank, Signal
+from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.close import finish
-from gert_core.engine.steps.execution import Execution
+from gert_core.engine.steps.execution import StepExecution
 from gert_core.template import Symbol, TemplateError, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.engine.run import Run
-    from gert_core.engine.steps.compiled import Compiled
+    from gert_core.engine.steps.compiled import CompiledStep
 
 
-def run_items(run: Run, unit: Compiled, frame: Frame, key: str) -> Done:
+def run_items(run: Run, unit: CompiledStep, frame: Frame, key: str) -> Done:
     """Run a step with ``for_each`` under its own key: start, every item, complete."""
     if run.stop.thrown:
-        return Done(status=Status.SKIPPED, signal=CANCELLED)
+        return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
     return _Loop(run, unit, frame, key).perform()
 
 
@@ -39,12 +39,12 @@ class _Item:
         self.value = value
         self.layer = layer
         self.label = str(index)
-        self.child: Execution | None = None
+        self.child: StepExecution | None = None
         self.done: Done | None = None
 
     def result(self) -> Any:
         """What the loop's list or map holds for it; null when it was skipped or never ran."""
-        if self.done is None or self.done.status is Status.SKIPPED:
+        if self.done is None or self.done.status is StepStatus.SKIPPED:
             return None
         return dict(self.done.outputs)
 
@@ -52,7 +52,7 @@ class _Item:
 class _Loop:
     """One pass over the items of a step."""
 
-    def __init__(self, run: Run, unit: Compiled, frame: Frame, key: str) -> None:
+    def __init__(self, run: Run, unit: CompiledStep, frame: Frame, key: str) -> None:
         self.run = run
         self.unit = unit
         self.frame = frame
@@ -60,15 +60,15 @@ class _Loop:
         each = unit.node.fields.for_each
         assert each is not None  # noqa: S101 - a loop is made for steps that have it
         self.each = each
-        self.execution = Execution(run, unit, frame, key=key, layer=frame.layer)
+        self.execution = StepExecution(run, unit, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
         self.unknown = False
         """Whether only a real run knows the items (dry-run and probe): one stands for all of them."""
 
     def perform(self) -> Done:
         run = self.run
-        if run.recall is not None:
-            run.recall.opening(self.frame.prefix, self.key)
+        if run.recorded is not None:
+            run.recorded.opening(self.frame.prefix, self.key)
         self._add("step_start", {"step_id": self.unit.id, "type": self.unit.type.name, "for_each": True})
         run.progress.started(self.execution)
         try:
@@ -77,7 +77,7 @@ class _Loop:
             limit = self._limit()
         except StepProblem as problem:
             failure = {"kind": problem.kind, "message": problem.message}
-            return finish(self.execution, Status.ERROR, {"failure": failure})
+            return finish(self.execution, StepStatus.ERROR, {"failure": failure})
         self._add(
             "for_each_start",
             {
@@ -160,7 +160,7 @@ class _Loop:
                 break
         return signals
 
-    def _child(self, item: _Item) -> Execution:
+    def _child(self, item: _Item) -> StepExecution:
         branch = self.frame.branch
         if self.each.parallel:
             branch = {"index": item.index, "label": item.label, "parent": self.key}
@@ -172,7 +172,7 @@ class _Loop:
             depth=self.frame.depth + 1,
         )
         key = f"{self.key}[{quote(self.run.masker.mask_text(item.label), safe='')}]"
-        return Execution(self.run, self.unit, frame, key=key, layer=item.layer, as_item=True)
+        return StepExecution(self.run, self.unit, frame, key=key, layer=item.layer, as_item=True)
 
     def _task(self, item: _Item) -> Callable[[], Signal | None]:
         def perform() -> Signal | None:
@@ -193,14 +193,14 @@ class _Loop:
 
     def _finish(self, items: list[_Item], signals: list[Signal | None]) -> Done:
         execution, layer = self.execution, self.frame.layer
-        keeper = Keeper()
-        keeper.keep(signals)
-        kept = keeper.kept
+        collected = SignalCollector()
+        collected.add(signals)
+        kept = collected.worst
         for item in items:
             layer.absorb(item.layer, bound=frozenset({self.each.as_}), only_exports=True)
         if kept is not None and kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
             self.run.progress.left(execution, kept)
-            return Done(status=Status.SKIPPED, signal=kept)
+            return Done(status=StepStatus.SKIPPED, signal=kept)
         results = self._results(items)
         layer.set_step(self.unit.id, results)
         self._write_scopes(items)
@@ -249,13 +249,13 @@ class _Loop:
         self.execution.add(type, data)
 
 
-def _status(items: list[_Item], kept: Signal | None) -> Status:
+def _status(items: list[_Item], kept: Signal | None) -> StepStatus:
     statuses = {item.done.status for item in items if item.done is not None}
     if kept is not None and kept.failures:
-        return Status.ERROR if kept.status == "error" else Status.FAILED
-    if Status.ERROR in statuses:
-        return Status.ERROR
-    return Status.FAILED if Status.FAILED in statuses else Status.SUCCESS
+        return StepStatus.ERROR if kept.status == "error" else StepStatus.FAILED
+    if StepStatus.ERROR in statuses:
+        return StepStatus.ERROR
+    return StepStatus.FAILED if StepStatus.FAILED in statuses else StepStatus.SUCCESS
 
 
 def _values_of(results: Any, name: str) -> Any:

@@ -13,16 +13,16 @@ from gert_core.engine.state import Layer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gert_core.api import Run as ForkRun
+    from gert_core.api import Branch
     from gert_core.documents.tree import BlockNode
     from gert_core.engine.run import Run
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
     Task = Callable[[], Signal | None]
 
 
 def run_block(
-    execution: Execution, node: BlockNode, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None
+    execution: StepExecution, node: BlockNode, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None
 ) -> Signal | None:
     """Run one block now, in this thread."""
     from gert_core.engine.flow.lists import run_list
@@ -32,8 +32,8 @@ def run_block(
 
 
 def run_forked(
-    execution: Execution,
-    runs: Sequence[ForkRun],
+    execution: StepExecution,
+    runs: Sequence[Branch],
     nodes: Sequence[BlockNode],
     *,
     waits: Sequence[Sequence[int]],
@@ -82,7 +82,7 @@ def run_tasks(
     one in the calling thread, so that the trace is the same every time.
     """
     schedule = _Schedule(tasks, waits or [[] for _ in tasks], on_fault=lambda: run.stop.throw("internal"))
-    if run.world.sequential or limit <= 1 or len(tasks) <= 1:
+    if run.backend.sequential or limit <= 1 or len(tasks) <= 1:
         schedule.work()
     else:
         helpers = [_start(schedule.work) for _ in range(min(limit, len(tasks)) - 1)]

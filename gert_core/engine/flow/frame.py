@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Status
+from gert_core.api import StepStatus
 from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Frame:
 class Done:
     """How one execution of a step came out; ``signal`` is what its list does not go on after."""
 
-    status: Status
+    status: StepStatus
     outputs: Mapping[str, Any] = field(default_factory=dict)
     signal: Signal | None = None
     jump: str | None = None
@@ -57,7 +57,7 @@ class Done:
     @property
     def ran(self) -> bool:
         """Whether the step was executed, so that its ``next`` counts."""
-        return self.status is not Status.SKIPPED
+        return self.status is not StepStatus.SKIPPED
 
 
 __all__ = ["Done", "Frame"]

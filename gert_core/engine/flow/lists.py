@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gert_core.api import Undecided
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.compiled import CompiledList, compiled
-from gert_core.engine.steps.execution import Execution
+from gert_core.engine.steps.execution import StepExecution
 from gert_core.template import TemplateError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run_step(run: Run, step: StepNode, frame: Frame) -> Done:
         from gert_core.engine.flow.for_each import run_items
 
         return run_items(run, unit, frame, key)
-    return Execution(run, unit, frame, key=key, layer=frame.layer).perform()
+    return StepExecution(run, unit, frame, key=key, layer=frame.layer).perform()
 
 
 def _next(run: Run, plan: CompiledList, position: int, frame: Frame, *, done: Done, used: dict[int, int]) -> int:
@@ -54,7 +54,7 @@ def _next(run: Run, plan: CompiledList, position: int, frame: Frame, *, done: Do
     jump = plan.jumps.get(position)
     if jump is None or not done.ran or done.maybe:
         return position + 1
-    if jump.backward and not run.world.jumps_back:
+    if jump.backward and not run.backend.jumps_back:
         return position + 1
     if jump.limit is not None:
         limit = _bound(jump.limit, frame)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from gert_core.api import Result
     from gert_core.documents.tree import BlockNode
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
 
-def symbolic_result(execution: Execution, *, reason: str) -> Completed:
+def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
     """The outputs a step would have, each a symbol named after itself.
 
     Its status is one too where the run would go on whatever it is: the step may fail, or its guard may skip it.
@@ -31,7 +31,7 @@ def symbolic_result(execution: Execution, *, reason: str) -> Completed:
     return Completed(outputs=outputs, fields=fields, detail={"symbolic": reason})
 
 
-def undecided(execution: Execution, why: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
+def undecided(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
     """A step that needed a value only a real run can know: symbolic, or every block it may run looked at once.
 
     ``ran`` are the blocks it has run already before it came to the unknown value; they are not looked at again.
@@ -47,18 +47,18 @@ def undecided(execution: Execution, why: Undecided, *, ran: Sequence[BlockNode] 
         overlays.append(overlay)
     worst = [s for s in signals if s is not None and s.rank > Rank.ENDED]
     if worst:
-        execution.keeper.keep(worst)
+        execution.signals.add(worst)
         return None
     ended = [s for s in signals if s is not None]
     if ended and (len(ended) == len(signals) or unit.type.flow is not Flow.ONE_OF):
-        execution.keeper.keep([Signal(rank=Rank.ENDED)])
+        execution.signals.add([Signal(rank=Rank.ENDED)])
         return None
     _forget_values(layer, [o for o, s in zip(overlays, signals, strict=True) if s is None])
     fields = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in unit.type.fields}
     return Completed(fields=fields, detail={"symbolic": str(why)})
 
 
-def _possible(execution: Execution, ran: Sequence[BlockNode]) -> list[tuple[int, BlockNode]]:
+def _possible(execution: StepExecution, ran: Sequence[BlockNode]) -> list[tuple[int, BlockNode]]:
     """The blocks that may run: of arms, those whose condition is not known to be false, up to one that is true."""
     unit = execution.unit
     out = []
@@ -75,7 +75,7 @@ def _possible(execution: Execution, ran: Sequence[BlockNode]) -> list[tuple[int,
     return out
 
 
-def _known(execution: Execution, raw: Any) -> bool | None:
+def _known(execution: StepExecution, raw: Any) -> bool | None:
     condition = compile_condition(raw)
     try:
         return condition.is_default or condition.test(execution.layer)
@@ -83,7 +83,7 @@ def _known(execution: Execution, raw: Any) -> bool | None:
         return None
 
 
-def _look(execution: Execution, block: BlockNode, overlay: Layer, *, index: int, why: Undecided) -> Signal | None:
+def _look(execution: StepExecution, block: BlockNode, overlay: Layer, *, index: int, why: Undecided) -> Signal | None:
     """Walk one block as if it ran; its binds are symbols."""
     from gert_core.engine.flow.lists import run_list
 

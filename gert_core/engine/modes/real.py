@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api import ApprovalRequest, Question, Reply, Result, Services, Transport
-    from gert_core.approvals import Settled
+    from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.run import Run
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
     from gert_core.plugin.registry import Registry
 
 DEFAULT_TOOL_TIMEOUT = 60.0
 
 
-class RealWorld:
+class RealBackend:
     """Everything happens. The other modes replace parts of this."""
 
     sequential = False
@@ -41,11 +41,11 @@ class RealWorld:
     jumps_back = True
     """Whether backward jumps are taken."""
 
-    def will_execute(self, execution: Execution) -> bool:
+    def will_execute(self, execution: StepExecution) -> bool:
         """Whether the step will really be executed, so that an approval makes sense."""
         return True
 
-    def canned(self, execution: Execution) -> Result | None:
+    def canned(self, execution: StepExecution) -> Result | None:
         """A result that stands in for executing a leaf."""
         return None
 
@@ -65,18 +65,18 @@ class RealWorld:
         """The duration of the run as it is written down."""
         return seconds
 
-    def now(self, execution: Execution) -> datetime:
+    def now(self, execution: StepExecution) -> datetime:
         """The time of day."""
         return datetime.now(UTC)
 
-    def sleep(self, execution: Execution, seconds: float) -> None:
+    def sleep(self, execution: StepExecution, seconds: float) -> None:
         """Wait, cancellable."""
         if execution.deadline.wait(seconds) and not execution.deadline.cancelled:
             raise StepProblem("timeout", "the time of the step was up while it waited")
 
     # -- tools ---------------------------------------------------------------------------------------------------
 
-    def call_tool(self, execution: Execution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
         """Render the action, reach the tool over its transport, take the outputs from its reply."""
         run = execution.run
         missing = run.secrets.missing(tool.name)
@@ -101,7 +101,7 @@ class RealWorld:
             raise
         return replace(reply, outputs=outputs)
 
-    def _open(self, execution: Execution, tool: ToolNode) -> Any:
+    def _open(self, execution: StepExecution, tool: ToolNode) -> Any:
         run, meta = execution.run, tool.tool.meta
         transport = transport_of(run.registry, meta.transport)
         if transport is None:
@@ -119,7 +119,7 @@ class RealWorld:
         )
         return resolve(transport.open)(target, run.services)
 
-    def session(self, execution: Execution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
         """A long-lived peer; what is written so far is on disk before anything outside happens."""
         run = execution.run
         missing = run.secrets.missing()
@@ -132,7 +132,7 @@ class RealWorld:
 
     # -- people --------------------------------------------------------------------------------------------------
 
-    def ask(self, execution: Execution, question: Question) -> Answer:
+    def ask(self, execution: StepExecution, question: Question) -> Answer:
         """Ask the person at the terminal."""
         run = execution.run
         if not run.services.console.interactive:
@@ -148,7 +148,7 @@ class RealWorld:
             raise NoAnswer(f"the input ended before {question.name} was answered")
         return Answer(value=line, principal=Principal(kind="human", id=run.actor))
 
-    def attach(self, execution: Execution, path: str) -> Mapping[str, Any]:
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
         """Copy a file into the run directory under a name that cannot escape it."""
         source = Path(path).expanduser()
         if not source.is_file():
@@ -161,7 +161,7 @@ class RealWorld:
             raise StepProblem("attachment", f"{path} cannot be copied: {error.strerror}") from None
         return {"name": target.name, "sha256": digest, "size": target.stat().st_size}
 
-    def settle(self, execution: Execution, request: ApprovalRequest, recorded: Any) -> Settled:
+    def settle(self, execution: StepExecution, request: ApprovalRequest, recorded: Any) -> ApprovalDecision:
         """Let the approval desk bring the request to an end."""
         from gert_core.engine.steps.approval import principal_of
 
@@ -170,8 +170,8 @@ class RealWorld:
         def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
             execution.add(type, data, principal=principal_of(principal), fresh=True)
 
-        desk = run.desk(emit)
-        return desk.settle(
+        process = run.approval_process(emit)
+        return process.settle(
             request,
             deadline=execution.frame.deadline,
             submitted=recorded is not None,
@@ -207,4 +207,4 @@ def window(now: datetime, seconds: float) -> tuple[str, str]:
     return timestamp(now), timestamp(datetime.fromtimestamp(now.timestamp() + seconds, UTC))
 
 
-__all__ = ["RealWorld", "window"]
+__all__ = ["RealBackend", "window"]

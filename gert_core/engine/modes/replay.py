@@ -19,7 +19,7 @@ from gert_core.api import (
     StepProblem,
 )
 from gert_core.api.record import replace
-from gert_core.engine.modes.real import RealWorld
+from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.steps.approval import principal_of
 from gert_core.tools import extract, preview
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from gert_core.api import ApprovalRequest, Deadline, Question, Result, Services
-    from gert_core.approvals import Settled
+    from gert_core.approvals import ApprovalDecision
     from gert_core.documents.scenario import CannedApproval, ScenarioModel, ToolResponse
     from gert_core.documents.tree import Runbook, ToolNode
     from gert_core.engine.run import Run
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 NOBODY: Final = "replay"
 """Who answers where the scenario names nobody."""
 
 
-class Replay(RealWorld):
+class Replay(RealBackend):
     """Answers come from the scenario; a question it does not answer is an error."""
 
     sequential = True
@@ -51,7 +51,7 @@ class Replay(RealWorld):
         self._approvals = dict.fromkeys(scenario.approvals, 0)
         self._clock = EPOCH
 
-    def canned(self, execution: Execution) -> Result | None:
+    def canned(self, execution: StepExecution) -> Result | None:
         """A result written down for this very execution wins over everything; an end always ends."""
         given = self._scenario.steps.get(execution.key)
         if given is None or execution.unit.type.flow is Flow.TERMINAL:
@@ -72,12 +72,12 @@ class Replay(RealWorld):
         """Neither does the replay as a whole."""
         return 0.0
 
-    def now(self, execution: Execution) -> datetime:
+    def now(self, execution: StepExecution) -> datetime:
         """A logical clock that moves a millisecond per look."""
         self._clock += timedelta(milliseconds=1)
         return self._clock
 
-    def sleep(self, execution: Execution, seconds: float) -> None:
+    def sleep(self, execution: StepExecution, seconds: float) -> None:
         """Waiting moves the logical clock."""
         self._clock += timedelta(seconds=seconds)
 
@@ -85,7 +85,7 @@ class Replay(RealWorld):
         """The same every time: a replay's run id is not."""
         return run.runbook.document.digest
 
-    def call_tool(self, execution: Execution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
         """The next response under ``tool:action``, else under ``tool``."""
         full = f"{tool.name}:{action}"
         used = 0
@@ -100,13 +100,13 @@ class Replay(RealWorld):
         said = f"no response for {full!r}" if not used else f"no response left for {full!r} after {used}"
         raise StepProblem("scenario_miss", f"the scenario has {said} (tool_responses)")
 
-    def session(self, execution: Execution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
         """No peer is started: the scenario must give the step's result."""
         raise StepProblem(
             "scenario_miss", f"the scenario gives no result for step {execution.key} (steps: {execution.key}: ...)"
         )
 
-    def ask(self, execution: Execution, question: Question) -> Answer:
+    def ask(self, execution: StepExecution, question: Question) -> Answer:
         """Evidence by step key or id; a mere confirmation needs none."""
         person = Principal(kind="human", id=NOBODY)
         for name in (execution.key, execution.unit.id):
@@ -118,13 +118,13 @@ class Replay(RealWorld):
             return Answer(value="", canned=True, principal=person)
         raise NoAnswer(f"the scenario has no evidence {question.name!r} for step {execution.unit.id}")
 
-    def attach(self, execution: Execution, path: str) -> Mapping[str, Any]:
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
         """Nothing is copied in a replay."""
         return {"name": path, "sha256": None, "size": None}
 
-    def settle(self, execution: Execution, request: ApprovalRequest, recorded: Any) -> Settled:
+    def settle(self, execution: StepExecution, request: ApprovalRequest, recorded: Any) -> ApprovalDecision:
         """Answers from the scenario, in order, weighed as real ones are; a step without any is approved."""
-        from gert_core.approvals import Desk
+        from gert_core.approvals import ApprovalProcess
 
         del recorded
         name = next((n for n in (execution.key, execution.unit.id) if n in self._scenario.approvals), None)
@@ -136,7 +136,7 @@ class Replay(RealWorld):
             execution.add(type, data, principal=principal_of(principal))
 
         run = execution.run
-        desk = Desk(
+        process = ApprovalProcess(
             session=_Canned(answers, request),
             blocking=False,
             emit=emit,
@@ -147,7 +147,7 @@ class Replay(RealWorld):
             actor=run.actor,
         )
         # Nobody can sign for a request whose ticket is named only now.
-        return desk.settle(replace(request, require_signed=False), deadline=execution.frame.deadline)
+        return process.settle(replace(request, require_signed=False), deadline=execution.frame.deadline)
 
     def _answers(self, name: str) -> Iterator[CannedApproval]:
         given = self._scenario.approvals[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import RunError, Status, UsageError
+from gert_core.api import RunError, StepStatus, UsageError
 from gert_core.contracts import step_contract
 from gert_core.runs.state import parent_key
 from gert_core.values import coerce
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.documents.tree import Runbook
-    from gert_core.runs.state import RunState, StepRecord
+    from gert_core.runs.state import RunState, StepState
 
 VERDICTS: Final = ("done", "redo", "failed")
 
@@ -70,7 +70,7 @@ def voided(state: RunState) -> list[str]:
 
 
 def _check(
-    verdicts: Mapping[str, str], outputs: Mapping[str, Mapping[str, Any]], unknown: Mapping[str, StepRecord]
+    verdicts: Mapping[str, str], outputs: Mapping[str, Mapping[str, Any]], unknown: Mapping[str, StepState]
 ) -> None:
     for key, verdict in verdicts.items():
         if key not in unknown:
@@ -85,7 +85,7 @@ def _check(
             raise UsageError(f"--outputs are for steps reconciled as done, and {key!r} is not")
 
 
-def _unknown(run_id: str, still: list[StepRecord], *, retry: bool) -> RunError:
+def _unknown(run_id: str, still: list[StepState], *, retry: bool) -> RunError:
     names = ", ".join(record.key for record in still)
     word = "failed" if all(record.done for record in still) else "was interrupted"
     command = f"gert resume --run {run_id}{' --retry-failed' if retry else ''}"
@@ -97,7 +97,7 @@ def _unknown(run_id: str, still: list[StepRecord], *, retry: bool) -> RunError:
     )
 
 
-def _typed(record: StepRecord, outputs: Mapping[str, Any], runbook: Runbook) -> dict[str, Any]:
+def _typed(record: StepState, outputs: Mapping[str, Any], runbook: Runbook) -> dict[str, Any]:
     """Outputs a person states keep to the contract as the step's own would have to."""
     node = runbook.by_id.get(record.step_id)
     if node is None or not outputs:
@@ -117,10 +117,10 @@ def _typed(record: StepRecord, outputs: Mapping[str, Any], runbook: Runbook) -> 
     return typed
 
 
-def _completion(record: StepRecord, verdict: str, outputs: Mapping[str, Any]) -> dict[str, Any]:
-    data: dict[str, Any] = {"step_id": record.step_id, "type": record.type, "status": str(Status.SUCCESS)}
+def _completion(record: StepState, verdict: str, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    data: dict[str, Any] = {"step_id": record.step_id, "type": record.type, "status": str(StepStatus.SUCCESS)}
     if verdict == "failed":
-        data["status"] = str(Status.FAILED)
+        data["status"] = str(StepStatus.FAILED)
         data["failure"] = {"kind": "reconciled", "message": "a person found that it had not taken effect"}
     return {**data, "outputs": dict(outputs), "reconciled": verdict, "duration": "0.000s"}
 

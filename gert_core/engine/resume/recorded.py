@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import Outcome, RunError
 from gert_core.api.record import field, record
 from gert_core.runs.fold import Fold
-from gert_core.runs.state import StepRecord
+from gert_core.runs.state import StepState
 from gert_core.secrets import Masker
 from gert_core.trace.reader import read
 
@@ -36,7 +36,7 @@ _AFTER: Final = ("for_each_item", "step_complete", *_APPROVAL)
 
 
 @record
-class Record:
+class RecordedResult:
     """A finished leaf step, with its secrets put back."""
 
     status: str
@@ -114,7 +114,7 @@ class Recorded:
 
     def complete(self, key: str, data: Mapping[str, Any]) -> None:
         """Take a result that a person stated for a step whose outcome nobody knew."""
-        record = self._fold.state.steps.setdefault(key, StepRecord(key=key))
+        record = self._fold.state.steps.setdefault(key, StepState(key=key))
         record.step_id, record.type = str(data["step_id"]), str(data["type"])
         record.status = str(data["status"])
         record.outputs = dict(data.get("outputs") or {})
@@ -131,7 +131,7 @@ class Recorded:
 
     # -- asked by the phases -------------------------------------------------------------------------------------
 
-    def finished(self, key: str) -> Record | None:
+    def finished(self, key: str) -> RecordedResult | None:
         """The record of a leaf that is over, or None when it must run."""
         state = self._fold.state.steps.get(key)
         if state is None or not state.done:
@@ -146,7 +146,7 @@ class Recorded:
         elif failure is None and data.get("approval") is not None:
             approval = data["approval"]
             failure = {"kind": approval["reason"], "message": approval["message"]}
-        return Record(
+        return RecordedResult(
             status=state.status,
             inputs=unmask(state.inputs),
             outputs=unmask(state.outputs),
@@ -225,4 +225,4 @@ def _prefix(key: str) -> str:
     return key[: key.rfind("/") + 1]
 
 
-__all__ = ["Record", "Recorded", "RecordedApproval"]
+__all__ = ["Recorded", "RecordedApproval", "RecordedResult"]

@@ -10,7 +10,7 @@ from gert_core.api import InputError, Principal, RunError, RunStatus, UsageError
 from gert_core.api.record import field, record, replace
 from gert_core.engine.cancel import Stop
 from gert_core.engine.journal import Journal
-from gert_core.engine.modes.real import RealWorld
+from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.prepare import Request, approval_provider, services_for
 from gert_core.engine.progress import Progress
 from gert_core.engine.resume.drift import changes, refuse, same_runbook
@@ -132,7 +132,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         registry=request.registry,
         policies=policies,
         journal=Journal(writer, recorded),
-        world=RealWorld(),
+        backend=RealBackend(),
         masker=masker,
         secrets=secrets,
         services=replace(services_for(first, actor), run_id=request.run_id, run_dir=directory.path),
@@ -144,7 +144,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         actor=str(state.facts.get("actor") or actor),
         environ=request.environ,
         approval=approval,
-        recall=recorded,
+        recorded=recorded,
         stop=request.stop,
     )
 

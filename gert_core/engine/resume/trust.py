@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import RunError
 from gert_core.trace.signing import SIGNING_KEY, VERIFY_KEY, verifying_key
-from gert_core.trace.verify import Judgement, verify
+from gert_core.trace.verify import TraceStatus, verify
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,8 +28,8 @@ def refuse_forged(trace: Path, *, signed: bool, environ: Mapping[str, str], sche
         key_for=lambda algorithm, key_id: verifying_key(algorithm, key_id, environ=environ, schemes=schemes),
         schemes=schemes,
     )
-    stripped = signed and verdict.verdict is Judgement.UNSIGNED
-    if stripped or verdict.verdict in (Judgement.ALTERED, Judgement.BAD_SIGNATURE):
+    stripped = signed and verdict.verdict is TraceStatus.UNSIGNED
+    if stripped or verdict.verdict in (TraceStatus.ALTERED, TraceStatus.BAD_SIGNATURE):
         detail = "the run is signed, but its seal is not" if stripped else verdict.detail
         raise RunError(
             f"the trace {trace} is not as it was signed: {detail}",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import ApprovalRequest, Principal, RunError, Status, StepProblem
-from gert_core.approvals import Settled, request_hash, ticket_id
+from gert_core.api import ApprovalRequest, Principal, RunError, StepProblem, StepStatus
+from gert_core.approvals import ApprovalDecision, request_hash, ticket_id
 from gert_core.approvals.checks import unverified
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
@@ -15,13 +15,13 @@ from gert_core.tools import preview
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
 
-def ask(execution: Execution) -> Done | None:
+def ask(execution: StepExecution) -> Done | None:
     """None when the step may run; else how it ended: rejected, pending, or not askable."""
     run = execution.run
-    recorded = run.recall.approval(execution.key) if run.recall is not None else None
+    recorded = run.recorded.approval(execution.key) if run.recorded is not None else None
     request = _request(execution, recorded)
     if recorded is None:
         run.journal.commit()
@@ -36,16 +36,16 @@ def ask(execution: Execution) -> Done | None:
             _refuse_forged(execution, request, recorded)
             settled = _as_resolved(recorded.resolved)
         else:
-            settled = run.world.settle(execution, request, recorded)
+            settled = run.backend.settle(execution, request, recorded)
     except StepProblem as problem:
         if execution.frame.deadline.cancelled:
-            return Done(status=Status.SKIPPED, signal=CANCELLED)
-        return finish(execution, Status.ERROR, {"failure": {"kind": problem.kind, "message": problem.message}})
+            return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
+        return finish(execution, StepStatus.ERROR, {"failure": {"kind": problem.kind, "message": problem.message}})
     if settled.status == "approved":
         return None
     if settled.status == "pending":
         if execution.frame.deadline.cancelled:
-            return Done(status=Status.SKIPPED, signal=CANCELLED)
+            return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
         run.note_ticket(
             {
                 "ticket_id": request.ticket_id,
@@ -56,7 +56,7 @@ def ask(execution: Execution) -> Done | None:
             }
         )
         run.progress.pending(execution, request)
-        return Done(status=Status.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
+        return Done(status=StepStatus.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
     failure = Failure(
         key=execution.key,
         step_id=execution.unit.id,
@@ -65,19 +65,19 @@ def ask(execution: Execution) -> Done | None:
         message=settled.message or "the approval was rejected",
     )
     data = {"reason": "approval_rejected", "approval": {"reason": failure.kind, "message": failure.message}}
-    return finish(execution, Status.SKIPPED, data, denied=failure)
+    return finish(execution, StepStatus.SKIPPED, data, denied=failure)
 
 
-def _as_resolved(data: Mapping[str, Any]) -> Settled:
+def _as_resolved(data: Mapping[str, Any]) -> ApprovalDecision:
     """What an earlier process heard and wrote down stands."""
-    return Settled(
+    return ApprovalDecision(
         status="approved" if data.get("approved") else "rejected",
         reason=str(data.get("reason") or ""),
         message=str(data.get("message") or ""),
     )
 
 
-def _refuse_forged(execution: Execution, request: ApprovalRequest, recorded: Any) -> None:
+def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded: Any) -> None:
     """Where approvals must be signed, one in the trace is worth what its signatures are worth now."""
     if not request.require_signed or not recorded.resolved.get("approved"):
         return
@@ -91,7 +91,7 @@ def _refuse_forged(execution: Execution, request: ApprovalRequest, recorded: Any
         )
 
 
-def _request(execution: Execution, recorded: Any) -> ApprovalRequest:
+def _request(execution: StepExecution, recorded: Any) -> ApprovalRequest:
     run, unit, decision = execution.run, execution.unit, execution.decision
     inputs = run.masker.mask(execution.inputs)
     contract = unit.contract.to_json()
@@ -123,7 +123,7 @@ def _request(execution: Execution, recorded: Any) -> ApprovalRequest:
     )
 
 
-def _description(execution: Execution) -> str:
+def _description(execution: StepExecution) -> str:
     unit = execution.unit
     if unit.use is None:
         return unit.type.summary
@@ -131,7 +131,7 @@ def _description(execution: Execution) -> str:
     return action.description or unit.type.summary
 
 
-def _command(execution: Execution) -> tuple[str, ...]:
+def _command(execution: StepExecution) -> tuple[str, ...]:
     use = execution.unit.use
     if use is None:
         return ()

@@ -1,4 +1,4 @@
-"""The attempt: the canned result or the step type's own ``run`` behind its door, and nothing but a result out of it."""
+"""One attempt of a step: the canned result or the step type's own ``run``, and nothing but a result out of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gert_core.api import (
     Undecided,
 )
 from gert_core.engine.signals import CANCELLED, Unwind
-from gert_core.engine.steps.context import Door
+from gert_core.engine.steps.context import AttemptContext
 from gert_core.template import TemplateError
 from gert_core.values import format_duration
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 
     from gert_core.api import Result
     from gert_core.documents.tree import BlockNode
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
 
-def attempt(execution: Execution) -> Result | None:
+def attempt(execution: StepExecution) -> Result | None:
     """Check, then the canned result or the type's own ``run``; None when a signal took over."""
     run, unit = execution.run, execution.unit
     if unit.leaf:
-        canned = run.world.canned(execution)
+        canned = run.backend.canned(execution)
         if canned is not None:
             return canned
     if execution.undecided is not None and unit.type.flow is not Flow.TERMINAL:
         return _explore(execution, execution.undecided)
     if execution.deadline.expired:  # nothing is started for a block whose time is up
         return _late(execution)
-    door = Door(execution)
+    context = AttemptContext(execution)
     try:
-        result: Result = unit.run(execution.step, door)
+        result: Result = unit.run(execution.step, context)
     except Unwind:
         return None
     except StepProblem as problem:
         if execution.deadline.cancelled:
-            execution.keeper.keep([CANCELLED])
+            execution.signals.add([CANCELLED])
             return None
         kind = Failed if problem.failed else Errored
         return kind(kind=problem.kind, message=problem.message, detail=problem.detail)
     except Undecided as undecided:
-        return _explore(execution, undecided, ran=door.ran)
+        return _explore(execution, undecided, ran=context.ran)
     except TemplateError as error:
         return Errored(kind="template", message=error.message)
     except (TraceError, RunError):
@@ -64,8 +64,8 @@ def attempt(execution: Execution) -> Result | None:
         text = f"{unit.type.name} step failed inside its plugin: {type(error).__name__}: {error}"
         return Errored(kind="plugin_failed", message=text)
     finally:
-        door.shut()
-    if execution.keeper.kept is not None:
+        context.shut()
+    if execution.signals.worst is not None:
         return None
     # A step that finished although the run was cancelled keeps its result: the list stops at the next step.
     if execution.deadline.expired and not execution.deadline.cancelled:
@@ -73,20 +73,20 @@ def attempt(execution: Execution) -> Result | None:
     return _sane(execution, result)
 
 
-def _late(execution: Execution) -> Result:
+def _late(execution: StepExecution) -> Result:
     """A result after the deadline is a timeout, whoever set the deadline."""
     own = execution.unit.timeout
     message = f"took longer than {format_duration(own)}" if own is not None else "the time of its block was up"
     return Errored(kind="timeout", message=message)
 
 
-def _explore(execution: Execution, undecided: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
+def _explore(execution: StepExecution, undecided: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
     from gert_core.engine.modes import explore
 
     return explore.undecided(execution, undecided, ran=ran)
 
 
-def _sane(execution: Execution, result: Result) -> Result:
+def _sane(execution: StepExecution, result: Result) -> Result:
     """What a type returned, if it is one of the four results and allowed for its flow."""
     name = execution.unit.type.name
     if isinstance(result, Ended) and execution.unit.type.flow is not Flow.TERMINAL:

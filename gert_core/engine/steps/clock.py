@@ -10,7 +10,7 @@ from gert_core.trace.events import EventType, timestamp
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
 
     __slots__ = ("_execution", "_looks", "_sleeps")
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: StepExecution) -> None:
         self._execution = execution
         self._looks = 0
         self._sleeps = 0
@@ -31,12 +31,12 @@ class Clock:
         """The time of day, or the time of day it was when an earlier process asked."""
         execution = self._execution
         if execution.unit.leaf:
-            return execution.run.world.now(execution)
+            return execution.run.backend.now(execution)
         number, self._looks = self._looks, self._looks + 1
         before = self._recorded(EventType.TIME_READ, number)
         if before is not None:
             return datetime.fromisoformat(str(before["time"]))
-        now = execution.run.world.now(execution)
+        now = execution.run.backend.now(execution)
         data = {"step_id": execution.unit.id, "time": timestamp(now)}
         execution.add(EventType.TIME_READ, data, fresh=True)
         return now
@@ -44,7 +44,7 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         """Wait; a wait that an earlier process began ends when it would have ended."""
         execution = self._execution
-        world = execution.run.world
+        world = execution.run.backend
         if not execution.unit.leaf:
             number, self._sleeps = self._sleeps, self._sleeps + 1
             before = self._recorded(EventType.SLEEP_START, number)
@@ -59,7 +59,7 @@ class Clock:
         world.sleep(execution, max(0.0, seconds))
 
     def _recorded(self, type: str, number: int) -> Mapping[str, Any] | None:  # noqa: A002 - the event's field name
-        recall = self._execution.run.recall
+        recall = self._execution.run.recorded
         return None if recall is None else recall.event(self._execution.key, type, number)
 
 

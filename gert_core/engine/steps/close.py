@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Ended, Errored, Failed, Status, StepProblem
+from gert_core.api import Ended, Errored, Failed, StepProblem, StepStatus
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.exports import apply_state, entry_only, hide_remains, record_of
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Result
-    from gert_core.engine.resume.recorded import Record
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.resume.recorded import RecordedResult
+    from gert_core.engine.steps.execution import StepExecution
 
 
-def close(execution: Execution, result: Result | None) -> Done:
+def close(execution: StepExecution, result: Result | None) -> Done:
     """Close with a result, or with the signal that took over."""
-    if execution.keeper.kept is not None:
-        return _close_signal(execution, execution.keeper.kept)
+    if execution.signals.worst is not None:
+        return _close_signal(execution, execution.signals.worst)
     assert result is not None  # noqa: S101 - without a kept signal there is a result
     if isinstance(result, Ended):
         return _close_end(execution, result)
@@ -37,16 +37,16 @@ def close(execution: Execution, result: Result | None) -> Done:
         outputs, fields = {}, {}
     if result.principal is not None and execution.principal is None:
         execution.principal = result.principal
-    status, failure = Status.SUCCESS, None
+    status, failure = StepStatus.SUCCESS, None
     if isinstance(result, Failed | Errored):
-        status = Status.FAILED if isinstance(result, Failed) else Status.ERROR
+        status = StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR
         failure = {"kind": result.kind, "message": result.message}
     return finish(execution, status, record_of(outputs, fields, failure, result.detail))
 
 
-def _close_end(execution: Execution, result: Ended) -> Done:
+def _close_end(execution: StepExecution, result: Ended) -> Done:
     outcome = result.outcome
-    done = finish(execution, Status.SUCCESS, {"outcome": outcome.to_json()})
+    done = finish(execution, StepStatus.SUCCESS, {"outcome": outcome.to_json()})
     execution.run.possible.append(outcome)
     execution.run.progress.possible(outcome)
     if not execution.maybe:  # in dry-run a guard nobody can decide may as well let the run go on
@@ -54,25 +54,25 @@ def _close_end(execution: Execution, result: Ended) -> Done:
     return done
 
 
-def _close_signal(execution: Execution, kept: Signal) -> Done:
+def _close_signal(execution: StepExecution, kept: Signal) -> Done:
     """A step with blocks whose block raised a signal: failed and ended close it, the rest leave it open."""
     if kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
         execution.run.progress.left(execution, kept)
-        return Done(status=Status.SKIPPED, signal=kept)
+        return Done(status=StepStatus.SKIPPED, signal=kept)
     if kept.rank is Rank.ENDED:
-        done = finish(execution, Status.SUCCESS, {})
+        done = finish(execution, StepStatus.SUCCESS, {})
         if not execution.maybe:
             done.signal = kept
         return done
     first = kept.first
-    status = Status.ERROR if kept.status == "error" else Status.FAILED
+    status = StepStatus.ERROR if kept.status == "error" else StepStatus.FAILED
     failure = {"kind": first.kind, "message": f"step {first.key}: {first.message}"}
     return finish(execution, status, {"failure": failure}, cause=kept)
 
 
 def finish(
-    execution: Execution,
-    status: Status,
+    execution: StepExecution,
+    status: StepStatus,
     data: dict[str, Any],
     *,
     denied: Failure | None = None,
@@ -84,7 +84,7 @@ def finish(
     try:
         execution.exported = apply_state(execution, status, outputs, fields)
     except StepProblem as problem:
-        status = Status.ERROR
+        status = StepStatus.ERROR
         data = {**data, "failure": {"kind": problem.kind, "message": problem.message}}
         entry_only(execution, status, outputs, fields)
     data = hide_remains(data, run.masker)
@@ -94,7 +94,7 @@ def finish(
     hits = run.masker.hits(data) if run.masker.count else 0
     if hits:
         execution.add("redaction_applied", {"step_id": unit.id, "pattern_count": hits})
-    duration = run.world.elapsed(execution.began)
+    duration = run.backend.elapsed(execution.began)
     execution.add(
         "step_complete",
         {"step_id": unit.id, "status": str(status), **data, "duration": format_duration(duration)},
@@ -115,13 +115,13 @@ def finish(
     return _done(execution, status, outputs, failure=failure, cause=cause)
 
 
-def recalled(execution: Execution, record: Record) -> Done:
+def recalled(execution: StepExecution, record: RecordedResult) -> Done:
     """A finished leaf of an earlier process: its record, with no render, governance or event."""
     run, unit = execution.run, execution.unit
     if record.inputs is not None:
         run.determinism.remember(unit, record.inputs, record.outputs, status=record.status)
     execution.inputs = record.inputs or {}
-    status = Status(record.status)
+    status = StepStatus(record.status)
     try:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)
     except StepProblem:  # it collided then as well, and its record says so
@@ -142,14 +142,14 @@ def recalled(execution: Execution, record: Record) -> Done:
 
 
 def _done(
-    execution: Execution,
-    status: Status,
+    execution: StepExecution,
+    status: StepStatus,
     outputs: Mapping[str, Any],
     *,
     failure: Failure | None,
     cause: Signal | None = None,
 ) -> Done:
-    if status in (Status.FAILED, Status.ERROR) and not execution.unit.node.fields.continue_on_fail:
+    if status in (StepStatus.FAILED, StepStatus.ERROR) and not execution.unit.node.fields.continue_on_fail:
         signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
         return Done(status=status, outputs=outputs, signal=signal)
     return Done(status=status, outputs=outputs, jump=execution.jump, maybe=execution.maybe)

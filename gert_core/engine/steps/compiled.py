@@ -31,7 +31,7 @@ class Jump:
         self.limit = None if limit is None else compile_value(limit)
 
 
-class Compiled:
+class CompiledStep:
     """One step of the document, ready to run any number of times."""
 
     __slots__ = (
@@ -116,12 +116,12 @@ class CompiledList:
         self.targets = {jump.target for jump in self.jumps.values() if jump.backward}
 
 
-def compiled(node: StepNode, runbook: Runbook) -> Compiled:
+def compiled(node: StepNode, runbook: Runbook) -> CompiledStep:
     """The compiled step, made on first use and kept with the document."""
     found = node.cache.get(_CACHE)
     if found is None:
-        found = node.cache[_CACHE] = Compiled(node, runbook)
+        found = node.cache[_CACHE] = CompiledStep(node, runbook)
     return found
 
 
-__all__ = ["Compiled", "CompiledList", "Jump", "compiled"]
+__all__ = ["CompiledList", "CompiledStep", "Jump", "compiled"]

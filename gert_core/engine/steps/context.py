@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from gert_core.api import Answer, Block, Question, Reply, Run, Services
+    from gert_core.api import Answer, Block, Branch, Question, Reply, Services
     from gert_core.documents.tree import BlockNode
     from gert_core.engine.signals import Signal
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
 _RESERVED: Final = CORE_EVENTS
 
 
-class Door:
+class AttemptContext:
     """The ``StepContext`` of one attempt.
 
     It works only in the thread that called ``run`` and until ``run`` returns. While a signal of a block is kept,
     every call except ``emit`` unwinds, so a step type can neither swallow nor forget it.
     """
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: StepExecution) -> None:
         self._execution = execution
         self._thread = threading.get_ident()
         self._open = True
@@ -60,7 +60,7 @@ class Door:
     def random(self) -> random.Random:
         if self._random is None:  # one stream per attempt: a second look goes on where the first stopped
             run = self._execution.run
-            self._random = random.Random(f"{run.world.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
+            self._random = random.Random(f"{run.backend.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
         return self._random
 
     @property
@@ -73,10 +73,10 @@ class Door:
         """Close the door when ``run`` has returned."""
         self._open = False
 
-    def _enter(self, *, acts: bool = False) -> Execution:
+    def _enter(self, *, acts: bool = False) -> StepExecution:
         if not self._open or threading.get_ident() != self._thread:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
-        if self._execution.keeper.kept is not None:
+        if self._execution.signals.worst is not None:
             raise Unwind
         if acts and not self._execution.unit.leaf:
             raise RuntimeError("a step with blocks acts only through its blocks")
@@ -105,7 +105,7 @@ class Door:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
         if type in _RESERVED:
             raise RunError(f"a step may not write the event {type}: the core does", kind="event_reserved")
-        kept = self._execution.keeper.kept
+        kept = self._execution.signals.worst
         if kept is not None and kept.rank in (Rank.SUSPENDED, Rank.CANCELLED):
             return  # the step is left open: it says how it came out when it does
         self._execution.add(type, data)
@@ -138,7 +138,7 @@ class Door:
 
     def fork(
         self,
-        runs: Sequence[Run],
+        runs: Sequence[Branch],
         *,
         limit: int = 16,
         catch: bool = False,
@@ -186,7 +186,7 @@ class Door:
             else:
                 out.append((signal.rank.name.lower(), None, None, None))
         keep = [s for s in signals if s is not None and not (catch and s.rank is Rank.FAILED)]
-        self._execution.keeper.keep(keep)
+        self._execution.signals.add(keep)
         return out
 
     # -- the world -----------------------------------------------------------------------------------------------
@@ -201,25 +201,25 @@ class Door:
             raise StepProblem(
                 "contract_exceeded", f"{tool} {name} does more than the contract of step {self.step_id} declares"
             )
-        return execution.run.world.call_tool(execution, node, name, dict(inputs))
+        return execution.run.backend.call_tool(execution, node, name, dict(inputs))
 
     def session(self, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002 - it opens
         execution = self._enter(acts=True)
-        return execution.run.world.session(execution, name, open)
+        return execution.run.backend.session(execution, name, open)
 
     def drop_session(self, name: str) -> None:
         self._enter(acts=True).run.sessions.drop(f"peer:{name}")
 
     def ask(self, question: Question) -> Answer:
         execution = self._enter(acts=True)
-        return execution.run.world.ask(execution, question)
+        return execution.run.backend.ask(execution, question)
 
     def attach(self, path: str) -> Mapping[str, Any]:
         execution = self._enter(acts=True)
-        return execution.run.world.attach(execution, path)
+        return execution.run.backend.attach(execution, path)
 
 
-def child_frame(execution: Execution, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None) -> Frame:
+def child_frame(execution: StepExecution, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None) -> Frame:
     """The frame of one run of a block; its key prefix is given out here, in the calling thread."""
     middle = "" if key is None else f"{key}/"
     return Frame(
@@ -231,4 +231,4 @@ def child_frame(execution: Execution, layer: Layer, *, key: int | None, branch: 
     )
 
 
-__all__ = ["Door", "child_frame"]
+__all__ = ["AttemptContext", "child_frame"]

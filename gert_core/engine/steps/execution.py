@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import Errored, Principal, Status, StepProblem, Undecided
+from gert_core.api import Errored, Principal, StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.frame import Done
-from gert_core.engine.signals import CANCELLED, Failure, Keeper
+from gert_core.engine.signals import CANCELLED, Failure, SignalCollector
 from gert_core.engine.state import View
 from gert_core.engine.steps.attempt import attempt
 from gert_core.engine.steps.close import close, finish, recalled
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from gert_core.engine.flow.frame import Frame
     from gert_core.engine.run import Run
     from gert_core.engine.state import Layer
-    from gert_core.engine.steps.compiled import Compiled
+    from gert_core.engine.steps.compiled import CompiledStep
 
 
 KERNEL: Final = Principal()
 """Who judges contracts and policies, whoever acts in the step."""
 
 
-class Execution:
+class StepExecution:
     """One execution of one step under one key; the methods stand in the order of the phases."""
 
     __slots__ = (
@@ -43,20 +43,20 @@ class Execution:
         "frame",
         "inputs",
         "jump",
-        "keeper",
         "key",
         "layer",
         "maybe",
         "principal",
         "run",
         "scope",
+        "signals",
         "step",
         "undecided",
         "unit",
     )
 
     def __init__(
-        self, run: Run, unit: Compiled, frame: Frame, *, key: str, layer: Layer, as_item: bool = False
+        self, run: Run, unit: CompiledStep, frame: Frame, *, key: str, layer: Layer, as_item: bool = False
     ) -> None:
         self.run = run
         self.unit = unit
@@ -65,7 +65,7 @@ class Execution:
         self.layer = layer
         self.as_item = as_item
         self.collected = False
-        self.keeper = Keeper()
+        self.signals = SignalCollector()
         self.jump: str | None = None
         self.maybe = False
         self.undecided: Undecided | None = None
@@ -83,13 +83,13 @@ class Execution:
         """Run the phases; whatever goes wrong becomes a status or a signal, never an exception of a plugin."""
         run = self.run
         if run.stop.thrown:
-            return Done(status=Status.SKIPPED, signal=CANCELLED)
+            return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
         self.began = time.perf_counter()
-        if run.recall is not None:
-            if self.unit.leaf and (record := run.recall.finished(self.key)) is not None:
+        if run.recorded is not None:
+            if self.unit.leaf and (record := run.recorded.finished(self.key)) is not None:
                 self._render_scope(quiet=True)
                 return recalled(self, record)
-            run.recall.opening(self.frame.prefix, self.key)
+            run.recorded.opening(self.frame.prefix, self.key)
         try:
             if not self._wanted():
                 return self._skip("when")
@@ -120,13 +120,13 @@ class Execution:
 
     def _skip(self, reason: str) -> Done:
         self._start(acting=False)
-        return finish(self, Status.SKIPPED, {"reason": reason})
+        return finish(self, StepStatus.SKIPPED, {"reason": reason})
 
     # -- render --------------------------------------------------------------------------------------------------
 
     def render(self) -> None:
         """Render the step's own fields, its scope and its inputs."""
-        partial = self.run.world.symbolic
+        partial = self.run.backend.symbolic
         try:
             try:
                 self.step = self.unit.body.render(self.layer)
@@ -173,7 +173,7 @@ class Execution:
         self.decision, contract_bytes, decision_bytes = run.governed(unit, category)
         self.add("contract_evaluated", {}, encoded=contract_bytes, principal=KERNEL)
         self.add("governance_decision", {}, encoded=decision_bytes, principal=KERNEL)
-        if self.decision.denied and run.world.enforces:
+        if self.decision.denied and run.backend.enforces:
             failure = Failure(
                 key=self.key,
                 step_id=unit.id,
@@ -182,8 +182,8 @@ class Execution:
                 message=self.decision.reason,
             )
             data = {"reason": failure.kind, "message": failure.message}
-            return finish(self, Status.SKIPPED, data, denied=failure)
-        if self.decision.needs_approval and run.world.enforces and run.world.will_execute(self):
+            return finish(self, StepStatus.SKIPPED, data, denied=failure)
+        if self.decision.needs_approval and run.backend.enforces and run.backend.will_execute(self):
             from gert_core.engine.steps import approval as approve
 
             return approve.ask(self)
@@ -205,8 +205,8 @@ class Execution:
         self.add("step_start", data)
         if fields.visibility is not None and self.step is not None:
             self._trace_visibility(fields.visibility)
-        if self.run.recall is not None and unit.leaf and acting:
-            before = self.run.recall.attempts(self.key)
+        if self.run.recorded is not None and unit.leaf and acting:
+            before = self.run.recorded.attempts(self.key)
             if before:
                 self.attempt = before + 1
                 self.add("step_attempt", {"step_id": unit.id, "attempt": self.attempt, "reason": "resumed"}, fresh=True)
@@ -244,4 +244,4 @@ class Execution:
         return self.layer if not bind else View(self.layer, {self.unit.type.name: bind})
 
 
-__all__ = ["Execution"]
+__all__ = ["StepExecution"]

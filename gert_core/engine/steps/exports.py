@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Flow, Status, StepProblem
+from gert_core.api import Flow, StepProblem, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.documents.tree import StepNode
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
 
 DETAIL_LIMIT = 16 * 1024
@@ -51,7 +51,7 @@ def hide_remains(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
 
 
 def apply_state(
-    execution: Execution, status: Status, outputs: Mapping[str, Any], fields: Mapping[str, Any]
+    execution: StepExecution, status: StepStatus, outputs: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> list[str]:
     """Store what later steps may see; returns the names exported.
 
@@ -61,7 +61,7 @@ def apply_state(
     unit, layer = execution.unit, execution.layer
     if execution.as_item or execution.collected:
         return []
-    if status is Status.SKIPPED:
+    if status is StepStatus.SKIPPED:
         before = layer.step(unit.id)
         layer.set_step(unit.id, {**(before if isinstance(before, dict) else {}), "status": "skipped"})
         return []
@@ -78,12 +78,14 @@ def apply_state(
     return exported
 
 
-def entry_only(execution: Execution, status: Status, outputs: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+def entry_only(
+    execution: StepExecution, status: StepStatus, outputs: Mapping[str, Any], fields: Mapping[str, Any]
+) -> None:
     """What a step whose export collided leaves: its own entry, and nothing promoted."""
     execution.layer.set_step(execution.unit.id, {"status": str(status), **fields, **outputs})
 
 
-def refuse_collision(execution: Execution, name: str) -> None:
+def refuse_collision(execution: StepExecution, name: str) -> None:
     """An exported name may not take the place of an input, a constant or another step's value."""
     owner = execution.layer.owner(name)
     if owner is None or owner == execution.unit.id:

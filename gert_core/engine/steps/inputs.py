@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Param
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.execution import StepExecution
 
 
-def resolve_step_inputs(execution: Execution, *, partial: bool) -> dict[str, Any]:
+def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str, Any]:
     """``inputs_from`` left to right, then ``inputs``, then the contract's defaults; null counts as not given."""
     step, contract = execution.step, execution.unit.contract
     given: dict[str, Any] = {}
@@ -41,7 +41,7 @@ def resolve_step_inputs(execution: Execution, *, partial: bool) -> dict[str, Any
     return plain(out)  # type: ignore[no-any-return]
 
 
-def _spread(execution: Execution, source: str, *, partial: bool) -> Mapping[str, Any]:
+def _spread(execution: StepExecution, source: str, *, partial: bool) -> Mapping[str, Any]:
     path = tuple(part for part in source.removeprefix(".").split(".") if part)
     try:
         value = execution.layer.resolve(path)

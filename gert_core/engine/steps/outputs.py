@@ -13,8 +13,8 @@ from gert_core.values import canonical, coerce
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.engine.steps.compiled import Compiled
-    from gert_core.engine.steps.execution import Execution
+    from gert_core.engine.steps.compiled import CompiledStep
+    from gert_core.engine.steps.execution import StepExecution
 
 _PLAIN = (str, int, bool, type(None), Symbol)
 
@@ -30,7 +30,7 @@ def normalise(values: Mapping[str, Any]) -> dict[str, Any]:
     return decoded
 
 
-def check_contract(execution: Execution, outputs: dict[str, Any], *, failed: bool) -> dict[str, Any]:
+def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed: bool) -> dict[str, Any]:
     """Strip and coerce outputs by the contract, tracing what does not keep to it.
 
     A policy may turn any violation into an error of the step.
@@ -63,7 +63,7 @@ def check_contract(execution: Execution, outputs: dict[str, Any], *, failed: boo
     return kept
 
 
-def report_violations(execution: Execution, violations: list[tuple[str, str, str]]) -> None:
+def report_violations(execution: StepExecution, violations: list[tuple[str, str, str]]) -> None:
     """Trace violations; raise when a policy denies them.
 
     A person is told about errors, and in a probe, which is made to judge contracts, about warnings too.
@@ -75,7 +75,7 @@ def report_violations(execution: Execution, violations: list[tuple[str, str, str
             "contract_violation",
             {"step_id": execution.unit.id, "kind": kind, "message": message, "severity": severity},
         )
-        if severity == "error" or run.world.symbolic:
+        if severity == "error" or run.backend.symbolic:
             run.progress.warn(f"step {execution.key}: {message} ({kind})", execution=execution)
     if violations:
         rule = run.policies.violation_rule(execution.unit.contract)
@@ -94,7 +94,7 @@ class Determinism:
         self._lock = threading.Lock()
 
     def remember(
-        self, unit: Compiled, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, status: str = "success"
+        self, unit: CompiledStep, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, status: str = "success"
     ) -> str | None:
         """A sentence when this answer differs from an earlier one."""
         if not unit.contract.deterministic or not unit.external or status != "success":

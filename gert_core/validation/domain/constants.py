@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.validation.domain.environment import Entry
-from gert_core.validation.domain.expressions import Text, templates
+from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.shapes import of_value
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ def check_constants(ctx: Context, env: Environment, refs: References) -> None:
     constants = ctx.runbook.model.meta.constants
     for name, value in constants.items():
         env.set(name, Entry(of_value(value)))
-    uses: dict[str, list[tuple[str, Text, int]]] = {}
+    uses: dict[str, list[tuple[str, TemplateText, int]]] = {}
     refs.at(None)
     for name, value in constants.items():
-        found: list[Text] = []
+        found: list[TemplateText] = []
         templates(value, path=("meta", "constants", name), found=found)
         if not found:
             continue
@@ -36,7 +36,7 @@ def check_constants(ctx: Context, env: Environment, refs: References) -> None:
     _cycles(ctx, uses)
 
 
-def _cycles(ctx: Context, uses: dict[str, list[tuple[str, Text, int]]]) -> None:
+def _cycles(ctx: Context, uses: dict[str, list[tuple[str, TemplateText, int]]]) -> None:
     """Report each cycle once, at the reference that closes it."""
     done: set[str] = set()
     for start, first in uses.items():

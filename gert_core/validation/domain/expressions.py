@@ -22,7 +22,7 @@ _MARKERS: Final = {EXPR: CONDITION, RAW: SKIP, STEPS: SKIP}
 _DEPTH: Final = 60
 
 
-class Text(NamedTuple):
+class TemplateText(NamedTuple):
     """One string (or boolean condition) of a document that is evaluated, with its path."""
 
     value: Any
@@ -83,12 +83,12 @@ class Plans:
         return TEMPLATE
 
 
-def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[Text]) -> None:
+def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[TemplateText]) -> None:
     """Add every string below ``raw`` that may be evaluated; ``path`` is where ``raw`` is."""
     if plan == TEMPLATE:
         templates(raw, path=path, found=found)
     elif plan == CONDITION:
-        found.append(Text(raw, True, path))
+        found.append(TemplateText(raw, True, path))
     elif not isinstance(plan, Plan):
         return
     elif isinstance(raw, dict):
@@ -107,11 +107,11 @@ def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[Text]) -> None:
             texts(value, below, path=(*path, index), found=found)
 
 
-def templates(raw: Any, *, path: Path, found: list[Text]) -> None:
+def templates(raw: Any, *, path: Path, found: list[TemplateText]) -> None:
     """Add every string below ``raw`` that holds a template."""
     if type(raw) is str:
         if "{" in raw:
-            found.append(Text(raw, False, path))
+            found.append(TemplateText(raw, False, path))
     elif isinstance(raw, dict):
         for key, value in raw.items():
             if type(value) is not str or "{" in value:
@@ -122,4 +122,4 @@ def templates(raw: Any, *, path: Path, found: list[Text]) -> None:
                 templates(value, path=(*path, index), found=found)
 
 
-__all__ = ["CONDITION", "SKIP", "TEMPLATE", "Plan", "Plans", "Text", "templates", "texts"]
+__all__ = ["CONDITION", "SKIP", "TEMPLATE", "Plan", "Plans", "TemplateText", "templates", "texts"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.template import infer
-from gert_core.validation.domain.expressions import Text, templates
+from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.shapes import ANY, Shape, of_value, plain
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def check_for_each(ctx: Context, refs: References, step: StepNode) -> Shape:
     loop = step.fields.for_each
     if loop is None:
         return ANY
-    found: list[Text] = []
+    found: list[TemplateText] = []
     templates(loop.over, path=(*step.path, "for_each", "over"), found=found)
     templates(loop.max_parallel, path=(*step.path, "for_each", "max_parallel"), found=found)
     if found:

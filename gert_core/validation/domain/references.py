@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gert_core.template import Reference
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Environment
-    from gert_core.validation.domain.expressions import Text
+    from gert_core.validation.domain.expressions import TemplateText
     from gert_core.validation.domain.facts import FactBook
     from gert_core.validation.domain.scalars import ScalarUse
 
@@ -26,7 +26,7 @@ RETRY: Final = "retry_count"
 _RUN: Final = Shape("object", fields={name: plain("string") for name in ("id", "actor", "mode", "runbook")})
 
 
-class Compiled:
+class CheckedTemplate:
     """A template text, compiled once: its references, or what is wrong with it."""
 
     __slots__ = ("error", "references", "scalars", "template")
@@ -58,12 +58,12 @@ class References:
         self._step: StepNode | None = None
         self._around: dict[int, int] | None = None
 
-    def compiled(self, text: Any, *, condition: bool = False) -> Compiled:
+    def compiled(self, text: Any, *, condition: bool = False) -> CheckedTemplate:
         """The compiled form of a text, from the cache."""
         key = (condition, text)
-        found: Compiled | None = self.ctx.texts.get(key)
+        found: CheckedTemplate | None = self.ctx.texts.get(key)
         if found is None:
-            found = self.ctx.texts[key] = Compiled(text, condition=condition)
+            found = self.ctx.texts[key] = CheckedTemplate(text, condition=condition)
         return found
 
     def at(self, step: StepNode | None) -> None:
@@ -71,7 +71,7 @@ class References:
         self._step = step
         self._around = None
 
-    def check(self, found: Sequence[Text]) -> None:
+    def check(self, found: Sequence[TemplateText]) -> None:
         """Check texts of the current step."""
         names = self.env.names
         for text in found:
@@ -150,7 +150,7 @@ class References:
             return False
         return id(step.within) in self.around() or step.within.steps[0].id in self.env.names
 
-    def _slow(self, text: Text, reference: Reference) -> None:
+    def _slow(self, text: TemplateText, reference: Reference) -> None:
         if reference.guarded:
             return
         found = self.find(reference.path)
@@ -168,7 +168,7 @@ class References:
             offset=_offset(text.value, path=reference.path, offset=reference.offset),
         )
 
-    def _scalars(self, text: Text, uses: Sequence[ScalarUse]) -> None:
+    def _scalars(self, text: TemplateText, uses: Sequence[ScalarUse]) -> None:
         """A list or map where a single value is needed can never be what is meant."""
         for use in uses:
             found = self.find(use.path)
@@ -185,7 +185,7 @@ class References:
                     hint=hint,
                 )
 
-    def _syntax(self, text: Text, error: TemplateError) -> None:
+    def _syntax(self, text: TemplateText, error: TemplateError) -> None:
         rule = getattr(error, "rule", None) or "template-syntax"
         self.ctx.add(rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
 
@@ -199,4 +199,4 @@ def _offset(text: str, *, path: Sequence[str], offset: int) -> int:
     return found - 1 if found and text[found - 1] == "." else found
 
 
-__all__ = ["Compiled", "References"]
+__all__ = ["CheckedTemplate", "References"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gert_core.template.compile import Condition, Single, Text
+from gert_core.template.compile import Condition, Single, TextTemplate
 from gert_core.template.tree import Call, Const, Path, children
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def scalar_uses(template: Any) -> tuple[ScalarUse, ...]:
 
 
 def _expressions(template: Any) -> Iterable[Any]:
-    if isinstance(template, Text):
+    if isinstance(template, TextTemplate):
         return [part for part in template.parts if not isinstance(part, str)]
     if isinstance(template, Single | Condition) and template.expression is not None:
         return (template.expression,)

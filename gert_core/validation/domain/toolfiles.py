@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.documents.merge import tool_contract
 from gert_core.template import TemplateError, compile_value
-from gert_core.validation.domain.expressions import Text, templates
+from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.secrets import check_secrets
 from gert_core.validation.domain.shapes import Miss, follow, plain
@@ -66,7 +66,7 @@ class ToolFile:
     def _templates(self, name: str, contract: Contract) -> None:
         """Every template of an action sees the action's inputs and nothing else."""
         raw = self.document.value["actions"][name]
-        found: list[Text] = []
+        found: list[TemplateText] = []
         for field in _RENDERED:
             templates(raw.get(field), path=("actions", name, field), found=found)
         for text in found:
@@ -79,7 +79,7 @@ class ToolFile:
                 if not reference.guarded:
                     self._reference(name, contract, text, reference)
 
-    def _reference(self, action: str, contract: Contract, text: Text, reference: Reference) -> None:
+    def _reference(self, action: str, contract: Contract, text: TemplateText, reference: Reference) -> None:
         head = reference.path[0]
         param = contract.inputs.get(head)
         if param is None:

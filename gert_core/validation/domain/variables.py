@@ -9,7 +9,7 @@ from gert_core.documents.mend import hides_variables
 from gert_core.validation.domain.constants import check_constants
 from gert_core.validation.domain.environment import BELOW, EACH, NAMESPACE, SCOPE, Entry, Environment
 from gert_core.validation.domain.exports import check_exports
-from gert_core.validation.domain.expressions import Text, templates, texts
+from gert_core.validation.domain.expressions import TemplateText, templates, texts
 from gert_core.validation.domain.flow import guarded, jump_of, loops
 from gert_core.validation.domain.inputs import check_inputs
 from gert_core.validation.domain.iteration import check_for_each
@@ -65,9 +65,9 @@ class Variables:
         if loop is not None:
             item = check_for_each(self.ctx, refs, step)
             self.env.set(loop.as_, Entry(item))
-        found: list[Text] = []
+        found: list[TemplateText] = []
         if fields.when is not None:
-            found.append(Text(fields.when, True, (*step.path, "when")))
+            found.append(TemplateText(fields.when, True, (*step.path, "when")))
         if loop is not None and loop.key is not None:
             templates(loop.key, path=(*step.path, "for_each", "key"), found=found)
         if fields.scope is not None:
@@ -76,7 +76,7 @@ class Variables:
         if fields.visibility is not None:
             check_visibility(self.ctx, step)
         texts(step.raw, self.ctx.plans.of(type(step.body)), path=step.path, found=found)
-        later: list[Text] = []
+        later: list[TemplateText] = []
         if step.blocks and step.type.flow is Flow.IN_ORDER:
             later = [text for text in found if text.condition and text.path[-1] != "when"]
             found = [text for text in found if text not in later]
@@ -93,11 +93,11 @@ class Variables:
         most = jump_of(step)[1]
         if isinstance(most, str):
             refs.at(step)
-            refs.check([Text(most, False, (*step.path, "next", "max"))])
+            refs.check([TemplateText(most, False, (*step.path, "next", "max"))])
 
     # -- blocks ------------------------------------------------------------------------------------------------
 
-    def _blocks(self, step: StepNode, *, later: list[Text]) -> None:
+    def _blocks(self, step: StepNode, *, later: list[TemplateText]) -> None:
         env, kind = self.env, step.type.flow
         if kind is Flow.IN_ORDER:
             for block in step.blocks:
@@ -139,7 +139,7 @@ class Variables:
             bound = {name: plain(kind) for name, kind in block.block.binds.items()}
             self.env.set(step.type.name, Entry(Shape("object", fields=bound)))
 
-    def _with_binds(self, step: StepNode, later: list[Text]) -> None:
+    def _with_binds(self, step: StepNode, later: list[TemplateText]) -> None:
         """Check conditions that are asked after the blocks: they still see what the blocks bind."""
         if not later:
             return

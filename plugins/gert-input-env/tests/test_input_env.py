@@ -13,7 +13,7 @@ from gert_core.inputs import resolve_inputs
 
 def resolve(environ, **declared):
     models = {name: InputModel.model_validate(raw) for name, raw in declared.items()}
-    resolvers = {record.prefix: record for record in gert_input_env.gert_input_resolvers()}
+    resolvers = {record.name: record for record in gert_input_env.gert_input_resolvers()}
     return resolve_inputs(
         models,
         host_vars={},

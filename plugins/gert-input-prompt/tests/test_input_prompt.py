@@ -34,7 +34,7 @@ class Typed:
 
 def resolve(console, **declared):
     models = {name: InputModel.model_validate({"from": "prompt", **raw}) for name, raw in declared.items()}
-    resolvers = {record.prefix: record for record in gert_input_prompt.gert_input_resolvers()}
+    resolvers = {record.name: record for record in gert_input_prompt.gert_input_resolvers()}
     return resolve_inputs(
         models,
         host_vars={},

@@ -54,7 +54,7 @@ def resolve(root, binary, declared, *, stop=None, config=None, transport="jsonrp
     settings = {"binary": binary, "transport": transport, "config": config or {}}
     project = SimpleNamespace(root=root, model=ProjectModel.model_validate({"providers": {name: settings}}))
     models = {key: InputModel.model_validate(raw) for key, raw in declared.items()}
-    resolvers = {record.prefix: record for record in gert_input_provider.gert_input_resolvers()}
+    resolvers = {record.name: record for record in gert_input_provider.gert_input_resolvers()}
     return resolve_inputs(
         models,
         host_vars={},

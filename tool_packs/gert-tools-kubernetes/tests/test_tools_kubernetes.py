@@ -127,7 +127,7 @@ class Cluster(ThreadingHTTPServer):
                 return 200, {"kind": kind, "apiVersion": version, "metadata": {"resourceVersion": "2"}, "items": found}
             found = self.objects.pop(path, None) if method == "DELETE" else self.objects.get(path)
         if found is None:
-            status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+            status = {"kind": "StepStatus", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
             return 404, {**status, "reason": "NotFound", "code": 404, "message": "not found"}
         return 200, found
 

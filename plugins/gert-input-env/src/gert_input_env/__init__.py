@@ -9,6 +9,4 @@ from gert_core.api import InputResolver
 @hookimpl
 def gert_input_resolvers() -> list[InputResolver]:
     """Register ``from: env/NAME``."""
-    return [
-        InputResolver(prefix="env", resolve="gert_input_env.read:resolve", summary="Reads an environment variable.")
-    ]
+    return [InputResolver(name="env", resolve="gert_input_env.read:resolve", summary="Reads an environment variable.")]

@@ -9,4 +9,4 @@ from gert_core.api import InputResolver
 @hookimpl
 def gert_input_resolvers() -> list[InputResolver]:
     """Register ``from: file/PATH``."""
-    return [InputResolver(prefix="file", resolve="gert_input_file.read:resolve", summary="Reads a file.")]
+    return [InputResolver(name="file", resolve="gert_input_file.read:resolve", summary="Reads a file.")]

@@ -11,7 +11,7 @@ def gert_input_resolvers() -> list[InputResolver]:
     """Register ``from: prompt``."""
     return [
         InputResolver(
-            prefix="prompt",
+            name="prompt",
             resolve="gert_input_prompt.ask:resolve",
             interactive=True,
             summary="Asks at the terminal.",

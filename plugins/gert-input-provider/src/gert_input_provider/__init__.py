@@ -18,7 +18,7 @@ def gert_input_resolvers() -> list[InputResolver]:
     """Register ``from: provider/NAME.path`` and, for configured providers, ``from: NAME.path``."""
     return [
         InputResolver(
-            prefix="provider",
+            name="provider",
             resolve="gert_input_provider.client:resolve",
             names=provider_names,
             summary="Asks a provider program named in gert-project.yaml.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from gert_core.api import Block, Completed, Failed, Problem, Result, Severity
+from gert_core.api import Block, Completed, Failed, Finding, Result, Severity
 from gert_core.kit.models import Expr, StepModel, Steps
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ def blocks(step: BranchStep) -> list[Block]:
     ]
 
 
-def check(step: BranchStep) -> list[Problem]:
+def check(step: BranchStep) -> list[Finding]:
     """Warn about a branch that may match nothing and about arms behind ``default``."""
     found = []
     defaults = [i for i, arm in enumerate(step.branches) if _always(arm)]
     if not defaults:
         found.append(
-            Problem(
+            Finding(
                 rule="branch-not-exhaustive",
                 severity=Severity.WARNING,
                 message="no arm is `default`: the step fails when no condition is true",
@@ -66,7 +66,7 @@ def check(step: BranchStep) -> list[Problem]:
         )
     for index in range(defaults[0] + 1, len(step.branches)) if defaults else ():
         found.append(
-            Problem(
+            Finding(
                 rule="unreachable-step",
                 severity=Severity.WARNING,
                 message=f"this arm is never taken: arm {defaults[0] + 1} always matches before it",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from gert_core.api import Block, Completed, Run
+from gert_core.api import Block, Branch, Completed
 from gert_core.kit.models import StepModel, Steps, Templated
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gert_core.api import StepContext
 
 
-class Branch(StepModel):
+class BranchModel(StepModel):
     """One block of a parallel step."""
 
     label: str | None = Field(default=None, description="A name for people and the trace.")
@@ -25,7 +25,7 @@ class Branch(StepModel):
 class ParallelStep(StepModel):
     """Blocks that run at the same time; conflicting ones run one after another."""
 
-    branches: list[Branch] = Field(min_length=1, description="The branches.")
+    branches: list[BranchModel] = Field(min_length=1, description="The branches.")
     max_parallel: Templated[Annotated[int, Field(ge=1)]] = Field(
         default=16, description="How many branches run at the same time at most."
     )
@@ -59,7 +59,7 @@ def run(step: ParallelStep, ctx: StepContext) -> Completed:
         ctx.emit("parallel_fork", data)
 
     results = ctx.fork(
-        [Run(block=block, key=index) for index, block in enumerate(all_blocks)],
+        [Branch(block=block, key=index) for index, block in enumerate(all_blocks)],
         limit=step.max_parallel,
         on_start=started,
     )
