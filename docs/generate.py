@@ -11,7 +11,7 @@ from gert_core import hookspecs
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the page builders stand beside this script
-from docs.generator import commands, documents, picture, records  # noqa: E402
+from docs.generator import commands, diagrams, documents, picture, records  # noqa: E402
 
 INTRODUCTION = """# Hooks
 
@@ -43,6 +43,8 @@ PAGES = {
     "reference/cli.md": commands.page,
     "reference/records.md": records.page,
     "run.svg": picture.page,
+    "explanation/packages.svg": diagrams.packages,
+    "explanation/step.svg": diagrams.step,
 }
 
 
