@@ -1,4 +1,4 @@
-"""Writes the reference pages that come from the code: ``python docs/generate.py [--check]``."""
+"""Writes the files that are made from the code: ``python docs/generate.py [--check]``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gert_core import hookspecs
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the page builders stand beside this script
-from docs.generator import commands, diagrams, documents, picture, records  # noqa: E402
+from docs.generator import commands, diagrams, documents, parameters, picture, records  # noqa: E402
 
 INTRODUCTION = """# Hooks
 
@@ -45,6 +45,7 @@ PAGES = {
     "run.svg": picture.page,
     "explanation/packages.svg": diagrams.packages,
     "explanation/step.svg": diagrams.step,
+    "../gert_core/cli/parameters.py": parameters.page,
 }
 
 
@@ -60,7 +61,8 @@ def main(arguments: list[str]) -> int:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8")
     for path in stale:
-        print(f"docs/{path} {'is stale' if '--check' in arguments else 'written'}")
+        file = (HERE / path).resolve().relative_to(HERE.parent.resolve())
+        print(f"{file} {'is stale' if '--check' in arguments else 'written'}")
     return int("--check" in arguments and bool(stale))
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.cli.build import commands
 from gert_core.cli.examples import lines
-from gert_core.cli.params import Argument, Group, Option
-from gert_core.cli.verbs import installed
-from gert_core.plugin.lazy import resolve
+from gert_core.cli.verbs import VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,49 +33,42 @@ also when the command fails. What the numbers mean: [exit codes](exit-codes.md).
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [INTRODUCTION.rstrip()]
-    for name, verb in installed().items():
-        target = resolve(verb.target)
-        if isinstance(target, Group):
-            parts.append(f"## `gert {name}`\n\n{verb.summary}")
-            parts += [_command(f"{name} {word}", function, level=3) for word, function in target.commands.items()]
-        else:
-            parts.append(_command(name, target, level=2))
+    seen: set[str] = set()
+    for path, function, command in commands():
+        verb, _, word = path.partition(" ")
+        if word and verb not in seen:
+            parts.append(f"## `gert {verb}`\n\n{VERBS[verb]}")
+        seen.add(verb)
+        parts.append(_command(path, function, command, level=3 if word else 2))
     return "\n\n".join(parts) + "\n"
 
 
-def _command(command: str, function: Callable[..., Any], *, level: int) -> str:
+def _command(path: str, function: Callable[..., Any], command: Any, *, level: int) -> str:
     text = inspect.cleandoc(function.__doc__ or "")
     arguments, options = [], []
-    hints = get_type_hints(function, include_extras=True)
-    usage = [f"gert {command}"]
-    for name, parameter in inspect.signature(function).parameters.items():
-        hint = hints[name]
-        if get_origin(hint) is not Annotated:
-            continue
-        kind, declared = get_args(hint)[:2]
-        if isinstance(declared, Argument):
-            metavar = (declared.metavar or name.upper()).strip("[]")
-            needed = parameter.default is inspect.Parameter.empty
-            usage.append(metavar if needed else f"[{metavar}]")
-            arguments.append((metavar, declared.help + _default(parameter.default, flag=False)))
-        elif isinstance(declared, Option) and not declared.hidden:
-            flag = kind is bool
-            value = "" if flag else f" {declared.metavar or 'VALUE'}"
-            spelled = ", ".join(f"`{spelling}{value}`" for spelling in declared.names)
-            needed = parameter.default is inspect.Parameter.empty
-            if needed:
-                usage.append(f"{declared.names[0]}{value}")
-            options.append((spelled, declared.help + _default(parameter.default, flag=flag)))
+    usage = [f"gert {path}"]
+    for parameter in command.params:
+        default = _default(parameter)
+        if parameter.param_type_name == "argument":
+            metavar = (parameter.metavar or parameter.name.upper()) + ("..." if parameter.nargs == -1 else "")
+            usage.append(metavar if parameter.required else f"[{metavar}]")
+            arguments.append((metavar, (parameter.help or "") + default))
+        elif not parameter.hidden:
+            value = "" if parameter.is_flag else f" {parameter.metavar or 'VALUE'}"
+            spelled = ", ".join(f"`{spelling}{value}`" for spelling in parameter.opts)
+            if parameter.required:
+                usage.append(f"{parameter.opts[0]}{value}")
+            options.append((spelled, (parameter.help or "") + default))
     if options:
         usage.insert(1, "[OPTIONS]")
-    out = [f"{'#' * level} `gert {command}`", f"```text\n{' '.join(usage)}\n```", text.replace("``", "`")]
+    out = [f"{'#' * level} `gert {path}`", f"```text\n{' '.join(usage)}\n```", text.replace("``", "`")]
     if arguments or options:
         rows = [f"| `{_cell(name)}` | {_cell(meaning)} |" for name, meaning in arguments]
         rows += [f"| {_cell(name)} | {_cell(meaning)} |" for name, meaning in options]
         out.append("\n".join(["| | |", "|---|---|", *rows]))
-    found = lines(command)
+    found = lines(path)
     if found:
         out.append("```sh\n" + "\n".join(found) + "\n```")
     return "\n\n".join(out)
@@ -86,8 +78,9 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _default(value: Any, *, flag: bool) -> str:
-    if value is inspect.Parameter.empty or value is None or flag:
+def _default(parameter: Any) -> str:
+    value = parameter.default
+    if value is None or getattr(parameter, "is_flag", False):
         return ""
     return f" Default `{value.as_posix() if isinstance(value, Path) else value}`."
 

@@ -6,13 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import UsageError
-from gert_core.cli import quick
+from gert_core.cli import reader
 from gert_core.cli.errors import settle
 from gert_core.cli.lean import lean
-from gert_core.cli.params import Context, Group
 from gert_core.cli.render.terminal import err, out
 from gert_core.cli.session import Options, registry_for
-from gert_core.cli.verbs import VERBS, installed
+from gert_core.cli.verbs import COMMANDS, VERBS
 from gert_core.plugin.kinds import COMMAND
 
 if TYPE_CHECKING:
@@ -36,11 +35,6 @@ def run(args: Sequence[str]) -> int:
     return code
 
 
-def new_group(summary: str) -> Group:
-    """An empty verb with commands of its own."""
-    return Group(summary)
-
-
 def _dispatch(args: list[str]) -> int:
     words, rest = _take_plugins(args, leading=True)
     if not rest or rest[0] in _HELP:
@@ -54,31 +48,24 @@ def _dispatch(args: list[str]) -> int:
         return 0
     if verb.startswith("-"):
         raise UsageError(f"there is no option {verb!r}", hint="`gert --help` lists options and commands")
-    if verb in installed():
+    if verb in VERBS:
         more, rest = _take_plugins(rest, leading=False)
         return _verb(verb, rest, Options(plugins=words + more))
     return _plugin_command(verb, rest, Options(plugins=words))
 
 
 def _verb(verb: str, args: list[str], options: Options) -> int:
-    """Call a verb: read its command line here, or let Typer say what is wrong with it (or show help)."""
-    from gert_core.plugin.lazy import resolve
+    """Call a verb's function, with the arguments that the reader or Typer makes of the command line."""
+    command, words = (verb, args) if verb in COMMANDS else (f"{verb} {args[0]}" if args else verb, args[1:])
+    given = reader.read(command, words, reader.Context(options))
+    if given is not None:
+        from gert_core.plugin.lazy import resolve
 
-    target = resolve(VERBS[verb].target)
-    function, words = target, args
-    if isinstance(target, Group):
-        function, words = target.commands.get(args[0]) if args else None, args[1:]
-    if function is not None:
-        given = quick.read(function, words, Context(options))
-        if given is not quick.UNUSUAL:
-            result = function(**given)
-            return result if isinstance(result, int) else 0
-    from typer.main import get_command
+        result = resolve(COMMANDS[command])(**given)
+    else:
+        from gert_core.cli.build import build
 
-    from gert_core.cli.typed import app_for
-
-    command = get_command(app_for(verb, target, summary=VERBS[verb].summary))
-    result = command.main(args=args, prog_name=f"gert {verb}", standalone_mode=False, obj=options)
+        result = build(verb).main(args=args, prog_name=f"gert {verb}", standalone_mode=False, obj=options)
     return result if isinstance(result, int) else 0
 
 
@@ -89,7 +76,7 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
     if verb not in commands:
         from difflib import get_close_matches
 
-        close = get_close_matches(verb, [*installed(), *commands], n=1)
+        close = get_close_matches(verb, [*VERBS, *commands], n=1)
         hint = f"did you mean `gert {close[0]}`?" if close else "`gert --help` lists the commands"
         raise UsageError(f"there is no command {verb!r}", hint=hint)
     return int(resolve(commands[verb].target)(args) or 0)
@@ -108,7 +95,7 @@ def _plugin_commands(options: Options) -> dict[str, Command]:
 
 def _help(options: Options) -> str:
     lines = ["Usage: gert [-p NAME] COMMAND [ARGS]...", "", "Governed, replayable runbooks.", "", "Commands:"]
-    verbs = [(name, verb.summary) for name, verb in installed().items()]
+    verbs = list(VERBS.items())
     given = [(name, command.summary) for name, command in sorted(_plugin_commands(options).items())]
     width = max(len(name) for name, _ in verbs + given)
     lines += [f"  {name:<{width}}  {summary}" for name, summary in verbs]
@@ -152,4 +139,4 @@ def _before_dashes(args: Sequence[str]) -> Sequence[str]:
     return args[: args.index("--")] if "--" in args else args
 
 
-__all__ = ["new_group", "run"]
+__all__ = ["run"]

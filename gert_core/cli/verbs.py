@@ -1,42 +1,59 @@
-"""The table of verbs: where each one lives and what it does, so that help imports none of them."""
+"""The table of commands: what each verb does and where its functions are, so that help imports none of them."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class Verb(NamedTuple):
-    """``target`` is ``"module:attribute"`` of a function, or of a ``Group`` of commands (``gert_core.cli.params``)."""
-
-    target: str
-    summary: str
-
-
-VERBS: Final[dict[str, Verb]] = {
-    "validate": Verb("gert_core.cli.commands.validate:validate", "Check runbooks, tools and other documents."),
-    "exec": Verb("gert_core.cli.commands.exec:exec_", "Run a runbook."),
-    "test": Verb("gert_core.cli.commands.test:run_tests", "Run a runbook's scenarios."),
-    "resume": Verb("gert_core.cli.commands.resume:resume", "Go on with a suspended or interrupted run."),
-    "approve": Verb("gert_core.cli.commands.approve:approve", "Approve a pending request."),
-    "reject": Verb("gert_core.cli.commands.reject:reject", "Reject a pending request."),
-    "approvals": Verb("gert_core.cli.commands.approvals:group", "List and show pending requests."),
-    "runs": Verb("gert_core.cli.commands.runs:group", "List and show runs."),
-    "trace": Verb("gert_core.cli.commands.trace:group", "Verify and show traces."),
-    "policy": Verb("gert_core.cli.commands.policy:group", "Show and explain policy decisions."),
-    "plugins": Verb("gert_core.cli.commands.plugins:group", "List and explain installed plugins."),
-    "schema": Verb("gert_core.cli.commands.schema:schema", "Print a JSON Schema."),
-    "init": Verb("gert_core.cli.commands.init:init", "Start a project in a directory."),
-    "new": Verb("gert_core.cli.commands.new:group", "Write a new runbook, tool, scenario or plugin."),
-    "completion": Verb(
-        "gert_core.cli.commands.completion:completion", "Print a script that completes commands in your shell."
-    ),
+VERBS: Final[dict[str, str]] = {
+    "validate": "Check runbooks, tools and other documents.",
+    "exec": "Run a runbook.",
+    "test": "Run a runbook's scenarios.",
+    "resume": "Go on with a suspended or interrupted run.",
+    "approve": "Approve a pending request.",
+    "reject": "Reject a pending request.",
+    "approvals": "List and show pending requests.",
+    "runs": "List and show runs.",
+    "trace": "Verify and show traces.",
+    "policy": "Show and explain policy decisions.",
+    "plugins": "List and explain installed plugins.",
+    "schema": "Print a JSON Schema.",
+    "init": "Start a project in a directory.",
+    "new": "Write a new runbook, tool, scenario or plugin.",
+    "completion": "Print a script that completes commands in your shell.",
 }
+"""Every verb with its summary, in the order of the help text."""
+
+COMMANDS: Final[dict[str, str]] = {
+    "validate": "gert_core.cli.commands.validate:validate",
+    "exec": "gert_core.cli.commands.exec:exec_",
+    "test": "gert_core.cli.commands.test:run_tests",
+    "resume": "gert_core.cli.commands.resume:resume",
+    "approve": "gert_core.cli.commands.approve:approve",
+    "reject": "gert_core.cli.commands.reject:reject",
+    "approvals list": "gert_core.cli.commands.approvals:list_",
+    "approvals show": "gert_core.cli.commands.approvals:show",
+    "runs list": "gert_core.cli.commands.runs:list_",
+    "runs show": "gert_core.cli.commands.runs:show",
+    "trace verify": "gert_core.cli.commands.trace:verify_",
+    "trace show": "gert_core.cli.commands.trace:show",
+    "policy explain": "gert_core.cli.commands.policy:explain_",
+    "plugins list": "gert_core.cli.commands.plugins:list_",
+    "plugins show": "gert_core.cli.commands.plugins:show",
+    "plugins why": "gert_core.cli.commands.plugins:why",
+    "schema": "gert_core.cli.commands.schema:schema",
+    "init": "gert_core.cli.commands.init:init",
+    "new runbook": "gert_core.cli.commands.new:new_runbook",
+    "new tool": "gert_core.cli.commands.new:new_tool",
+    "new scenario": "gert_core.cli.commands.new:new_scenario",
+    "new plugin": "gert_core.cli.commands.new:new_plugin",
+    "completion": "gert_core.cli.commands.completion:completion",
+}
+"""``"module:function"`` of every command, as typed: a verb, or a verb with a command of its own."""
 
 
-def installed() -> dict[str, Verb]:
-    """The verbs whose module exists."""
-    return {name: verb for name, verb in VERBS.items() if find_spec(verb.target.partition(":")[0])}
+def commands_of(verb: str) -> dict[str, str]:
+    """Return the commands of a group by name; empty for a verb without commands of its own."""
+    return {path.removeprefix(f"{verb} "): target for path, target in COMMANDS.items() if path.startswith(f"{verb} ")}
 
 
-__all__ = ["VERBS", "Verb", "installed"]
+__all__ = ["COMMANDS", "VERBS", "commands_of"]

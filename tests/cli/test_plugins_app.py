@@ -12,7 +12,7 @@ import typer
 
 from gert_core import __version__
 from gert_core.api import Diagnostic, DocumentError, UsageError
-from gert_core.cli import app, verbs
+from gert_core.cli import verbs
 from gert_core.cli.errors import settle
 
 COMMAND = """
@@ -43,9 +43,8 @@ def verb(monkeypatch):
         monkeypatch.setattr(module, "hung", function, raising=False)
         monkeypatch.setitem(sys.modules, "hung_verb", module)
         monkeypatch.setattr(module, "__spec__", module.__spec__ or object())
-        table = verbs.VERBS | {"probe-verb": verbs.Verb("hung_verb:hung", "A probe.")}
-        monkeypatch.setattr(app, "VERBS", table)
-        monkeypatch.setattr(app, "installed", lambda: table)
+        monkeypatch.setitem(verbs.VERBS, "probe-verb", "A probe.")
+        monkeypatch.setitem(verbs.COMMANDS, "probe-verb", "hung_verb:hung")
         from gert_core.plugin import lazy
 
         lazy._import.cache_clear()

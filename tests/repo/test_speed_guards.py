@@ -122,7 +122,7 @@ NEVER = {
 }
 """What no everyday command needs; each of these, or what it drags in, is felt in front of a terminal."""
 NO_DOCUMENTS = NEVER | {"pydantic", "pydantic_core", "yaml", "dataclasses"}
-OUTSIDE = {"gert_core.approvals", "gert_core.scenarios", "gert_core.testing", "gert_core.host", "gert_core.cli.typed"}
+OUTSIDE = {"gert_core.approvals", "gert_core.scenarios", "gert_core.testing", "gert_core.host", "gert_core.cli.build"}
 """Parts of gert that a plain runbook never reaches."""
 RUNNING = {
     "gert_core.engine",

@@ -7,20 +7,18 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from gert_core.approvals.inbox import Entry, entries, find
-from gert_core.cli.app import new_group
-from gert_core.cli.params import Argument, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out, paint, plain
 from gert_core.cli.session import project_here
 from gert_core.runs.directory import runs_root
 
-group = new_group("List and show pending requests.")
 
-AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
-All = Annotated[bool, Option("--all", help="Also tickets that are answered, resolved or expired.")]
-
-
-@group.command("list")
-def list_(everything: All = False, json: AsJson = False) -> int:
+def list_(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also tickets that are answered, resolved or expired.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
     """List the tickets that wait for an answer."""
     now = datetime.now(UTC)
     found = [e for e in entries(runs_root(project_here())) if everything or e.status(now) == "pending"]
@@ -38,10 +36,9 @@ def list_(everything: All = False, json: AsJson = False) -> int:
     return 0
 
 
-@group.command("show")
 def show(
-    ticket: Annotated[str, Argument(help="The ticket.")],
-    json: AsJson = False,
+    ticket: Annotated[str, typer.Argument(help="The ticket.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show everything a ticket asks for."""
     now = datetime.now(UTC)
@@ -78,4 +75,4 @@ def _show(entry: Entry, now: datetime) -> None:
             out(f"  {name + ':':<12} {plain(text)}")
 
 
-__all__ = ["group", "list_", "show"]
+__all__ = ["list_", "show"]

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.approvals.inbox import find, respond
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out, plain
 from gert_core.cli.session import project_here, registry_for
 from gert_core.runs.directory import runs_root
@@ -16,18 +16,21 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalResponse
     from gert_core.approvals.inbox import Entry
 
-Ticket = Annotated[str, Argument(help="The ticket, as `gert approvals list` shows it.")]
-As = Annotated[str | None, Option("--as", metavar="ID", help="Who answers; default: the current user.")]
-Reason = Annotated[str | None, Option("--reason", metavar="TEXT", help="Why; kept in the trace.")]
-AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
 
-
-def approve(ctx: Context, ticket: Ticket, as_: As = None, reason: Reason = None, json: AsJson = False) -> int:
+def approve(
+    ctx: typer.Context,
+    ticket: Annotated[str, typer.Argument(help="The ticket, as `gert approvals list` shows it.")],
+    as_: Annotated[
+        str | None, typer.Option("--as", metavar="ID", help="Who answers; default: the current user.")
+    ] = None,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept in the trace.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
     """Approve a pending request; signed when GERT_APPROVAL_SIGNING_KEY is set."""
     return answer(ctx, ticket, approved=True, as_=as_, reason=reason, json=json)
 
 
-def answer(ctx: Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
+def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
     """Write an answer to a ticket and print what is still missing."""
     from gert_core.engine.run import default_actor
 
@@ -72,4 +75,4 @@ def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:
     }
 
 
-__all__ = ["As", "AsJson", "Reason", "Ticket", "answer", "approve"]
+__all__ = ["answer", "approve"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.api.record import record
-from gert_core.cli.params import Argument, Group, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out
-from gert_core.cli.verbs import installed
-from gert_core.plugin.lazy import resolve
+from gert_core.cli.verbs import VERBS, commands_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +33,7 @@ class Entry:
 
 
 def completion(
-    shell: Annotated[str, Argument(metavar="SHELL", help="bash, zsh or fish.")],
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> int:
     """Print a completion script; it needs nothing but the shell when it runs. Write it again after an update."""
     if shell not in _SHELLS:
@@ -44,31 +43,30 @@ def completion(
 
 
 def entries() -> Iterator[Entry]:
-    """Every command: the program itself, then verb by verb."""
-    verbs = installed()
+    """Yield every command: the program itself, then verb by verb."""
+    from gert_core.cli.build import commands
+
     top = (("-p", "Load or leave out a plugin."), ("--version", "Show the version."), ("--help", "Explain."))
-    yield Entry(path="", summary="", commands=tuple((n, v.summary) for n, v in verbs.items()), options=top)
-    for name, verb in verbs.items():
-        target = resolve(verb.target)
-        if isinstance(target, Group):
-            found = tuple((word, _first_line(function)) for word, function in target.commands.items())
-            yield Entry(path=name, summary=verb.summary, commands=found)
-            for word, function in target.commands.items():
-                yield Entry(path=f"{name} {word}", summary=_first_line(function), options=_options(function))
-        else:
-            words = tuple((shell, f"For {shell}.") for shell in _SHELLS) if target is completion else ()
-            yield Entry(path=name, summary=verb.summary, commands=words, options=_options(target))
+    yield Entry(path="", summary="", commands=tuple(VERBS.items()), options=top)
+    functions = {path: function for path, function, _ in commands()}
+    for path, function, command in commands():
+        verb, _, word = path.partition(" ")
+        names = commands_of(verb)
+        if word and word == next(iter(names)):
+            found = tuple((name, _first_line(functions[f"{verb} {name}"])) for name in names)
+            yield Entry(path=verb, summary=VERBS[verb], commands=found)
+        words = tuple((shell, f"For {shell}.") for shell in _SHELLS) if function is completion else ()
+        summary = _first_line(function) if word else VERBS[verb]
+        yield Entry(path=path, summary=summary, commands=words, options=_options(command))
 
 
 def _first_line(function: Callable[..., Any]) -> str:
     return inspect.cleandoc(function.__doc__ or "").partition("\n")[0]
 
 
-def _options(function: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
-    found = []
-    for hint in get_type_hints(function, include_extras=True).values():
-        if get_origin(hint) is Annotated and isinstance(declared := get_args(hint)[1], Option):
-            found += [(name, declared.help) for name in declared.names if not declared.hidden]
+def _options(command: Any) -> tuple[tuple[str, str], ...]:
+    shown = [option for option in command.params if option.param_type_name == "option" and not option.hidden]
+    found = [(name, option.help or "") for option in shown for name in option.opts]
     return (*found, ("--help", "Explain the command."))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import UsageError
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -16,31 +16,38 @@ if TYPE_CHECKING:
 
 
 def exec_(
-    ctx: Context,
-    file: Annotated[Path, Argument(metavar="FILE", help="The runbook.")],
-    var: Annotated[list[str] | None, Option("--var", metavar="K=V", help="An input; repeatable.")] = None,
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The runbook.", readable=False)],
+    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help="An input; repeatable.")] = None,
     input_file: Annotated[
-        list[Path] | None, Option("--input", metavar="FILE", help="A YAML or JSON file with inputs.")
+        list[Path] | None,
+        typer.Option("--input", metavar="FILE", help="A YAML or JSON file with inputs.", readable=False),
     ] = None,
-    mode: Annotated[str, Option("--mode", metavar="MODE", help="real, dry-run, probe or replay.")] = "real",
-    scenario: Annotated[str | None, Option("--scenario", metavar="DIR|NAME", help="The scenario to replay.")] = None,
-    trace: Annotated[Path | None, Option("--trace", metavar="FILE", help="Where to write the trace.")] = None,
+    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="real, dry-run, probe or replay.")] = "real",
+    scenario: Annotated[
+        str | None, typer.Option("--scenario", metavar="DIR|NAME", help="The scenario to replay.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="FILE", help="Where to write the trace.", readable=False)
+    ] = None,
     trace_sync: Annotated[
-        str, Option("--trace-sync", metavar="WHEN", help="group (before outside effects), event or none.")
+        str, typer.Option("--trace-sync", metavar="WHEN", help="group (before outside effects), event or none.")
     ] = "group",
-    actor: Annotated[str | None, Option("--as", metavar="ID", help="Who runs this.")] = None,
-    policy: Annotated[list[Path] | None, Option("--policy", metavar="FILE", help="A policy file; repeatable.")] = None,
-    approval: Annotated[
-        str | None, Option("--approval", metavar="PROVIDER", help="Who is asked for approvals.")
+    actor: Annotated[str | None, typer.Option("--as", metavar="ID", help="Who runs this.")] = None,
+    policy: Annotated[
+        list[Path] | None, typer.Option("--policy", metavar="FILE", help="A policy file; repeatable.", readable=False)
     ] = None,
-    no_input: Annotated[bool, Option("--no-input", help="Never ask anything.")] = False,
+    approval: Annotated[
+        str | None, typer.Option("--approval", metavar="PROVIDER", help="Who is asked for approvals.")
+    ] = None,
+    no_input: Annotated[bool, typer.Option("--no-input", help="Never ask anything.")] = False,
     probe_allow_effects: Annotated[
-        str | None, Option("--probe-allow-effects", metavar="A,B", help="Effects a probe may have.")
+        str | None, typer.Option("--probe-allow-effects", metavar="A,B", help="Effects a probe may have.")
     ] = None,
     pending_exit_code: Annotated[
-        int, Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
+        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
     ] = 0,
-    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Run a runbook: check it, execute it step by step, print the outcome."""
     from gert_core.cli.execution import carry_out

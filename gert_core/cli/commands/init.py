@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from gert_core.api.errors import UsageError
-from gert_core.cli.params import Argument, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.scaffold import Files, from_template
 
@@ -31,8 +31,10 @@ _NEXT: Final = (
 
 
 def init(
-    directory: Annotated[Path, Argument(metavar="[DIR]", help="Where; it is made if need be.")] = Path(),
-    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where; it is made if need be.", readable=False)
+    ] = Path(),
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Start a project in a directory: a runbook, a tool, scenarios and a policy that work at once.
 

@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from gert_core.api.errors import DocumentError, UsageError
-from gert_core.cli.app import new_group
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.scaffold import TEMPLATES, Files, from_template, word
 from gert_core.cli.session import project_here, registry_for
 from gert_core.documents.kinds import DocumentKind
-
-group = new_group("Write a new runbook, tool, scenario or plugin.")
 
 _KINDS: Final = tuple(sorted(entry.name for entry in (TEMPLATES / "plugin").iterdir() if entry.name != "common"))
 _SUMMARIES: Final = {
@@ -25,16 +22,14 @@ _SUMMARIES: Final = {
 }
 
 
-@group.command(str(DocumentKind.RUNBOOK))
-def runbook(name: Annotated[str, Argument(metavar="NAME", help="Its name, such as restart-web.")]) -> int:
+def new_runbook(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as restart-web.")]) -> int:
     """Write NAME.yaml with one scenario; it validates and its test passes."""
     name = word(name.removesuffix(".yaml"), what=str(DocumentKind.RUNBOOK))
     _report(from_template("runbook", Path(), {"name": name}), f"gert test {name}.yaml")
     return 0
 
 
-@group.command(str(DocumentKind.TOOL))
-def tool(name: Annotated[str, Argument(metavar="NAME", help="Its name, as runbooks list it.")]) -> int:
+def new_tool(name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, as runbooks list it.")]) -> int:
     """Write NAME.tool.yaml into the project's tools directory (or tools/)."""
     name = word(name.removesuffix(".yaml").removesuffix(".tool"), what=str(DocumentKind.TOOL))
     project = project_here()
@@ -44,12 +39,14 @@ def tool(name: Annotated[str, Argument(metavar="NAME", help="Its name, as runboo
     return 0
 
 
-@group.command(str(DocumentKind.SCENARIO))
-def scenario(
-    ctx: Context,
-    name: Annotated[str, Argument(metavar="NAME", help="Its name, such as disk-full.")],
+def new_scenario(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name, such as disk-full.")],
     book: Annotated[
-        Path | None, Option("--runbook", metavar="FILE", help="The runbook; default: the one in this directory.")
+        Path | None,
+        typer.Option(
+            "--runbook", metavar="FILE", help="The runbook; default: the one in this directory.", readable=False
+        ),
     ] = None,
 ) -> int:
     """Write a scenario for a runbook: canned answers for every tool it uses, and what they come to."""
@@ -71,9 +68,8 @@ def scenario(
     return 0
 
 
-@group.command("plugin")
-def plugin(
-    name: Annotated[str, Argument(metavar="KIND-NAME", help=f"Such as step-wait; kinds: {', '.join(_KINDS)}.")],
+def new_plugin(
+    name: Annotated[str, typer.Argument(metavar="KIND-NAME", help=f"Such as step-wait; kinds: {', '.join(_KINDS)}.")],
 ) -> int:
     """Write a plugin: a distribution gert-KIND-NAME with its entry point, its README and tests that pass."""
     point = word(name.removeprefix("gert-"), what="plugin", example="step-wait")
@@ -151,4 +147,4 @@ def _read(file: Path, registry: Any, project: Any) -> Any:
     return found.runbook
 
 
-__all__ = ["group"]
+__all__ = ["new_plugin", "new_runbook", "new_scenario", "new_tool"]

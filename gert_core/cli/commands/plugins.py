@@ -6,8 +6,7 @@ import json as json_
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import UsageError
-from gert_core.cli.app import new_group
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.session import project_or_warning, registry_for
 from gert_core.plugin import kinds
@@ -20,13 +19,10 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
     from gert_core.plugin.states import PluginInfo
 
-group = new_group("List and explain installed plugins.")
 
-AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
-
-
-@group.command("list")
-def list_(ctx: Context, json: AsJson = False) -> int:
+def list_(
+    ctx: typer.Context, json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False
+) -> int:
     """List every installed plugin with its state."""
     registry = _registry(ctx)
     if json:
@@ -47,11 +43,10 @@ def list_(ctx: Context, json: AsJson = False) -> int:
     return 0
 
 
-@group.command("show")
 def show(
-    ctx: Context,
-    name: Annotated[str, Argument(help="Its entry-point name or its distribution.")],
-    json: AsJson = False,
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its entry-point name or its distribution.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show one plugin and everything it provides."""
     registry = _registry(ctx)
@@ -75,11 +70,10 @@ def show(
     return 0
 
 
-@group.command("why")
 def why(
-    ctx: Context,
-    what: Annotated[str, Argument(metavar="KIND:NAME", help="Such as step:wait or transport:ssh.")],
-    json: AsJson = False,
+    ctx: typer.Context,
+    what: Annotated[str, typer.Argument(metavar="KIND:NAME", help="Such as step:wait or transport:ssh.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Say which distribution provides something, or would."""
     registry = _registry(ctx)
@@ -111,7 +105,7 @@ def why(
     return 1
 
 
-def _registry(ctx: Context) -> Registry:
+def _registry(ctx: typer.Context) -> Registry:
     # These commands show the states themselves: warnings would only say everything twice.
     return registry_for(project_or_warning(), ctx.obj, warn=False)
 
@@ -133,4 +127,4 @@ def _json(registry: Registry, info: PluginInfo) -> dict[str, Any]:
     return {**info.to_json(), "provides": registry.provided(info)}
 
 
-__all__ = ["group", "list_", "show", "why"]
+__all__ = ["list_", "show", "why"]

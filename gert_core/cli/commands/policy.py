@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.diagnostics import Severity
 from gert_core.api.errors import DocumentError
-from gert_core.cli.app import new_group
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.session import project_here, registry_for
 from gert_core.governance import Policies, load_policies
@@ -19,19 +18,17 @@ if TYPE_CHECKING:
     from gert_core.api import Contract
     from gert_core.documents.load import Loaded
 
-group = new_group("Show and explain policy decisions.")
-
 _COLOURS = {"allow": "green", "require-approval": "yellow", "deny": "red"}
 
 
-@group.command("explain")
 def explain_(
-    ctx: Context,
-    runbook: Annotated[Path, Argument(help="The runbook.")],
+    ctx: typer.Context,
+    runbook: Annotated[Path, typer.Argument(help="The runbook.", readable=False)],
     policy: Annotated[
-        list[Path] | None, Option("--policy", metavar="FILE", help="A further policy. Repeatable.")
+        list[Path] | None,
+        typer.Option("--policy", metavar="FILE", help="A further policy. Repeatable.", readable=False),
     ] = None,
-    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """For each step: contract, risk, every source's matching rule and the decision."""
     from gert_core.documents.load import load_runbook
@@ -118,4 +115,4 @@ def _contract(contract: Contract) -> str:
     return "; ".join(parts)
 
 
-__all__ = ["explain_", "group"]
+__all__ = ["explain_"]

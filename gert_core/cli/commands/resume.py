@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import UsageError
-from gert_core.cli.params import Context, Option
+from gert_core.cli.lazy import typer
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 def resume(
-    ctx: Context,
-    run: Annotated[str, Option("--run", metavar="ID", help="The run, as `gert runs list` shows it.")],
-    ticket: Annotated[str | None, Option("--ticket", metavar="T", help="The ticket that was answered.")] = None,
-    retry_failed: Annotated[bool, Option("--retry-failed", help="Run the failed step again.")] = False,
+    ctx: typer.Context,
+    run: Annotated[str, typer.Option("--run", metavar="ID", help="The run, as `gert runs list` shows it.")],
+    ticket: Annotated[str | None, typer.Option("--ticket", metavar="T", help="The ticket that was answered.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run the failed step again.")] = False,
     reconcile: Annotated[
         list[str] | None,
-        Option("--reconcile", metavar="KEY=done|redo|failed", help="Say what became of an interrupted step."),
+        typer.Option("--reconcile", metavar="KEY=done|redo|failed", help="Say what became of an interrupted step."),
     ] = None,
     outputs: Annotated[
-        str | None, Option("--outputs", metavar="JSON", help="The outputs of a step reconciled as done.")
+        str | None, typer.Option("--outputs", metavar="JSON", help="The outputs of a step reconciled as done.")
     ] = None,
-    on_drift: Annotated[str, Option("--on-drift", metavar="WHAT", help="refuse or allow.")] = "refuse",
-    var: Annotated[list[str] | None, Option("--var", metavar="K=V", help="A secret input again.")] = None,
-    actor: Annotated[str | None, Option("--as", metavar="ID", help="Who resumes it.")] = None,
-    approval: Annotated[str | None, Option("--approval", metavar="PROVIDER", help="Who is asked.")] = None,
-    no_input: Annotated[bool, Option("--no-input", help="Never ask anything.")] = False,
-    pending_exit_code: Annotated[int, Option("--pending-exit-code", metavar="N")] = 0,
-    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    on_drift: Annotated[str, typer.Option("--on-drift", metavar="WHAT", help="refuse or allow.")] = "refuse",
+    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help="A secret input again.")] = None,
+    actor: Annotated[str | None, typer.Option("--as", metavar="ID", help="Who resumes it.")] = None,
+    approval: Annotated[str | None, typer.Option("--approval", metavar="PROVIDER", help="Who is asked.")] = None,
+    no_input: Annotated[bool, typer.Option("--no-input", help="Never ask anything.")] = False,
+    pending_exit_code: Annotated[int, typer.Option("--pending-exit-code", metavar="N")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Go on with a run where it stopped; what is recorded is not executed again."""
     from gert_core.cli.commands.exec import parse_vars

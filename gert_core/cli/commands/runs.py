@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import RunError
-from gert_core.cli.app import new_group
-from gert_core.cli.params import Argument, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.render.timeline import brief, failure_lines, plain, summary
 from gert_core.cli.session import project_here
@@ -18,15 +17,10 @@ from gert_core.runs.directory import RunDirectory, list_runs, run_info, runs_roo
 if TYPE_CHECKING:
     from gert_core.runs.directory import RunInfo
 
-group = new_group("List and show runs.")
 
-AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
-
-
-@group.command("list")
 def list_(
-    json: AsJson = False,
-    limit: Annotated[int | None, Option("--limit", "-n", metavar="N", min=1, help="Only the newest N.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the newest N.")] = None,
 ) -> int:
     """List the runs of this project, the newest first."""
     root = runs_root(project_here(), cwd=Path.cwd())
@@ -51,10 +45,9 @@ def list_(
     return 0
 
 
-@group.command("show")
 def show(
-    run_id: Annotated[str, Argument(metavar="ID", help="The run's id.")],
-    json: AsJson = False,
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show one run: its steps, results, open approvals and where it would go on."""
     info = run_info(RunDirectory.open(runs_root(project_here(), cwd=Path.cwd()), run_id))
@@ -198,4 +191,4 @@ def _ago(started: str | None) -> str:
     return f"{int(max(seconds, 0))}s"
 
 
-__all__ = ["group", "list_", "show"]
+__all__ = ["list_", "show"]

@@ -6,17 +6,17 @@ import json as json_
 from typing import Annotated
 
 from gert_core.api.errors import UsageError
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out
 from gert_core.cli.session import project_or_warning, registry_for
 
 
 def schema(
-    ctx: Context,
+    ctx: typer.Context,
     kind: Annotated[
-        str, Argument(metavar="[KIND]", help="runbook, tool, scenario, test, project, policy or trace.")
+        str, typer.Argument(metavar="KIND", help="runbook, tool, scenario, test, project, policy or trace.")
     ] = "runbook",
-    json: Annotated[bool, Option("--json", help="Print it on one line.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print it on one line.")] = False,
 ) -> int:
     """Print the JSON Schema (Draft 2020-12) of a kind of document, with every installed step type."""
     from gert_core.documents.problems import suggest

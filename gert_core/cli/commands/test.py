@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.api.record import record
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out
 from gert_core.documents.uncollected import uncollected
 
@@ -26,25 +26,28 @@ DEFAULT_TIMEOUT: Final = "60s"
 
 
 def run_tests(
-    ctx: Context,
-    files: Annotated[list[Path], Argument(metavar="FILE|DIR...", help="Runbooks, or directories of them.")],
+    ctx: typer.Context,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE|DIR", help="Runbooks, or directories of them.", readable=False)
+    ],
     *,
     scenario: Annotated[
-        list[str] | None, Option("--scenario", metavar="NAME", help="Only this one (* and ? work); repeatable.")
+        list[str] | None, typer.Option("--scenario", metavar="NAME", help="Only this one (* and ? work); repeatable.")
     ] = None,
     tag: Annotated[
-        list[str] | None, Option("--tag", metavar="TAG", help="Only scenarios with this tag; repeatable.")
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Only scenarios with this tag; repeatable.")
     ] = None,
-    everything: Annotated[bool, Option("--all", help="Also scenarios that are not golden.")] = False,
-    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also scenarios that are not golden.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     junit: Annotated[
-        Path | None, Option("--junit", metavar="FILE", help="Also write the results as JUnit XML.")
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Also write the results as JUnit XML.", readable=False),
     ] = None,
-    fail_fast: Annotated[bool, Option("--fail-fast", help="Stop at the first failure.")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failure.")] = False,
     timeout: Annotated[
-        str, Option("--timeout", metavar="TIME", help="How long one scenario may take.")
+        str, typer.Option("--timeout", metavar="TIME", help="How long one scenario may take.")
     ] = DEFAULT_TIMEOUT,
-    jobs: Annotated[int, Option("-j", "--jobs", metavar="N", help="Processes to work in.")] = 1,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Processes to work in.")] = 1,
 ) -> int:
     """Replay scenarios and compare what happens with what their test.yaml expects. Nothing real is touched."""
     seconds = _seconds(timeout)

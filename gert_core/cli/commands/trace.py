@@ -5,12 +5,11 @@ from __future__ import annotations
 import json as json_
 import os
 from functools import cache
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.errors import UsageError
-from gert_core.cli.app import new_group
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.session import project_or_warning, registry_for
 from gert_core.trace.verify import TraceStatus, verify
@@ -21,20 +20,14 @@ if TYPE_CHECKING:
     from gert_core.api.signatures import SignatureScheme
     from gert_core.trace.verify import Verification
 
-group = new_group("Verify and show traces.")
 
-File = Annotated[Path, Argument(help="The trace, a file of one JSON object per line.")]
-AsJson = Annotated[bool, Option("--json", help="Print one JSON document.")]
-
-
-@group.command("verify")
 def verify_(
-    ctx: Context,
-    file: File,
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)],
     key_id: Annotated[
-        str | None, Option("--key-id", metavar="K", help="Demand a signature made with this key.")
+        str | None, typer.Option("--key-id", metavar="K", help="Demand a signature made with this key.")
     ] = None,
-    json: AsJson = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Check the hash chain and the signatures of a trace."""
     from gert_core.trace.signing import verifying_key
@@ -112,16 +105,15 @@ def _say(verdict: Verification, unmet: str | None) -> None:
         out(f"{bad} {unmet[0].upper()}{unmet[1:]}")
 
 
-@group.command("show")
 def show(
-    file: File,
+    file: Annotated[Path, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)],
     step: Annotated[
-        str | None, Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
+        str | None, typer.Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
     ] = None,
     type: Annotated[  # noqa: A002 - the option's name
-        str | None, Option("--type", metavar="EVENT", help="Only events of this type.")
+        str | None, typer.Option("--type", metavar="EVENT", help="Only events of this type.")
     ] = None,
-    json: AsJson = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show a trace as a timeline, nested by step."""
     from gert_core.cli.render.timeline import as_json, timeline
@@ -158,4 +150,4 @@ def _nothing(file: Path, *, step: str | None, kind: str | None) -> str:
     return f"no event there is of type {kind!r}; there are {', '.join(types)}"
 
 
-__all__ = ["group", "show", "verify_"]
+__all__ = ["show", "verify_"]

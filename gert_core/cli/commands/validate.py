@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import UsageError
-from gert_core.cli.params import Argument, Context, Option
+from gert_core.cli.lazy import typer
 from gert_core.cli.render import diagnostics
 from gert_core.cli.render.terminal import out, paint
 from gert_core.cli.session import PROJECT_FILE, registry_for
@@ -26,13 +26,16 @@ _SUFFIXES: Final = (".yaml", ".yml")
 
 
 def validate(
-    ctx: Context,
-    files: Annotated[list[Path], Argument(metavar="FILE...", help="Documents, or directories of them.")],
-    json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    ctx: typer.Context,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Documents, or directories of them.", readable=False)
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     sarif: Annotated[
-        Path | None, Option("--sarif", metavar="FILE", help="Also write the findings as SARIF 2.1.0.")
+        Path | None,
+        typer.Option("--sarif", metavar="FILE", help="Also write the findings as SARIF 2.1.0.", readable=False),
     ] = None,
-    strict: Annotated[bool, Option("--strict", help="Let warnings fail too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail too.")] = False,
 ) -> int:
     """Check runbooks, tools, policies, projects and scenarios without running anything."""
     session = _Session(ctx.obj)
