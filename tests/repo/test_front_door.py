@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import os
 import re
+import shutil
 import sys
 from fnmatch import fnmatch
 
@@ -114,26 +115,30 @@ def test_hooks_use_the_development_environment():
     assert {stage for hook in hooks for stage in hook["stages"]} == set(config["default_install_hook_types"])
 
 
-def test_hooks_find_what_they_are_for(checkout):
-    """A commit of a badly written module is refused, and one of what is here is not."""
-    root = checkout.cwd
-    (root / ".gitignore").write_text(".venv\n", encoding="utf-8")
-    quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "PRE_COMMIT_HOME": str(checkout.home / "pre-commit")}
-    identity = {f"GIT_{who}_{what}": "x@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    checkout.environ |= {**quiet, **identity}
+if shutil.which("git"):
 
-    def run(command, *, ok=True):
-        said = checkout.run_command(command)
-        assert (checkout.status == 0) is ok, said
-        return said
+    def test_hooks_find_what_they_are_for(checkout):
+        """A commit of a badly written module is refused, and one of what is here is not."""
+        root = checkout.cwd
+        (root / ".gitignore").write_text(".venv\n", encoding="utf-8")
+        quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "PRE_COMMIT_HOME": str(checkout.home / "pre-commit")}
+        identity = {
+            f"GIT_{who}_{what}": "x@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+        }
+        checkout.environ |= {**quiet, **identity}
 
-    run("git init -q . && git add -A . && git commit -q -m x")
-    run(".venv/bin/pre-commit install")
-    with (root / "noxfile.py").open("a", encoding="utf-8") as file:
-        file.write("print(nowhere)\n")
-    assert "F821" in run("git commit -q -a -m 'Print nothing'", ok=False)
-    run("git checkout -q noxfile.py")
-    with (root / "noxfile.py").open("a", encoding="utf-8") as file:
-        file.write("\n\n# The end.\n")
-    said = run("git commit -a -m 'Say that it ends'")
-    assert re.search(r"ruff check\.+Passed", said)
+        def run(command, *, ok=True):
+            said = checkout.run_command(command)
+            assert (checkout.status == 0) is ok, said
+            return said
+
+        run("git init -q . && git add -A . && git commit -q -m x")
+        run(".venv/bin/pre-commit install")
+        with (root / "noxfile.py").open("a", encoding="utf-8") as file:
+            file.write("print(nowhere)\n")
+        assert "F821" in run("git commit -q -a -m 'Print nothing'", ok=False)
+        run("git checkout -q noxfile.py")
+        with (root / "noxfile.py").open("a", encoding="utf-8") as file:
+            file.write("\n\n# The end.\n")
+        said = run("git commit -a -m 'Say that it ends'")
+        assert re.search(r"ruff check\.+Passed", said)
