@@ -118,6 +118,22 @@ def test_a_max_that_is_no_number_is_an_error_before_the_jump(lab):
     assert len(lab.calls) == 1
 
 
+def test_the_step_with_a_bad_bound_is_named_wherever_it_stands(lab):
+    ran = lab(
+        """
+        - { id: a, type: tool, tool: lab }
+        - { id: b, type: tool, tool: lab, next: { step: a, max: "{{ .most }}" } }
+        - { id: c, type: tool, tool: lab }
+        """,
+        meta="inputs: { most: { type: any } }",
+        inputs={"most": -1},
+    )
+    (failure,) = ran.result.failures
+    assert (failure.key, failure.kind) == ("b", "next_bound")
+    assert failure.message == "the bound of the jump from b to a is not a whole number"
+    assert len(lab.calls) == 2
+
+
 def test_a_max_of_0_never_jumps(lab):
     ran = lab("- { id: a, type: tool, tool: lab, next: { step: a, max: 0 } }")
     assert list(ran.steps) == ["a", "done"]

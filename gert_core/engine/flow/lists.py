@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gert_core.api import Undecided
+from gert_core.api import StepProblem, Undecided
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.compiled import CompiledList, compiled
 from gert_core.engine.steps.execution import StepExecution
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from gert_core.engine.flow.frame import Done, Frame
     from gert_core.engine.run import Run
     from gert_core.engine.steps.compiled import Jump
+    from gert_core.template import Template
 
 
 def run_list(run: Run, block: BlockNode, frame: Frame) -> Signal | None:
-    """Run a list of steps to its end; a signal says what stopped it before."""
+    """Run a list of steps to its end; return the signal that stopped it before, if one did."""
     plan = run.lists.get(id(block))
     if plan is None:
         plan = run.lists[id(block)] = CompiledList(block)
@@ -30,9 +31,10 @@ def run_list(run: Run, block: BlockNode, frame: Frame) -> Signal | None:
         done = run_step(run, step, frame)
         if done.signal is not None:
             return done.signal
-        position = _next(run, plan, position, frame, done=done, used=used)
-        if position < 0:
-            return _bad_bound(step, plan.jumps[-position - 1], frame)
+        try:
+            position = _next(run, plan, position, frame, done=done, used=used)
+        except StepProblem as problem:
+            return _failed(step, frame, problem)
     return None
 
 
@@ -48,7 +50,7 @@ def run_step(run: Run, step: StepNode, frame: Frame) -> Done:
 
 
 def _next(run: Run, plan: CompiledList, position: int, frame: Frame, *, done: Done, used: dict[int, int]) -> int:
-    """The position to go on at; ``-n-1`` when the bound of step n's jump cannot be read."""
+    """Return the position to go on at; ``StepProblem`` when the bound of a jump cannot be read."""
     if done.jump is not None:
         return plan.index_of[done.jump]
     jump = plan.jumps.get(position)
@@ -56,45 +58,42 @@ def _next(run: Run, plan: CompiledList, position: int, frame: Frame, *, done: Do
         return position + 1
     if jump.backward and not run.backend.jumps_back:
         return position + 1
-    if jump.limit is not None:
-        limit = _bound(jump.limit, frame)
-        if limit is None:
-            return -position - 1
-        if used.get(position, 0) >= limit:
-            return position + 1
+    if jump.limit is not None and used.get(position, 0) >= _bound(jump.limit, jump, frame):
+        return position + 1
     used[position] = used.get(position, 0) + 1
     if jump.backward:
-        _count(plan, jump, plan.ids[position], frame)
+        _count(plan, jump, frame)
     return jump.index
 
 
-def _count(plan: CompiledList, jump: Jump, source: str, frame: Frame) -> None:
-    """``retry_count`` counts jumps to a step or, for a step no jump leads to, jumps by it."""
+def _count(plan: CompiledList, jump: Jump, frame: Frame) -> None:
+    """Count a jump for ``retry_count`` of its target and of its source, unless jumps lead to the source too."""
     frame.layer.count_jump(jump.target)
-    if source not in plan.targets:
-        frame.layer.count_jump(source)
+    if jump.source not in plan.targets:
+        frame.layer.count_jump(jump.source)
 
 
-def _bound(limit: Any, frame: Frame) -> int | None:
+def _bound(limit: Template, jump: Jump, frame: Frame) -> int:
+    """Return how often a jump may be taken; ``StepProblem`` when that is not a whole number."""
     try:
         value = limit.render(frame.layer)
     except TemplateError:
-        return None
+        value = None
     except Undecided:  # only a forward jump comes here: it is taken once, whatever its bound turns out to be
         return 1
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise StepProblem(
+            "next_bound", f"the bound of the jump from {jump.source} to {jump.target} is not a whole number"
+        )
+    return value
 
 
-def _bad_bound(step: StepNode, jump: Jump, frame: Frame) -> Signal:
-    failure = Failure(
-        key=f"{frame.prefix}{step.id}",
-        step_id=step.id,
-        status="error",
-        kind="next_bound",
-        message=f"the bound of the jump from {step.id} to {jump.target} is not a whole number",
-    )
+def _failed(step: StepNode, frame: Frame, problem: StepProblem) -> Signal:
+    """Return the signal of a step that ran, but from which the list cannot go on."""
+    key = f"{frame.prefix}{step.id}"
+    failure = Failure(key=key, step_id=step.id, status="error", kind=problem.kind, message=problem.message)
     return Signal(rank=Rank.FAILED, failures=(failure,))
 
 

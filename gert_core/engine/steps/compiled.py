@@ -22,9 +22,10 @@ _CACHE = "compiled"
 class Jump:
     """Where a step goes on after success, and how often at most."""
 
-    __slots__ = ("backward", "index", "limit", "target")
+    __slots__ = ("backward", "index", "limit", "source", "target")
 
-    def __init__(self, *, target: str, index: int, backward: bool, limit: Any) -> None:
+    def __init__(self, *, source: str, target: str, index: int, backward: bool, limit: Any) -> None:
+        self.source = source
         self.target = target
         self.index = index
         self.backward = backward
@@ -112,7 +113,7 @@ class CompiledList:
             target = wanted if isinstance(wanted, str) else wanted.step
             at = self.index_of[target]
             limit = None if isinstance(wanted, str) else wanted.max
-            self.jumps[index] = Jump(target=target, index=at, backward=at <= index, limit=limit)
+            self.jumps[index] = Jump(source=step.id, target=target, index=at, backward=at <= index, limit=limit)
         self.targets = {jump.target for jump in self.jumps.values() if jump.backward}
 
 
