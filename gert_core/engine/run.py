@@ -1,4 +1,4 @@
-"""A run, start to end: what all its steps share, its first and last events, its result."""
+"""A run, start to end: what all its steps share, and its result."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from gert_core import __version__
-from gert_core.api import RunStatus, StepProblem
+from gert_core.api import StepProblem
 from gert_core.api.record import field, record
 from gert_core.contracts import find_action, step_contract
 from gert_core.engine.cancel import Deadline, Stop
@@ -17,12 +16,12 @@ from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
 from gert_core.engine.modes.real import window
 from gert_core.engine.result import RunResult, result_of
+from gert_core.engine.run_events import write_abandoned, write_end, write_start
 from gert_core.engine.sessions import Sessions
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.outputs import Determinism
 from gert_core.plugin.lazy import resolve
-from gert_core.plugin.states import PluginState
-from gert_core.values import canonical, format_duration
+from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from gert_core.engine.modes.real import RealBackend
     from gert_core.engine.progress import Progress
     from gert_core.engine.resume.recorded import Recorded, RecordedApproval
-    from gert_core.engine.signals import Signal
     from gert_core.engine.steps.compiled import CompiledList, CompiledStep
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Decision, Policies
@@ -89,14 +87,14 @@ class Run:
         layer.bind(self.inputs.values)
         layer.bind(self.constants)
         if self.recorded is None:
-            self._write_start()
+            write_start(self)
         frame = Frame(layer=layer, prefix="", deadline=Deadline(self.stop))
         try:
             signal = run_list(self, self.runbook.root, frame)
         finally:
             self.sessions.close()
         result = result_of(self, signal, layer, time.perf_counter() - began)
-        self._write_end(result, signal)
+        write_end(self, result, signal)
         for remark in self.backend.remarks(self):
             self.progress.warn(remark)
         return result
@@ -107,61 +105,7 @@ class Run:
 
     def abandon(self) -> None:
         """Write the end of a cancelled run although something still hangs."""
-        self.journal.writer.close_run("run_complete", {"status": "cancelled", "reason": "something did not stop"})
-
-    def _write_start(self) -> None:
-        book = self.runbook
-        self.journal.add(
-            "run_start",
-            {
-                "runbook": book.name,
-                "runbook_hash": book.document.digest,
-                "tool_hashes": {name: tool.digest for name, tool in book.tools.items()},
-                "policy_digest": self.policies.digest,
-                "policies": [{"name": name, "digest": digest} for name, digest in self.policies.digests()],
-                "plugins": [
-                    {"name": p.name, "distribution": p.distribution, "version": p.version}
-                    for p in self.registry.plugins
-                    if p.state is PluginState.ACTIVE
-                ],
-                "actor": self.actor,
-                "host": os.uname().nodename,
-                "gert_version": __version__,
-                "mode": self.mode,
-                "inputs": dict(self.inputs.values),
-                "input_sources": dict(self.inputs.sources),
-                "constants": dict(self.constants),
-                "secrets": list(self.secrets.names),
-                "extensions": {**book.model.extensions, **book.model.meta.extensions},
-            },
-        )
-        for data in self.inputs.events:
-            self.journal.add("input_resolved", data)
-        self.journal.commit()
-
-    def _write_end(self, result: RunResult, signal: Signal | None) -> None:
-        data: dict[str, Any] = {"status": str(result.status)}
-        if result.status is RunStatus.APPROVAL_PENDING:
-            data["tickets"] = [ticket["ticket_id"] for ticket in result.pending]
-            data["duration"] = format_duration(self.backend.elapsed_run(result.duration))
-            self.journal.writer.close_run("run_suspended", data)
-            return
-        if result.outcome is not None:
-            data["outcome"] = result.outcome.to_json()
-            key = signal.outcome_key if signal is not None else None
-            # An event of the run, not of its last step: step_complete is the last event of a step's key.
-            if self.recorded is None or not self.recorded.outcome_written:
-                facts = {"step_id": self.runbook_id(key), "step_key": key, "outcome": result.outcome.to_json()}
-                self.journal.add("outcome_resolved", facts)
-        if result.failures:
-            data["failure"] = result.failures[0].to_json()
-            data["failing"] = [failure.key for failure in result.failures]
-        if result.status is RunStatus.CANCELLED:
-            data["reason"] = self.stop.reason
-        if result.outputs:  # a finished run tells its result from the trace alone
-            data["outputs"] = dict(result.outputs)
-        data["duration"] = format_duration(self.backend.elapsed_run(result.duration))
-        self.journal.writer.close_run("run_complete", data)
+        write_abandoned(self)
 
     def runbook_id(self, key: str | None) -> str:
         """The id of the step a key belongs to."""
