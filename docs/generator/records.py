@@ -34,6 +34,7 @@ TITLES: Final = {
     "diagnostics": "Diagnostics",
     "events": "Trace events",
     "errors": "Errors",
+    "error_kinds": "Error kinds",
 }
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from gert_core.api.contracts import PURE, Contract, Param
     from gert_core.api.diagnostics import Diagnostic, Finding, Severity
+    from gert_core.api.error_kinds import ErrorKind
     from gert_core.api.errors import (
         DocumentError,
         GertError,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
         TraceError,
         UsageError,
     )
-    from gert_core.api.events import TraceEvent
+    from gert_core.api.events import EventType, TraceEvent
     from gert_core.api.inputs import InputBinding, InputResolver, ResolveFn
     from gert_core.api.packs import ToolPack
     from gert_core.api.policies import PolicyPack
@@ -66,7 +67,8 @@ _WHERE: Final = {
     "contracts": "PURE Contract Param",
     "diagnostics": "Diagnostic Finding Severity",
     "errors": "DocumentError GertError InputError PluginError ProjectError RunError TraceError UsageError",
-    "events": "TraceEvent",
+    "error_kinds": "ErrorKind",
+    "events": "EventType TraceEvent",
     "inputs": "InputBinding InputResolver ResolveFn",
     "packs": "ToolPack",
     "policies": "PolicyPack",
@@ -115,7 +117,9 @@ __all__ = [
     "Diagnostic",
     "DocumentError",
     "Ended",
+    "ErrorKind",
     "Errored",
+    "EventType",
     "Failed",
     "Finding",
     "Flow",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gert_core.api.error_kinds import ErrorKind
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,7 +41,7 @@ class GertError(Exception):
         self.hint = hint
         self.diagnostics = tuple(diagnostics)
 
-    default_kind: ClassVar[str] = "error"
+    default_kind: ClassVar[str] = ErrorKind.ERROR
 
     def to_json(self) -> dict[str, Any]:
         """The ``error`` object of ``--json`` output."""
@@ -57,48 +59,48 @@ class UsageError(GertError):
     """Bad flags, missing files: the command cannot start as given."""
 
     exit_code = 2
-    default_kind = "usage"
+    default_kind = ErrorKind.USAGE
 
 
 class InputError(GertError):
     """A runbook input is missing or cannot be coerced."""
 
     exit_code = 2
-    default_kind = "input"
+    default_kind = ErrorKind.INPUT
 
 
 class ProjectError(GertError):
     """The project file or a policy file is broken; nothing may run on a guess."""
 
     exit_code = 2
-    default_kind = "project"
+    default_kind = ErrorKind.PROJECT
 
 
 class DocumentError(GertError):
     """A document was read and found wrong."""
 
     exit_code = 1
-    default_kind = "invalid"
+    default_kind = ErrorKind.INVALID
 
 
 class PluginError(GertError):
     """A plugin is missing, broken or conflicting."""
 
     exit_code = 3
-    default_kind = "plugin"
+    default_kind = ErrorKind.PLUGIN
 
 
 class RunError(GertError):
     """A run cannot start, go on or be resumed."""
 
     exit_code = 1
-    default_kind = "run"
+    default_kind = ErrorKind.RUN
 
 
 class TraceError(RunError):
     """The trace cannot be written or read; a run without its trace stops."""
 
-    default_kind = "trace"
+    default_kind = ErrorKind.TRACE
 
 
 __all__ = [

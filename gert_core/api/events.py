@@ -1,13 +1,42 @@
-"""A trace event as observers and readers see it."""
+"""Trace events as observers and readers see them, and the names of those that the core writes."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+class EventType(StrEnum):
+    """Events written by the core; step types add their own (``branch_enter``) and may not use these names."""
+
+    RUN_START = "run_start"
+    RUN_COMPLETE = "run_complete"
+    RUN_SUSPENDED = "run_suspended"
+    RUN_RESUMED = "run_resumed"
+    RUN_SUMMARY = "run_summary"
+    INPUT_RESOLVED = "input_resolved"
+    CONTRACT_EVALUATED = "contract_evaluated"
+    CONTRACT_VIOLATION = "contract_violation"
+    GOVERNANCE_DECISION = "governance_decision"
+    APPROVAL_SUBMITTED = "approval_submitted"
+    APPROVAL_RESPONSE = "approval_response"
+    APPROVAL_RESOLVED = "approval_resolved"
+    STEP_START = "step_start"
+    STEP_ATTEMPT = "step_attempt"
+    STEP_COMPLETE = "step_complete"
+    OUTCOME_RESOLVED = "outcome_resolved"
+    REDACTION_APPLIED = "redaction_applied"
+    VISIBILITY_APPLIED = "visibility_applied"
+    SCOPE_EXPORT = "scope_export"
+    FOR_EACH_START = "for_each_start"
+    FOR_EACH_ITEM = "for_each_item"
+    TIME_READ = "time_read"
+    SLEEP_START = "sleep_start"
 
 
 @record
@@ -24,4 +53,4 @@ class TraceEvent:
     principal: Mapping[str, Any] | None = None
 
 
-__all__ = ["TraceEvent"]
+__all__ = ["EventType", "TraceEvent"]

@@ -10,6 +10,7 @@ import stat
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.approvals import ApprovalRequest, ApprovalResponse
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
 from gert_core.api.record import field_names
 
@@ -40,14 +41,14 @@ class TicketStore:
         elif held.request_hash != request.request_hash:
             raise RunError(
                 f"ticket {request.ticket_id} was submitted for another request and cannot be used again",
-                kind="ticket_reused",
+                kind=ErrorKind.TICKET_REUSED,
                 file=str(path),
                 hint="start a new run; approvals are bound to the exact request they were given for",
             )
         elif _shown(held) != _shown(request):
             raise RunError(
                 f"the ticket file {path} shows something else than what is to be approved: it or a tool was altered",
-                kind="ticket_altered",
+                kind=ErrorKind.TICKET_ALTERED,
                 file=str(path),
                 hint="who answered it may have been misled; find out what changed and start a new run",
             )
@@ -65,7 +66,7 @@ class TicketStore:
         except (TypeError, AttributeError):
             request = None
         if request is None or request.ticket_id != ticket_id:
-            raise RunError(f"the ticket file {path} is broken", kind="ticket_broken", file=str(path))
+            raise RunError(f"the ticket file {path} is broken", kind=ErrorKind.TICKET_BROKEN, file=str(path))
         return request
 
     def tickets(self) -> list[str]:
@@ -97,7 +98,7 @@ class TicketStore:
 
     def _path(self, ticket_id: str, suffix: str) -> Path:
         if not _NAME.fullmatch(ticket_id):
-            raise RunError(f"{ticket_id!r} is not the name of a ticket", kind="ticket_unknown")
+            raise RunError(f"{ticket_id!r} is not the name of a ticket", kind=ErrorKind.TICKET_UNKNOWN)
         return self._directory / (ticket_id + suffix)
 
 
@@ -143,7 +144,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
-        raise RunError(f"the ticket file {path} is broken", kind="ticket_broken", file=str(path))
+        raise RunError(f"the ticket file {path} is broken", kind=ErrorKind.TICKET_BROKEN, file=str(path))
     return data
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError
 from gert_core.plugin import kinds
 from gert_core.plugin.advice import pip, ways_out
@@ -224,7 +225,7 @@ class Registry:
             return table.records[name]
         if name in table.conflicts:
             raise PluginError(
-                _conflict(kind, name, table.conflicts[name]), kind="conflict", hint=ways_out(self.problems())
+                _conflict(kind, name, table.conflicts[name]), kind=ErrorKind.CONFLICT, hint=ways_out(self.problems())
             )
         from difflib import get_close_matches
 

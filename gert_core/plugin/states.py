@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError
 from gert_core.api.record import record
 
@@ -55,7 +56,7 @@ class PluginInfo:
 class UnknownName(PluginError, LookupError):  # noqa: N818 - read as a sentence: unknown name
     """No plugin provides what a document asks for; the hint says which distribution would."""
 
-    default_kind = "unknown_name"
+    default_kind = ErrorKind.UNKNOWN_NAME
 
 
 __all__ = ["PluginInfo", "PluginState", "UnknownName"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from gert_core.api import Flow, RunError, StepType
+from gert_core.api import ErrorKind, Flow, RunError, StepType
 from gert_core.documents.scenario import ScenarioModel
 from gert_core.engine.resume.request import Finished
 from gert_core.kit.models import StepModel
@@ -134,7 +134,7 @@ class StepTypeConformance:
         try:
             return runner.resume(run_id, answers=answers)
         except RunError as error:
-            if error.kind != "unknown_outcome":
+            if error.kind != ErrorKind.UNKNOWN_OUTCOME:
                 raise
             keys = error.message.removeprefix("nobody knows whether ").partition(" took effect")[0].split(", ")
             return runner.resume(run_id, answers=answers, reconcile=dict.fromkeys(keys, "redo"))

@@ -16,6 +16,7 @@ from gert_core.api import (
     ApprovalRequest,
     ApprovalResponse,
     ApprovalTicket,
+    ErrorKind,
     InputBinding,
     InputError,
     InputResolver,
@@ -87,7 +88,7 @@ class TransportConformance(Light):
                 session.call(Action(**self.slow), self.inputs, Deadline(Stop(), 0.3))
         finally:
             session.close()
-        assert caught.value.kind == "timeout"
+        assert caught.value.kind == ErrorKind.TIMEOUT
         assert time.monotonic() - began < 7, "the deadline is honoured"
 
     def test_a_cancelled_call_gives_up_at_once(self, tmp_path: Path) -> None:

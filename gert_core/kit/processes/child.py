@@ -10,6 +10,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.kit.processes.group import GRACE, Group
 from gert_core.kit.processes.spawn import spawn
@@ -49,7 +50,7 @@ class Child:
             for fd in (*kept, *given):
                 os.close(fd)
             if isinstance(error, OSError):  # no descriptor left
-                raise StepProblem("spawn", f"{self.program!r} could not be started: {error.strerror}") from None
+                raise StepProblem(ErrorKind.SPAWN, f"{self.program!r} could not be started: {error.strerror}") from None
             raise
         for fd in given[:3]:
             os.close(fd)

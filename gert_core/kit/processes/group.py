@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from typing import Final
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 
 GRACE: Final = 5.0
@@ -62,7 +63,7 @@ class Group:
             self._sweep()
         if self._exit is None or self._exit == _LOST:
             raise StepProblem(
-                "spawn",
+                ErrorKind.SPAWN,
                 f"the exit status of {self.program!r} was taken by another part of this program; "
                 "do not ignore SIGCHLD or wait for children that gert has started",
             )

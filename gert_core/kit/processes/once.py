@@ -8,6 +8,7 @@ import signal
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.record import record
 from gert_core.api.results import StepProblem
 from gert_core.kit.processes.group import GRACE, Group
@@ -57,7 +58,7 @@ def run(
     if deadline.stopped:
         cancelled = deadline.cancelled
         raise StepProblem(
-            "cancelled" if cancelled else "timeout",
+            ErrorKind.CANCELLED if cancelled else ErrorKind.TIMEOUT,
             f"{argv[0]!r} was not started: {'the run is cancelled' if cancelled else 'no time is left'}",
         )
     watch = _Watch(argv, limit, deadline.remaining())
@@ -104,7 +105,7 @@ class _Watch:
                 self.feed()
             self.group = spawn(self.argv, environ=environ, stdin=source, stdout=given[0], stderr=given[1])
         except OSError as error:  # no descriptor left
-            raise StepProblem("spawn", f"{self.argv[0]!r} could not be started: {error.strerror}") from None
+            raise StepProblem(ErrorKind.SPAWN, f"{self.argv[0]!r} could not be started: {error.strerror}") from None
         finally:
             for fd in given:
                 os.close(fd)
@@ -215,9 +216,9 @@ class _Watch:
 
     def _sentence(self) -> str:
         name = repr(self.argv[0])
-        if self.kind == "timeout":
+        if self.kind == ErrorKind.TIMEOUT:
             return f"{name} did not end within {max(round(self.seconds or 0, 1), 0.1):g}s and was stopped"
-        if self.kind == "output_too_large":
+        if self.kind == ErrorKind.OUTPUT_TOO_LARGE:
             return f"{name} wrote more than {self.limit} bytes and was stopped; let it write less or to a file"
         return f"{name} was stopped because the run was cancelled"
 

@@ -9,6 +9,7 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.kit.processes.group import Group, running
 
@@ -24,7 +25,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
     is the one that says what is wrong.
     """
     if not argv or not argv[0]:
-        raise StepProblem("spawn", "there is no program to run: the command is empty; give argv or meta.binary")
+        raise StepProblem(ErrorKind.SPAWN, "there is no program to run: the command is empty; give argv or meta.binary")
     pid = None if running() else _spawn_alone(argv, environ, stdin, stdout, stderr)
     if pid is not None:
         return Group(pid, argv[0])
@@ -45,7 +46,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
     except OSError as error:
         raise _not_started(argv, environ, error) from None
     except ValueError as error:  # a NUL byte, a text that has no bytes
-        raise StepProblem("spawn", f"{argv[0]!r} cannot be started with these arguments: {error}") from None
+        raise StepProblem(ErrorKind.SPAWN, f"{argv[0]!r} cannot be started with these arguments: {error}") from None
     process.returncode = 0  # the group collects it; Popen must neither wait for it nor warn about it
     return Group(process.pid, argv[0])
 
@@ -107,10 +108,10 @@ def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError
         if path is not None:
             message = f"{path!r} names an interpreter that does not exist; correct its '#!' line"
         elif "/" in program:
-            kind = "not_found"
+            kind = ErrorKind.NOT_FOUND
             message = f"program {program!r} does not exist; a relative path starts where gert was started"
         else:
-            kind = "not_found"
+            kind = ErrorKind.NOT_FOUND
             message = f"program {program!r} was not found on PATH; install it, or set meta.binary of the tool"
     elif number == errno.EACCES:
         message = f"{program!r} is not an executable file; check its permissions (chmod +x)"

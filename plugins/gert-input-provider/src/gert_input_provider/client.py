@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_jsonrpc import Client, PeerError, RpcError
 
-from gert_core.api import InputError, StepProblem
+from gert_core.api import ErrorKind, InputError, StepProblem
 from gert_core.kit.processes import start
 from gert_input_provider.limits import Within
 
@@ -83,7 +83,7 @@ def _problem(name: str, what: str, bindings: Sequence[InputBinding]) -> InputErr
     inputs = ", ".join(binding.name for binding in bindings)
     return InputError(
         f"the provider {name!r} (inputs: {inputs}) {what}",
-        kind="input_provider",
+        kind=ErrorKind.INPUT_PROVIDER,
         hint=f"mend the provider {name!r} in gert-project.yaml, or give the values with --var",
     )
 

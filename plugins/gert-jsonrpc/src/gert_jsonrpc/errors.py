@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from gert_core.api import StepProblem
+from gert_core.api import ErrorKind, StepProblem
 
 
 class RpcError(Exception):
@@ -21,11 +21,11 @@ class RpcError(Exception):
 class PeerFault(StrEnum):
     """Why a peer cannot be used any more."""
 
-    CRASHED = "crashed"
-    PROTOCOL = "protocol"
-    TIMEOUT = "timeout"
-    CANCELLED = "cancelled"
-    CLOSED = "closed"
+    CRASHED = str(ErrorKind.CRASHED)
+    PROTOCOL = str(ErrorKind.PROTOCOL)
+    TIMEOUT = str(ErrorKind.TIMEOUT)
+    CANCELLED = str(ErrorKind.CANCELLED)
+    CLOSED = str(ErrorKind.CLOSED)
 
 
 class PeerError(Exception):
@@ -43,7 +43,7 @@ class PeerError(Exception):
     def to_problem(self) -> StepProblem:
         """The same for a step: ``timeout``, ``cancelled``, ``protocol`` or ``crashed``."""
         kind = PeerFault.CRASHED if self.fault is PeerFault.CLOSED else self.fault
-        return StepProblem(str(kind), self.message, detail={"stderr": self.stderr})
+        return StepProblem(ErrorKind(kind), self.message, detail={"stderr": self.stderr})
 
 
 __all__ = ["PeerError", "PeerFault", "RpcError"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from gert_core.api import Completed, Errored, Failed, Result
+from gert_core.api import Completed, Errored, ErrorKind, Failed, Result
 from gert_core.kit.compare import contains, equal, matches, order, truth
 from gert_core.kit.models import StepModel
 
@@ -93,13 +93,13 @@ def run(step: AssertStep, ctx: StepContext) -> Result:
         try:
             why = _judge(check)
         except (ValueError, TypeError) as error:
-            return Errored(kind="assertion", message=str(error), fields={"passed": False})
+            return Errored(kind=ErrorKind.ASSERTION, message=str(error), fields={"passed": False})
         if why is not None:
             failures.append({"type": check.type, "expected": _expected(check), "actual": check.value, "message": why})
     if not failures:
         return Completed(fields={"passed": True})
     return Failed(
-        kind="assertion",
+        kind=ErrorKind.ASSERTION,
         message="; ".join(str(failure["message"]) for failure in failures),
         fields={"passed": False},
         detail={"assertions": failures},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from gert_core.api import Block, Completed, Failed, Finding, Result, Severity
+from gert_core.api import Block, Completed, ErrorKind, Failed, Finding, Result, Severity
 from gert_core.kit.models import Expr, StepModel, Steps
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def run(step: BranchStep, ctx: StepContext) -> Result:
             ctx.emit("branch_exit", {"branch_label": block.name, "index": index})
             return Completed()
     return Failed(
-        kind="no_branch_matched", message="no condition is true and there is no arm with `condition: default`"
+        kind=ErrorKind.NO_BRANCH_MATCHED, message="no condition is true and there is no arm with `condition: default`"
     )
 
 

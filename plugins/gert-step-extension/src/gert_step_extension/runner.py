@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_jsonrpc import Client, PeerError, PeerFault, RpcError
 
-from gert_core.api import Principal, StepProblem
+from gert_core.api import ErrorKind, Principal, StepProblem
 from gert_core.kit.processes import start
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _start(program: str, environ: Mapping[str, str]) -> Child:
     try:
         return start([program], environ=environ)
     except StepProblem as problem:
-        if problem.kind == "not_found" and "/" not in program:  # what the core says is meant for tools
+        if problem.kind == ErrorKind.NOT_FOUND and "/" not in program:  # what the core says is meant for tools
             said = f"runner {program!r} was not found on PATH; install it, or give its path in `extension`"
             raise StepProblem(problem.kind, said, detail=problem.detail) from None
         raise
@@ -97,11 +97,11 @@ class Runner:
         try:
             answer = self._call("initialize", {"protocol_version": PROTOCOL_VERSION}, deadline)
         except RpcError as error:
-            raise StepProblem("protocol", f"{self._program!r} refused to initialize: {error.message}") from None
+            raise StepProblem(ErrorKind.PROTOCOL, f"{self._program!r} refused to initialize: {error.message}") from None
         version = answer.get("protocol_version", PROTOCOL_VERSION)
         if version != PROTOCOL_VERSION:
             raise StepProblem(
-                "protocol",
+                ErrorKind.PROTOCOL,
                 f"{self._program!r} speaks version {version!r} of the runner protocol, gert {PROTOCOL_VERSION!r}; "
                 "install a runner made for this version",
             )
@@ -128,7 +128,7 @@ class Runner:
         return Principal(**{name: given[name] for name in fields if name in given})
 
     def _wrong(self, method: str, what: str) -> StepProblem:
-        return StepProblem("protocol", f"{self._program!r} answered {method!r} with {what}")
+        return StepProblem(ErrorKind.PROTOCOL, f"{self._program!r} answered {method!r} with {what}")
 
 
 __all__ = ["Answer", "Runner", "program_of"]

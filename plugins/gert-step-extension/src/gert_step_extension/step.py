@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gert_jsonrpc import RpcError
 from pydantic import Field
 
-from gert_core.api import Completed, Errored, Failed, Result, StepProblem
+from gert_core.api import Completed, Errored, ErrorKind, Failed, Result, StepProblem
 from gert_core.kit.models import InputsModel
 from gert_step_extension.runner import Runner, program_of
 
@@ -41,10 +41,12 @@ def run(step: ExtensionStep, ctx: StepContext) -> Result:
         )
     except RpcError as error:
         message = f"{program}: {error.message} (code {error.code})"
-        return Failed(kind="extension_failed", message=message, detail={"command": [program], "data": error.data})
+        return Failed(
+            kind=ErrorKind.EXTENSION_FAILED, message=message, detail={"command": [program], "data": error.data}
+        )
     except StepProblem as problem:
         ctx.drop_session(name)
-        if problem.kind == "cancelled":
+        if problem.kind == ErrorKind.CANCELLED:
             raise
         return Errored(kind=problem.kind, message=problem.message, detail={"command": [program], **problem.detail})
     detail = {"command": [program], "exit_code": answer.exit_code, "stderr": answer.stderr}
@@ -52,7 +54,7 @@ def run(step: ExtensionStep, ctx: StepContext) -> Result:
         last = answer.stderr.strip().rsplit("\n", 1)[-1][:200]
         message = f"{program} reports exit code {answer.exit_code}" + (f": {last}" if last else "")
         return Failed(
-            kind="extension_failed",
+            kind=ErrorKind.EXTENSION_FAILED,
             message=message,
             outputs=answer.outputs,
             detail=detail,

@@ -11,6 +11,7 @@ from gert_core.api import (
     Answer,
     Completed,
     Errored,
+    ErrorKind,
     Failed,
     NoAnswer,
     Question,
@@ -95,9 +96,9 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
             value, who = _collect(evidence, lead, ctx)
             given[evidence.name] = value
     except NoAnswer as error:
-        return Errored(kind="evidence_unavailable", message=str(error) or "nobody could answer")
+        return Errored(kind=ErrorKind.EVIDENCE_UNAVAILABLE, message=str(error) or "nobody could answer")
     except _Rejected as rejected:
-        return Failed(kind="rejected", message=str(rejected), outputs=given, principal=who)
+        return Failed(kind=ErrorKind.REJECTED, message=str(rejected), outputs=given, principal=who)
     missing = [
         f"{name}: {item}"
         for name, value in given.items()
@@ -107,7 +108,7 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
     ]
     if missing:
         return Failed(
-            kind="checklist_incomplete", message="not done: " + ", ".join(missing), outputs=given, principal=who
+            kind=ErrorKind.CHECKLIST_INCOMPLETE, message="not done: " + ", ".join(missing), outputs=given, principal=who
         )
     return Completed(outputs=given, principal=who)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from gert_core.api import Completed, Failed, Result, ToolUse
+from gert_core.api import Completed, ErrorKind, Failed, Result, ToolUse
 from gert_core.kit.models import InputsModel
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(step: ToolStep, ctx: StepContext) -> Result:
     outputs = dict(reply.outputs or {})
     if reply.failed:
         message = reply.message or f"{step.tool} exited with code {reply.exit_code}"
-        return Failed(kind="exit_code", message=message, outputs=outputs, detail=detail)
+        return Failed(kind=ErrorKind.EXIT_CODE, message=message, outputs=outputs, detail=detail)
     return Completed(outputs=outputs, detail=detail)
 
 

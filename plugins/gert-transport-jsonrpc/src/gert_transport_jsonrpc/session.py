@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_jsonrpc import Client, PeerError, PeerFault, RpcError
 
-from gert_core.api import Reply, StepProblem
+from gert_core.api import ErrorKind, Reply, StepProblem
 from gert_core.kit.processes import start
 from gert_core.kit.wire import encode
 
@@ -32,7 +32,9 @@ class JsonRpcSession:
         """Call the action's method with the inputs as parameters; an error answer is the tool's own failure."""
         command = self._command(action)
         if action.method is None:
-            raise StepProblem("spawn", f"action {action.name!r} of tool {self._target.tool!r} has no method to call")
+            raise StepProblem(
+                ErrorKind.SPAWN, f"action {action.name!r} of tool {self._target.tool!r} has no method to call"
+            )
         shown = (*command, action.method)
         params = dict(inputs)
         if "idempotency_key" in params and params["idempotency_key"] is None:
@@ -66,7 +68,7 @@ class JsonRpcSession:
         binary = self._target.binary
         command = (binary, *action.argv[1:]) if binary else action.argv
         if not command:
-            raise StepProblem("spawn", f"tool {self._target.tool!r} names no program; set meta.binary")
+            raise StepProblem(ErrorKind.SPAWN, f"tool {self._target.tool!r} names no program; set meta.binary")
         return command
 
     def _client(self, key: Command) -> Client:

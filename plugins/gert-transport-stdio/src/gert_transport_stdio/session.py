@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Reply, StepProblem
+from gert_core.api import ErrorKind, Reply, StepProblem
 from gert_core.kit.processes import run
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class StdioSession:
         command = (target.binary, *action.argv[1:]) if target.binary else action.argv
         if not command:
             message = f"action {action.name!r} of tool {target.tool!r} has no argv; the stdio transport needs one"
-            raise StepProblem("spawn", message)
+            raise StepProblem(ErrorKind.SPAWN, message)
         environ = {**target.environ, "GERT_IDEMPOTENCY_KEY": action.idempotency_key, **action.env}
         stdin = action.stdin.encode("utf-8", "surrogateescape") if action.stdin else b""
         try:
