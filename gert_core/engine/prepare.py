@@ -18,6 +18,7 @@ from gert_core.inputs import resolve_inputs
 from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
 from gert_core.secrets import collect
 from gert_core.trace.signing import signer_from_environ
+from gert_core.trace.sinks import FileSink, NullSink
 from gert_core.trace.writer import TraceWriter
 from gert_core.validation import validate_runbook
 
@@ -145,12 +146,8 @@ def start(request: Request, stack: ExitStack) -> Run:
 
 
 def _writer(request: Request, trace: Path | None, *, run_id: str, masker: Masker, signer: Signer | None) -> TraceWriter:
-    if trace is None:
-        from gert_core.trace.unkept import UnkeptTrace
-
-        return UnkeptTrace(run_id=run_id, masker=masker)
     return TraceWriter(
-        trace,
+        NullSink() if trace is None else FileSink(trace),
         run_id=run_id,
         sync=request.trace_sync,  # type: ignore[arg-type]
         masker=masker,

@@ -1,10 +1,7 @@
-"""Writes the events of a run as a hash chain, in groups, and puts them on disk when asked."""
+"""Writes the events of a run as a hash chain, in groups, to a sink, and has them put on disk when asked."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import stat
 import threading
 from datetime import UTC
 from hashlib import sha256
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
     from gert_core.secrets import Masker
     from gert_core.trace.observers import Observer
     from gert_core.trace.signing import Signer
+    from gert_core.trace.sinks import TraceSink
 
 Sync = Literal["group", "event", "none"]
 
@@ -34,20 +32,18 @@ _LINE: Final = b'%b%b%06d%b%d%b,"prev_hash":"%b"}'
 _SECOND: Final = "%Y-%m-%dT%H:%M:%S."
 _PEOPLE: Final = 1000
 """Principals whose JSON is kept; most runs have a handful."""
-_fdatasync: Final = getattr(os, "fdatasync", os.fsync)
 
 
 class TraceWriter:
     """One per run. ``add`` chains an event into the buffer, ``commit`` writes it, ``sync`` puts it on disk.
 
     Threads encode outside the lock; only chaining and buffering happen under it. One write carries all that
-    is buffered, one fdatasync serves every thread that waits for it. The first write error is final: the file
-    keeps whole lines, and every later call raises the same error.
+    is buffered. The first error of the sink is final: every later call raises the same error.
     """
 
     def __init__(
         self,
-        path: Path,
+        sink: TraceSink,
         *,
         run_id: str,
         sync: Sync = "group",
@@ -57,10 +53,9 @@ class TraceWriter:
         observers: Sequence[tuple[str, Observer]] = (),
         start_seq: int = 0,
         prev_hash: str = ZEROS,
-        append: bool = False,
     ) -> None:
-        self.path = path
         self.run_id = run_id
+        self._sink = sink
         self._mode = sync
         self._masker = masker
         self._clock = clock
@@ -76,16 +71,19 @@ class TraceWriter:
         self._waiting = 0
         self._lock = threading.Lock()
         self._io = threading.Lock()
-        self._disk = threading.Lock()
         self._error: TraceError | None = None
         self._sealed = False
-        self._fd, self._size = _open(path, append=append)
-        self._synced = self._size
+        self._closed = False
         self._watch = None
         if observers:
             from gert_core.trace.observers import Observers
 
             self._watch = Observers(observers)
+
+    @property
+    def path(self) -> Path:
+        """Where readers find the trace."""
+        return self._sink.path
 
     @property
     def seq(self) -> int:
@@ -98,7 +96,7 @@ class TraceWriter:
         return self._prev.decode("ascii")
 
     def encode(self, data: Mapping[str, Any]) -> bytes:
-        """Compact JSON of ``data``, masked, in the order of its keys, for ``add(encoded=...)``."""
+        """Return compact JSON of ``data``, masked, in the order of its keys, for ``add(encoded=...)``."""
         try:
             text = encode_json(data)
             if self._masker is not None and self._masker.suspicious(text):
@@ -171,31 +169,24 @@ class TraceWriter:
     def sync(self) -> None:
         """Commit, and return when everything added so far is on disk."""
         self.commit()
-        target = self._size
-        if self._mode == "none" or self._synced >= target:
+        if self._mode == "none":
             return
-        with self._disk:
-            if self._synced >= target:
-                return
-            covered = self._size
-            try:
-                _fdatasync(self._fd)
-            except OSError as error:
-                raise self._fail(error, "put on disk") from None
-            self._synced = covered
+        try:
+            self._sink.sync()
+        except OSError as error:
+            raise self._fail(error, "put on disk") from None
 
     def close(self) -> None:
-        """Write what is buffered and give the file back; observers get a few seconds to finish."""
-        if self._fd < 0:
+        """Write what is buffered and close the sink; observers get a few seconds to finish."""
+        if self._closed:
             return
         try:
             if self._error is None:
                 self.sync()
         finally:
-            with self._io, self._disk, self._lock:
-                self._sealed = True
-                os.close(self._fd)
-                self._fd = -1
+            with self._io, self._lock:
+                self._sealed = self._closed = True
+                self._sink.close()
             if self._watch is not None:
                 self._watch.close()
 
@@ -231,24 +222,12 @@ class TraceWriter:
         self._waiting += len(line)
 
     def _write(self, lines: list[bytes]) -> None:
-        lines.append(b"")
-        group = b"\n".join(lines)
-        written = 0
         try:
-            while written < len(group):
-                written += os.write(self._fd, group[written:] if written else group)
+            self._sink.write(lines)
         except OSError as error:
-            # Keep the whole lines that went out; half a line would be a torn end.
-            whole = group.rfind(b"\n", 0, written) + 1
-            try:
-                os.ftruncate(self._fd, self._size + whole)
-                self._size += whole
-            except OSError:
-                self._size += written
             raise self._fail(error, "written") from None
-        self._size += written
         if self._watch is not None:
-            self._watch.put(lines[:-1])
+            self._watch.put(lines)
 
     def _fail(self, error: OSError, what: str) -> TraceError:
         self._error = TraceError(
@@ -259,53 +238,6 @@ class TraceWriter:
 
     def _refusal(self) -> TraceError:
         return self._error or TraceError(f"the trace {self.path} is closed; no event can follow")
-
-
-def _lock(fd: int) -> None:
-    """Keep a second writer away; a file system without locks is no reason not to run."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:
-        return
-
-
-def _open(path: Path, *, append: bool) -> tuple[int, int]:
-    """Open the file for one writer and make sure that its name survives a power loss."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (0 if append else os.O_CREAT)
-    try:
-        fd = os.open(path, flags | os.O_NONBLOCK, 0o600)
-    except OSError as error:
-        raise TraceError(
-            f"the trace {path} cannot be opened: {error.strerror}",
-            file=str(path),
-            hint="give a file in a directory that exists and can be written",
-        ) from None
-    try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise TraceError(f"the trace {path} is not a regular file", hint="give the path of a new file")
-        try:
-            _lock(fd)
-        except BlockingIOError:
-            raise TraceError(
-                f"the trace {path} is being written by another run", hint="wait for it, or give another file"
-            ) from None
-        if info.st_size and not append:
-            raise TraceError(f"the trace {path} holds an earlier run", hint="give a new file, or move the old one away")
-        if not append:
-            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-    except BaseException as error:
-        os.close(fd)
-        if isinstance(error, OSError):
-            raise TraceError(f"the trace {path} cannot be prepared: {error.strerror}") from None
-        raise
-    return fd, info.st_size
 
 
 __all__ = ["Sync", "TraceWriter"]

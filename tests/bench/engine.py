@@ -14,7 +14,7 @@ from gert_core.engine.cancel import Stop
 from gert_core.engine.prepare import Request, check, start
 from gert_core.governance import load_policies
 from gert_core.host import SilentConsole
-from gert_core.trace import writer
+from gert_core.trace import sinks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,17 +72,17 @@ class Engine:
 
     def syncs(self) -> int:
         """How often one run waits for the disk, the run's start and end included."""
-        counted, real = [0], writer._fdatasync
+        counted, real = [0], sinks._fdatasync
 
         def count(descriptor: int) -> None:
             counted[0] += 1
             real(descriptor)
 
-        writer._fdatasync = count
+        sinks._fdatasync = count
         try:
             self()
         finally:
-            writer._fdatasync = real
+            sinks._fdatasync = real
         return counted[0]
 
 

@@ -14,6 +14,7 @@ import pytest
 from gert_core.plugin.registry import Registry
 from gert_core.runs.directory import RunDirectory
 from gert_core.trace.signing import signer_from_environ
+from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def gert(*args: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[s
 
 def write(path: Path, *, run_id: str = "r1", environ: dict[str, str] | None = None, end: bool = True) -> Path:
     signer = signer_from_environ(environ, Registry.build().signature_scheme) if environ else None
-    trace = TraceWriter(path, run_id=run_id, signer=signer)
+    trace = TraceWriter(FileSink(path), run_id=run_id, signer=signer)
     trace.add("run_start", {"runbook": "health", "actor": "alice", "host": "h1", "inputs": {"hostname": "srv1"}})
     trace.add("step_start", {"step_id": "triage", "type": "choice"}, step_key="triage")
     summary = {"effects": ["net"], "writes": ["svc"], "writing": True, "idempotent": False}

@@ -25,7 +25,7 @@ def syncs(monkeypatch):
         seen.append(os.fstat(fd).st_size)
         os.fsync(fd)
 
-    monkeypatch.setattr("gert_core.trace.writer._fdatasync", counting)
+    monkeypatch.setattr("gert_core.trace.sinks._fdatasync", counting)
     return seen
 
 

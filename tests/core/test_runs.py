@@ -19,6 +19,7 @@ import pytest
 
 from gert_core.api.errors import RunError, UsageError
 from gert_core.runs.directory import RunDirectory, list_runs, new_run_id, run_info, runs_root
+from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def mode(path: Path) -> int:
 
 
 def finish(directory: RunDirectory, *, status: str | None = "completed", path: Path | None = None) -> None:
-    trace = TraceWriter(path or directory.trace, run_id=directory.run_id)
+    trace = TraceWriter(FileSink(path or directory.trace), run_id=directory.run_id)
     trace.add("run_start", {"runbook": "check"})
     if status:
         trace.close_run("run_complete", {"status": status, "outcome": {"category": "resolved", "code": "", "meta": {}}})

@@ -14,6 +14,7 @@ from gert_core.runs.cache import last_line_stamp, load_state
 from gert_core.runs.fold import fold
 from gert_core.runs.state import parent_key
 from gert_core.trace.reader import read, recover
+from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 
 WRITES = {"effects": ["k8s"], "writes": ["service"], "idempotent": False, "deterministic": False, "writing": True}
@@ -180,7 +181,7 @@ def test_the_parent_of_a_key(key, parent) -> None:
 
 
 def write(path, tape: Tape, **options) -> TraceWriter:
-    trace = TraceWriter(path, run_id="r1", **options)
+    trace = TraceWriter(FileSink(path), run_id="r1", **options)
     for event in tape.events:
         if event.type in ("run_complete", "run_suspended"):
             trace.close_run(event.type, event.data)
@@ -234,7 +235,7 @@ def test_a_stale_cache_is_rebuilt(tmp_path) -> None:
     before = write(path, finished())
     stored: list[bytes] = []
     load_state(path, store=stored.append)
-    more = TraceWriter(path, run_id="r1", append=True, start_seq=before.seq, prev_hash=before.prev_hash)
+    more = TraceWriter(FileSink(path, append=True), run_id="r1", start_seq=before.seq, prev_hash=before.prev_hash)
     more.add("run_resumed", {})
     more.close()
     assert load_state(path, cached=stored[0]).status == "running"
@@ -272,7 +273,7 @@ def test_recovery_cuts_every_torn_end_and_keeps_it_aside(tmp_path) -> None:
         assert (found.seq, found.size, found.torn) == (5, len(whole), cut - len(whole))
         assert path.read_bytes() == whole
         assert aside.read_bytes() == data[len(whole) : cut] + b"\n"
-    more = TraceWriter(path, run_id="r1", append=True, start_seq=found.seq, prev_hash=found.prev_hash)
+    more = TraceWriter(FileSink(path, append=True), run_id="r1", start_seq=found.seq, prev_hash=found.prev_hash)
     more.add("run_resumed", {"torn": found.torn})
     more.close()
     assert recover(path).seq == 6
@@ -300,7 +301,7 @@ def test_an_altered_trace_is_not_recovered(tmp_path) -> None:
 
 def test_folding_takes_no_memory_for_events_that_leave_nothing(tmp_path) -> None:
     path = tmp_path / "t"
-    trace = TraceWriter(path, run_id="r1", sync="none")
+    trace = TraceWriter(FileSink(path), run_id="r1", sync="none")
     trace.add("run_start", {"runbook": "check"})
     for number in range(4000):
         trace.add("note", {"step_id": "a", "text": "x" * 2000, "number": number}, step_key="a")

@@ -13,6 +13,7 @@ import pytest
 from gert_core.api.errors import PluginError, UsageError
 from gert_core.api.signatures import SignatureScheme
 from gert_core.trace.signing import Signer, signer_from_environ, verifying_key
+from gert_core.trace.sinks import FileSink
 from gert_core.trace.verify import verify
 from gert_core.trace.writer import TraceWriter
 
@@ -42,12 +43,19 @@ def judge(path: Path, key: bytes | None = KEY):
 
 
 def write(
-    path: Path, *, signer: Signer | None = None, events: int = 5, end: str | None = "run_complete", **more
+    path: Path,
+    *,
+    signer: Signer | None = None,
+    events: int = 5,
+    end: str | None = "run_complete",
+    append: bool = False,
+    **more,
 ) -> TraceWriter:
     trace = TraceWriter(
-        path, **{"run_id": "r1", "signer": signer, "clock": lambda: datetime(2026, 1, 2, tzinfo=UTC), **more}
+        FileSink(path, append=append),
+        **{"run_id": "r1", "signer": signer, "clock": lambda: datetime(2026, 1, 2, tzinfo=UTC), **more},
     )
-    trace.add("run_start" if not more.get("append") else "run_resumed", {"runbook": "x"})
+    trace.add("run_start" if not append else "run_resumed", {"runbook": "x"})
     for number in range(events):
         trace.add("note", {"n": number, "text": "ä"}, step_key=f"s{number}")
     if end:
@@ -247,7 +255,7 @@ def test_resumed_traces(tmp_path) -> None:
 def test_only_run_resumed_may_follow_the_end(tmp_path) -> None:
     path = tmp_path / "t"
     first = write(path)
-    more = TraceWriter(path, run_id="r1", append=True, start_seq=first.seq, prev_hash=first.prev_hash)
+    more = TraceWriter(FileSink(path, append=True), run_id="r1", start_seq=first.seq, prev_hash=first.prev_hash)
     more.add("step_start", {})
     more.close_run("run_complete", {"status": "completed"})
     more.close()

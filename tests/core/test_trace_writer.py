@@ -21,16 +21,18 @@ import pytest
 from gert_core.api import ApprovalTicket, Principal
 from gert_core.api.errors import TraceError
 from gert_core.secrets import Masker
+from gert_core.trace import sinks
 from gert_core.trace import writer as writer_module
 from gert_core.trace.reader import recover
 from gert_core.trace.signing import Signer
+from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 
 NOON = datetime(2026, 1, 2, 12, 0, 0, 7, tzinfo=UTC)
 
 
-def open_writer(path, **options) -> TraceWriter:
-    return TraceWriter(path, **{"run_id": "r1", "clock": lambda: NOON, **options})
+def open_writer(path, *, append: bool = False, **options) -> TraceWriter:
+    return TraceWriter(FileSink(path, append=append), **{"run_id": "r1", "clock": lambda: NOON, **options})
 
 
 def lines(path) -> list[bytes]:
@@ -156,7 +158,7 @@ def test_nothing_is_written_before_commit_and_a_group_is_one_write(tmp_path, mon
 
 def count_syncs(monkeypatch, hold: threading.Event | None = None) -> list[int]:
     calls: list[int] = []
-    real = writer_module._fdatasync
+    real = sinks._fdatasync
 
     def fake(fd: int) -> None:
         calls.append(os.fstat(fd).st_size)
@@ -164,7 +166,7 @@ def count_syncs(monkeypatch, hold: threading.Event | None = None) -> list[int]:
             hold.wait(10)
         real(fd)
 
-    monkeypatch.setattr(writer_module, "_fdatasync", fake)
+    monkeypatch.setattr(sinks, "_fdatasync", fake)
     return calls
 
 
@@ -294,7 +296,7 @@ def test_a_failing_sync_is_final(tmp_path, monkeypatch) -> None:
     def broken(fd: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(writer_module, "_fdatasync", broken)
+    monkeypatch.setattr(sinks, "_fdatasync", broken)
     with pytest.raises(TraceError, match="cannot be put on disk"):
         trace.sync()
     monkeypatch.undo()
@@ -462,10 +464,11 @@ LIMITED = """
 import resource, signal, sys
 from pathlib import Path
 from gert_core.api.errors import TraceError
+from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
-trace = TraceWriter(Path(sys.argv[1]), run_id="r1")
+trace = TraceWriter(FileSink(Path(sys.argv[1])), run_id="r1")
 try:
     while True:
         for _ in range(3):
@@ -487,8 +490,9 @@ def test_a_full_disk_stops_the_run_and_loses_nothing_written(tmp_path) -> None:
 ENDLESS = """
 import sys
 from pathlib import Path
+from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
-trace = TraceWriter(Path(sys.argv[1]), run_id="r1", sync="none")
+trace = TraceWriter(FileSink(Path(sys.argv[1])), run_id="r1", sync="none")
 print("on", flush=True)
 while True:
     for _ in range(5):

@@ -17,7 +17,7 @@ from gert_core.engine.prepare import Request, start
 from gert_core.host import SilentConsole
 from gert_core.plugin.registry import Registry
 from gert_core.runs.fold import fold
-from gert_core.trace import writer
+from gert_core.trace import sinks
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 from gert_core.validation import validate_document
@@ -91,7 +91,7 @@ def books(tmp_path):
 def counted():
     """Counts what the trace's writer asks of the operating system."""
     counts = Counter()
-    real_write, real_sync = os.write, writer._fdatasync
+    real_write, real_sync = os.write, sinks._fdatasync
 
     def write(descriptor, data):
         counts["write"] += 1
@@ -102,8 +102,8 @@ def counted():
         return real_sync(descriptor)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(writer, "_fdatasync", sync)
-        patch.setattr(writer.os, "write", write)
+        patch.setattr(sinks, "_fdatasync", sync)
+        patch.setattr(sinks.os, "write", write)
         yield counts
 
 

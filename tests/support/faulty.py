@@ -104,9 +104,9 @@ class _Disk:
             setattr(os, name, self._on_path(name, getattr(os, name)))
         os.open = self._open
         os.fdopen = self._fdopen
-        from gert_core.trace import writer
+        from gert_core.trace import sinks
 
-        writer._fdatasync = os.fdatasync  # taken before it could be replaced
+        sinks._fdatasync = os.fdatasync  # taken before it could be replaced
 
     def _fails(self, what: str) -> bool:
         self._count += 1

@@ -23,6 +23,7 @@ from gert_core.inputs import ResolvedInputs
 from gert_core.runs.directory import RunDirectory
 from gert_core.secrets import collect
 from gert_core.trace.signing import signer_from_environ
+from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 from gert_core.values import coerce_text
 
@@ -111,7 +112,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
             hint="set GERT_TRACE_SIGNING_KEY (and GERT_TRACE_SIGNING_KEY_ID), then resume again",
         )
     writer = TraceWriter(
-        directory.trace,
+        FileSink(directory.trace, append=True),
         run_id=request.run_id,
         sync=str(meta.get("trace_sync") or "group"),  # type: ignore[arg-type]
         masker=masker,
@@ -119,7 +120,6 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         observers=request.registry.trace_observers(),
         start_seq=recovered.seq,
         prev_hash=recovered.prev_hash,
-        append=True,
     )
     stack.callback(writer.close)
     _write_resumed(request, Journal(writer), torn=recovered.torn, actor=actor, void=void, drift=drift, settled=settled)

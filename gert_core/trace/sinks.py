@@ -1,0 +1,149 @@
+"""Where the lines of a trace go: the protocol of sinks, one that writes a file, and one that keeps nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from gert_core.api.errors import TraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_fdatasync: Final = getattr(os, "fdatasync", os.fsync)
+
+
+class TraceSink(Protocol):
+    """Takes the finished lines of one trace; the writer calls ``write`` from one thread at a time.
+
+    Every method raises ``OSError`` when it cannot do what it is for; the writer makes that final.
+    """
+
+    @property
+    def path(self) -> Path:
+        """Where readers find the trace."""
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Take a group of lines, given without their line ends; a group that fails leaves whole lines only."""
+
+    def sync(self) -> None:
+        """Return when everything written so far survives a power loss."""
+
+    def close(self) -> None:
+        """Release the sink; nothing is written after that, and closing again does nothing."""
+
+
+class FileSink:
+    """A file of one run, locked against a second writer; one fdatasync serves every thread that waits for it."""
+
+    def __init__(self, path: Path, *, append: bool = False) -> None:
+        self.path = path
+        self._disk = threading.Lock()
+        self._fd, self._size = _open(path, append=append)
+        self._synced = self._size
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Write a group with one call to the operating system where it takes it whole."""
+        group = b"\n".join((*lines, b""))
+        written = 0
+        try:
+            while written < len(group):
+                written += os.write(self._fd, group[written:] if written else group)
+        except OSError:
+            # Keep the whole lines that were written; half a line would be a torn end.
+            whole = group.rfind(b"\n", 0, written) + 1
+            try:
+                os.ftruncate(self._fd, self._size + whole)
+                self._size += whole
+            except OSError:
+                self._size += written
+            raise
+        self._size += written
+
+    def sync(self) -> None:
+        """Put what was written on disk, unless another thread has done so meanwhile."""
+        target = self._size
+        if self._synced >= target:
+            return
+        with self._disk:
+            if self._synced >= target:
+                return
+            covered = self._size
+            _fdatasync(self._fd)
+            self._synced = covered
+
+    def close(self) -> None:
+        """Close the file, which also releases its lock."""
+        with self._disk:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+
+
+class NullSink:
+    """Keeps nothing, for runs whose trace nobody will read: replays of ``gert test``."""
+
+    path: Final = Path(os.devnull)
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Drop the lines."""
+
+    def sync(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _lock(fd: int) -> None:
+    """Lock the file against a second writer; a file system without locks does not prevent the run."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
+
+
+def _open(path: Path, *, append: bool) -> tuple[int, int]:
+    """Open the file for one writer and make sure that its name survives a power loss; return descriptor and size."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (0 if append else os.O_CREAT)
+    try:
+        fd = os.open(path, flags | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        raise TraceError(
+            f"the trace {path} cannot be opened: {error.strerror}",
+            file=str(path),
+            hint="give a file in a directory that exists and can be written",
+        ) from None
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise TraceError(f"the trace {path} is not a regular file", hint="give the path of a new file")
+        try:
+            _lock(fd)
+        except BlockingIOError:
+            raise TraceError(
+                f"the trace {path} is being written by another run", hint="wait for it, or give another file"
+            ) from None
+        if info.st_size and not append:
+            raise TraceError(f"the trace {path} holds an earlier run", hint="give a new file, or move the old one away")
+        if not append:
+            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+    except BaseException as error:
+        os.close(fd)
+        if isinstance(error, OSError):
+            raise TraceError(f"the trace {path} cannot be prepared: {error.strerror}") from None
+        raise
+    return fd, info.st_size
+
+
+__all__ = ["FileSink", "NullSink", "TraceSink"]
