@@ -140,7 +140,7 @@ def _flow(text: str) -> Any:
     from gert_core.documents.yaml import loads
 
     document = loads(text.encode("utf-8", "replace"), name="value")
-    return None if document.problems else _plain(document.value)
+    return None if document.diagnostics else _plain(document.value)
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""From YAML events to values with positions, in one pass and without recursion in C.
+"""Build values with positions from YAML events, in one pass and without recursion in C.
 
-libyaml's own composer recurses in C and dies on deep nesting, so values are built here from its events. That is
-faster too (no node objects), and bounds the depth, the number of values and what aliases expand to.
+libyaml's own composer recurses in C and crashes on deep nesting, so values are built here from its events. That is
+also faster (no node objects), and limits the depth, the number of values and the expansion of aliases.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from gert_core.documents.scalars import plain
+from gert_core.documents.scalars import scalar_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,27 +29,27 @@ Mark = tuple[int, int, int, int]
 MAX_DEPTH: Final = 100
 MAX_VALUES: Final = 500_000
 MAX_EXPANSION: Final = 4 * 1024 * 1024
-MAX_PROBLEMS: Final = 100
+MAX_DIAGNOSTICS: Final = 100
 EMPTY: Final = "the file is empty"
 _QUOTE_HINT: Final = "put the text in quotes"
 
 
 class Map(dict[str, Any]):
-    """A mapping that knows where each of its keys and values stands."""
+    """A mapping with the position of each of its keys and values."""
 
     __slots__ = ("marks",)
     marks: dict[str, Mark]
 
 
 class Seq(list[Any]):
-    """A list that knows where each of its items stands."""
+    """A list with the position of each of its items."""
 
     __slots__ = ("marks",)
     marks: list[Mark]
 
 
-class Refused(Exception):  # noqa: N818 - it ends the reading of one document
-    """The text cannot be read on; positions start at 1."""
+class UnreadableError(Exception):
+    """A document that cannot be read any further; positions start at 1."""
 
     def __init__(self, message: str, *, line: int, column: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class Refused(Exception):  # noqa: N818 - it ends the reading of one document
 
 
 def parser(data: bytes) -> Any:
-    """libyaml's parser, or the pure-Python one where PyYAML was built without libyaml."""
+    """Return libyaml's parser, or the pure-Python one where PyYAML was built without libyaml."""
     if yaml.__with_libyaml__:
         return yaml.cyaml.CParser(data)  # type: ignore[attr-defined, unused-ignore] # stubs differ about it
     return _pure_parser(data)
@@ -78,7 +78,10 @@ def _pure_parser(data: bytes) -> Any:
 
 
 class Composer:
-    """Builds the value of one document; ``report(rule, message, line, column, hint)`` hears what it reads over."""
+    """Builder of one document's value.
+
+    Errors that do not stop the reading go to ``report(rule, message, line, column, hint)``.
+    """
 
     def __init__(self, source: Any, report: Callable[[str, str, int, int, str | None], None]) -> None:
         self._next: Callable[[], Any] = source.get_event
@@ -92,10 +95,10 @@ class Composer:
         self.start = (1, 1)
 
     def document(self) -> Any:
-        """The value of the only document; ``Refused`` when there is none or a second one."""
+        """Return the value of the only document; raise ``UnreadableError`` when there is none or a second one."""
         self._next()  # stream start
         if type(self._next()) is StreamEndEvent:
-            raise Refused(EMPTY, line=1, column=1, hint="write the document, or remove the file")
+            raise UnreadableError(EMPTY, line=1, column=1, hint="write the document, or remove the file")
         event = self._next()
         mark = event.start_mark
         self.start = (mark.line + 1, mark.column + 1)
@@ -109,16 +112,16 @@ class Composer:
         return value
 
     def _value(self, event: Any) -> Any:
-        """Any value, with whatever is unusual about it; the loops below take common scalars themselves."""
+        """Return any value, with tag and anchor; the loops below handle common scalars themselves."""
         kind = type(event)
         if kind is AliasEvent:
             return self._alias(event)
         tag, anchor = event.tag, event.anchor
         if tag is not None:
-            self._say(
+            self._report_syntax(
                 event,
-                f"the tag {_shown(tag)} is not allowed",
-                "remove the tag, or quote the text if it begins with `!`",
+                f"the tag {_in_backticks(tag)} is not allowed",
+                "remove the tag, or quote the string if it begins with `!`",
             )
         if anchor is None:
             return self._content(event, kind)
@@ -148,9 +151,11 @@ class Composer:
         self._text += len(text)
         if not event.style:
             # `! 12` carries the non-specific tag: text, and only the implicit flags tell.
-            return plain(text) if event.implicit[0] or event.tag else text
+            return scalar_value(text) if event.implicit[0] or event.tag else text
         if event.style == '"' and ("\0" in text or not _encodable(text)):
-            self._say(event, "the text holds a character that no document may hold", "remove the escape")
+            self._report_syntax(
+                event, "the string contains a character that documents must not contain", "remove the escape"
+            )
         return text
 
     def _map(self) -> Map:
@@ -168,11 +173,11 @@ class Composer:
             if kind is ScalarEvent and event.anchor is None and event.tag is None:
                 key = event.value
                 if not event.style:
-                    key = plain(key)
+                    key = scalar_value(key)
             else:
                 key = self._value(event)
             if type(key) is not str:
-                key = self._odd_key(event, key)
+                key = self._invalid_key(event, key)
             event = take()
             mark = event.start_mark
             if type(event) is ScalarEvent and event.anchor is None and event.tag is None:
@@ -180,7 +185,7 @@ class Composer:
                 self._text += len(value)
                 style = event.style
                 if not style:
-                    value = plain(value)
+                    value = scalar_value(value)
                 elif style == '"':
                     value = self._scalar(event)
             else:
@@ -189,7 +194,7 @@ class Composer:
                 first = marks[key]
                 self._report(
                     "duplicate-key",
-                    f"the key {_shown(key)} is already given in line {first[0]}",
+                    f"the key {_in_backticks(key)} is already given in line {first[0]}",
                     line,
                     column,
                     "remove or rename one of the two",
@@ -220,17 +225,19 @@ class Composer:
                 raise _refused(event, f"the document holds more than {MAX_VALUES:,} values", "split it")
         return out
 
-    def _odd_key(self, event: Any, key: Any) -> str | None:
-        """Reports a key that is no text; scalars are read on as their text, collections are left out."""
+    def _invalid_key(self, event: Any, key: Any) -> str | None:
+        """Report a key that is not a string; return the source text of a scalar, None for a collection."""
         if isinstance(key, Map | Seq):
             hint = (
-                'a template that begins a value must be quoted: "{{ ... }}"' if _braces(key) else "write a text as key"
+                'a template that begins a value must be quoted: "{{ ... }}"'
+                if _braces(key)
+                else "use a string as the key"
             )
-            self._say(event, "a key must be a text, not a map or a list", hint)
+            self._report_syntax(event, "a key must be a string, not a map or a list", hint)
             return None
         text = event.value if type(event) is ScalarEvent else str(key)
-        what = "empty" if text == "" else f"{_shown(text)}, which YAML reads as no text"
-        self._say(event, f"a key must be a text, and this one is {what}", f'quote it: "{text}"')
+        what = "empty" if text == "" else f"{_in_backticks(text)}, which YAML does not read as a string"
+        self._report_syntax(event, f"a key must be a string, and this one is {what}", f'quote it: "{text}"')
         return str(text)
 
     def _alias(self, event: Any) -> Any:
@@ -238,14 +245,14 @@ class Composer:
         if name not in self._anchors:
             raise _refused(
                 event,
-                f"the alias *{_cut(name)} has no anchor before it",
-                f"define &{_cut(name)} first, or quote the text",
+                f"the alias *{_shortened(name)} has no anchor before it",
+                f"define &{_shortened(name)} first, or quote the string",
             )
         found = self._anchors[name]
         if found is None:
             raise _refused(
                 event,
-                f"the alias *{_cut(name)} refers to itself",
+                f"the alias *{_shortened(name)} refers to itself",
                 "a value cannot contain itself; write it out",
             )
         value, weight, height = found
@@ -259,7 +266,7 @@ class Composer:
         self._deepest = max(self._deepest, self._depth + height)
         return value
 
-    def _say(self, event: Any, message: str, hint: str) -> None:
+    def _report_syntax(self, event: Any, message: str, hint: str) -> None:
         mark = event.start_mark
         self._report("yaml-syntax", message, mark.line + 1, mark.column + 1, hint)
 
@@ -276,17 +283,17 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _cut(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _shown(text: str) -> str:
-    return f"`{_cut(text)}`"
+def _in_backticks(text: str) -> str:
+    return f"`{_shortened(text)}`"
 
 
-def _refused(event: Any, message: str, hint: str) -> Refused:
+def _refused(event: Any, message: str, hint: str) -> UnreadableError:
     mark = event.start_mark
-    return Refused(message, line=mark.line + 1, column=mark.column + 1, hint=hint)
+    return UnreadableError(message, line=mark.line + 1, column=mark.column + 1, hint=hint)
 
 
-__all__ = ["EMPTY", "MAX_DEPTH", "MAX_PROBLEMS", "Composer", "Map", "Mark", "Refused", "Seq", "parser"]
+__all__ = ["EMPTY", "MAX_DEPTH", "MAX_DIAGNOSTICS", "Composer", "Map", "Mark", "Seq", "UnreadableError", "parser"]

@@ -14,7 +14,7 @@ class ParamModel(Model):
 
     type: Given[ValueType] = Field(default=None, description="The type of the value; default `any`.")
     required: Given[bool] = Field(
-        default=None, description="Whether it must be there; inputs default to false, outputs to true."
+        default=None, description="Whether it is required; inputs default to false, outputs to true."
     )
     default: Any = Field(default=None, description="Used when an input is not given.")
     description: Given[str] = Field(default=None, description="What it is, for people.")

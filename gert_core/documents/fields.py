@@ -1,4 +1,4 @@
-"""Field types the document models share: names, durations, choices, and fields that may be left out but not be null."""
+"""Field types shared by the document models: names, durations, choices, and optional fields that must not be null."""
 
 from __future__ import annotations
 
@@ -30,25 +30,28 @@ class Model(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True, protected_namespaces=())
 
-    def wrote(self, name: str) -> bool:
-        """Whether the document itself has the field (as opposed to its default)."""
+    def is_given(self, name: str) -> bool:
+        """Return whether the document itself has the field (as opposed to its default)."""
         return name in self.model_fields_set
 
 
 def no_items() -> list[Any]:
-    """An empty list, for ``default_factory``: pydantic asks a factory for its signature, and ``list`` itself answers
-    so slowly (with a tokenizer) that a runbook of ten steps would be checked in the same time."""
+    """Return an empty list, for ``default_factory``.
+
+    Pydantic inspects the signature of a factory, and for ``list`` itself that takes (in a tokenizer) as long as
+    checking a runbook of ten steps.
+    """
     return []
 
 
 def parse_duration(value: str | float) -> float:
-    """Seconds of ``1h30m``, ``500ms`` or a plain number; ``ValueError`` with a sentence otherwise."""
+    """Return the seconds of ``1h30m``, ``500ms`` or a number; raise ``ValueError`` with a message otherwise."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if isfinite(value) and value > 0:
             return float(value)
         raise ValueError(f"a duration must be a positive number of seconds, not {value}")
     if not isinstance(value, str) or len(value) > 60 or not _DURATION.fullmatch(value):
-        raise ValueError(f"{value!r} is no duration; write one like 30s, 5m, 1h30m or 500ms")
+        raise ValueError(f"{value!r} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
     return sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value))
 
 
@@ -79,7 +82,7 @@ def _as_list(value: Any) -> Any:
 
 
 class Choice:
-    """A closed vocabulary whose violation has its own rule id: ``Annotated[str, Choice(rule, ...)]``."""
+    """A closed set of values whose violation has its own rule id: ``Annotated[str, Choice(rule, ...)]``."""
 
     def __init__(self, rule: LiteralString, *values: str) -> None:
         self._rule: LiteralString = rule
@@ -97,7 +100,7 @@ class Choice:
         if value in self._values:
             return value
         raise PydanticCustomError(
-            self._rule, "{value} is none of {values}", {"value": repr(value), "values": ", ".join(self._values)}
+            self._rule, "{value} is not one of {values}", {"value": repr(value), "values": ", ".join(self._values)}
         )
 
 
@@ -106,7 +109,7 @@ def _regex(value: str) -> str:
         re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
         raise PydanticCustomError(
-            "regex_syntax", "is no regular expression: {reason}", {"reason": str(error)}
+            "regex_syntax", "is not a valid regular expression: {reason}", {"reason": str(error)}
         ) from None
     return value
 
@@ -120,7 +123,7 @@ else:
     class Given:
         """``Given[int]``: an int, or ``None`` when the document leaves the field out; it must not write ``null``.
 
-        Pydantic sees the plain type: what is written is checked against it, and a default is not checked at all.
+        Pydantic gets the type itself: what is written is checked against it, and a default is not checked at all.
         """
 
         def __class_getitem__(cls, given: Any) -> Any:
@@ -128,7 +131,7 @@ else:
 
 
 OneOrMany = Annotated[list[_T], _OneOrMany()]
-"""``OneOrMany[str]``: always a list for the reader, a single item is allowed in the document."""
+"""``OneOrMany[str]``: always a list once read; a single item is allowed in the document."""
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 """A name templates can address: letters, digits, ``_`` and ``-``, no digit first."""
@@ -140,7 +143,7 @@ Tag = Text
 """An opaque resource or effect tag."""
 
 Scalar = str | bool | int | float
-"""A single value, written as text where text is needed."""
+"""A single value, converted to a string where one is needed."""
 
 Regex = Annotated[str, AfterValidator(_regex)]
 """A regular expression."""

@@ -1,4 +1,4 @@
-"""The kinds of documents there are: how each is known, and which model reads it."""
+"""The kinds of documents: how each is recognised, and which model reads it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class DocumentKind(StrEnum):
 
 
 VERSIONS: Final = {"kernel/v0": DocumentKind.RUNBOOK, "tool/v0": DocumentKind.TOOL, "policy/v0": DocumentKind.POLICY}
-"""Kinds that say what they are by ``apiVersion``."""
+"""Kinds recognised by ``apiVersion``."""
 
 NAMES: Final = {
     "gert-project.yaml": DocumentKind.PROJECT,
     "scenario.yaml": DocumentKind.SCENARIO,
     "test.yaml": DocumentKind.TEST,
 }
-"""Kinds that are known by the name of their file; none of their fields is mandatory."""
+"""Kinds recognised by the name of their file; none of their fields is mandatory."""
 
 _FAMILIES: Final = {version.partition("/")[0]: kind for version, kind in VERSIONS.items()}
 _FIELDS: Final = {"steps": DocumentKind.RUNBOOK, "actions": DocumentKind.TOOL, "rules": DocumentKind.POLICY}
@@ -47,13 +47,13 @@ _MODELS: Final = {
 
 
 def model_of(kind: DocumentKind) -> type[Model]:
-    """The model of a kind; imported when it is asked for, because most commands need only one or two of them."""
+    """Import and return the model of a kind; most commands need only one or two of them."""
     model: type[Model] = resolve(_MODELS[kind])
     return model
 
 
 def kind_of(document: Document) -> DocumentKind | None:
-    """By ``apiVersion``, else by the name of the file, else by what it plainly looks like."""
+    """Return the kind of a document by its ``apiVersion``, else by its file name, else by a characteristic field."""
     value = document.value
     name = PurePath(document.file).name
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Reads a runbook completely: YAML, shape, values, the tree of steps and the tools it lists."""
+"""Read a runbook completely: YAML, structure, values, the tree of steps and the tools it lists."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gert_core.api.errors import GertError
 from gert_core.api.record import field, record
 from gert_core.documents import yaml
 from gert_core.documents.lookup import find_tool
-from gert_core.documents.mend import mended
 from gert_core.documents.merge import tool_contract
-from gert_core.documents.problems import MANY, diagnose, findings, translate
+from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, to_diagnostics
+from gert_core.documents.partial import without_invalid
 from gert_core.documents.runbook import API_VERSION, RunbookModel
-from gert_core.documents.standalone import check_head, judge
+from gert_core.documents.standalone import check_head, validate_document
 from gert_core.documents.steps import StepReader
 from gert_core.documents.tool import API_VERSION as TOOL_VERSION
 from gert_core.documents.tool import ToolModel
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
 
 _ROUNDS: Final = 5
-"""How often a head is asked again after faulty places were left out."""
+"""How often a head is validated again after invalid parts were removed."""
 
 
 @record
 class Loaded:
-    """What reading gave: ``runbook`` when the tree is whole, else ``partial`` holds what could be built.
+    """The result of reading a runbook: ``runbook`` when the tree is complete, else ``partial``.
 
     ``gaps`` are the fields of the head that ``partial`` lacks, and ``steps`` when steps are missing from the tree.
 
-    A whole tree is not yet a valid one: ``diagnostics`` may still hold errors that leave the tree intact (an unknown
-    field, a duplicate id, a tool that is missing).
+    A complete tree is not necessarily valid: ``diagnostics`` may hold errors that leave the tree intact (an unknown
+    field, a duplicate id, a missing tool).
     """
 
     document: yaml.Document
@@ -56,7 +56,7 @@ class Loaded:
 
 @record
 class LoadedTool:
-    """A tool document, read; ``tool`` is None when it is wrong."""
+    """The result of reading a tool document; ``tool`` is None when it is invalid."""
 
     document: yaml.Document
     diagnostics: list[Diagnostic]
@@ -64,13 +64,13 @@ class LoadedTool:
 
 
 def load_runbook(path: Path, *, registry: Registry, project: Project | None = None, name: str | None = None) -> Loaded:
-    """Phases 1 and 2 of a runbook and of the tools it lists; every problem is collected, none is raised."""
+    """Run phases 1 and 2 on a runbook and the tools it lists; findings are collected, not raised."""
     return read_runbook(yaml.load(path, name=name), registry=registry, project=project)
 
 
 def read_runbook(document: yaml.Document, *, registry: Registry, project: Project | None = None) -> Loaded:
-    """The same for a document that is loaded already; tools are looked up next to ``document.path``."""
-    diagnostics = [*document.problems, *check_head(document, what="runbook", api_version=API_VERSION)]
+    """Run phases 1 and 2 on a loaded document; tools are looked up next to ``document.path``."""
+    diagnostics = [*document.diagnostics, *check_head(document, what="runbook", api_version=API_VERSION)]
     raw = document.value
     if not isinstance(raw, dict):
         return Loaded(document=document, diagnostics=diagnostics)
@@ -82,7 +82,7 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     else:
         root = BlockNode(block=None, steps=[], path=("steps",))
     diagnostics += reader.diagnostics
-    tools = _Tools(document, project=project, packs=registry.tool_packs())
+    tools = _ToolLoader(document, project=project, packs=registry.tool_packs())
     if model is not None:
         tools.load(model.tools)
     diagnostics += tools.diagnostics
@@ -91,7 +91,7 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     runbook = Runbook(document=document, model=model, root=root, tools=tools.nodes, by_id=reader.by_id)
     for step in runbook.walk():
         if step.fields.contract is not None:
-            diagnostics += old_words(document, step.fields.contract, (*step.path, "contract"))
+            diagnostics += check_side_effects(document, step.fields.contract, (*step.path, "contract"))
     if gaps is None and reader.complete:
         return Loaded(document=document, diagnostics=diagnostics, runbook=runbook)
     lost = frozenset() if reader.complete else frozenset({"steps"})
@@ -99,26 +99,26 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
 
 
 def load_tool(path: Path, *, name: str | None = None) -> LoadedTool:
-    """Phases 1 and 2 of a tool document."""
+    """Run phases 1 and 2 on a tool document."""
     return read_tool(yaml.load(path, name=name))
 
 
 def read_tool(document: yaml.Document) -> LoadedTool:
-    """The same for a document that is loaded already."""
-    tool, diagnostics = judge(document, ToolModel, what="tool definition", api_version=TOOL_VERSION)
+    """Run phases 1 and 2 on a tool document that is loaded already."""
+    tool, diagnostics = validate_document(document, ToolModel, what="tool definition", api_version=TOOL_VERSION)
     if tool is not None:
         if tool.contract is not None:
-            diagnostics += old_words(document, tool.contract, ("contract",))
+            diagnostics += check_side_effects(document, tool.contract, ("contract",))
         for name, action in tool.actions.items():
             if action.contract is not None:
-                diagnostics += old_words(document, action.contract, ("actions", name, "contract"))
-    if any(problem.severity is Severity.ERROR for problem in diagnostics):
+                diagnostics += check_side_effects(document, action.contract, ("actions", name, "contract"))
+    if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         tool = None
     return LoadedTool(document=document, diagnostics=diagnostics, tool=tool)
 
 
-def old_words(document: yaml.Document, contract: ContractModel, path: Place) -> list[Diagnostic]:
-    """What to say about ``side_effects`` in a contract."""
+def check_side_effects(document: yaml.Document, contract: ContractModel, path: Place) -> list[Diagnostic]:
+    """Return the findings about the deprecated field ``side_effects`` of a contract."""
     if contract.side_effects is None:
         return []
     place = (*path, "side_effects")
@@ -129,7 +129,7 @@ def old_words(document: yaml.Document, contract: ContractModel, path: Place) -> 
                 place,
                 rule="side-effects-and-effects",
                 phase=2,
-                message="`side_effects` and `effects` must not stand together",
+                message="`side_effects` and `effects` must not be used together",
                 hint="remove `side_effects`",
                 key=True,
             )
@@ -152,31 +152,31 @@ def old_words(document: yaml.Document, contract: ContractModel, path: Place) -> 
 def _model(
     document: yaml.Document, raw: dict[str, Any], diagnostics: list[Diagnostic]
 ) -> tuple[RunbookModel | None, frozenset[str] | None]:
-    """The head of the runbook and the gaps in it, None when it has none; what is wrong is reported, then left out."""
-    judged = any(problem.rule == "api-version" for problem in diagnostics)
-    value: Any = {**raw, "apiVersion": API_VERSION} if judged else raw
+    """Return the runbook's head and its gaps (None without any); invalid parts are reported, then left out."""
+    version_reported = any(diagnostic.rule == "api-version" for diagnostic in diagnostics)
+    value: Any = {**raw, "apiVersion": API_VERSION} if version_reported else raw
     gaps: frozenset[str] | None = None
     for _ in range(_ROUNDS):
         try:
             return RunbookModel.model_validate(value), gaps
         except ValidationError as error:
-            found = findings(error, value)
+            found = model_errors(error, value)
         if gaps is None:
-            diagnostics += translate(document, found, model=RunbookModel)
-        if len(found) > MANY:
+            diagnostics += to_diagnostics(document, found, model=RunbookModel)
+        if len(found) > MAX_ERRORS:
             return None, gaps
-        # Checks of whole models only run once the unknown fields are gone, so it is asked again.
+        # Checks of whole models only run once the unknown fields are gone, so it is validated again.
         value = _without(value, [item.path for item in found if item.type == "extra_forbidden"])
         rest = [item for item in found if item.type != "extra_forbidden"]
         if rest:
-            value, more = mended({**value, "apiVersion": API_VERSION, "steps": []}, rest)
+            value, more = without_invalid({**value, "apiVersion": API_VERSION, "steps": []}, rest)
             gaps = more | (gaps or frozenset())
             value.setdefault("steps", [])
     return None, gaps
 
 
 def _without(value: Any, paths: list[Place]) -> Any:
-    """A copy of ``value`` without the places ``paths``; everything beside the way to them is shared."""
+    """Return a copy of ``value`` without the places ``paths``; everything else is shared with ``value``."""
     gone = {path[0] for path in paths if len(path) == 1}
     below: dict[str | int, list[Place]] = {}
     for path in paths:
@@ -187,8 +187,8 @@ def _without(value: Any, paths: list[Place]) -> Any:
     return kept if isinstance(value, dict) else list(kept.values())
 
 
-class _Tools:
-    """Loads each listed tool once and says what is wrong with it, at the listing and in its own file."""
+class _ToolLoader:
+    """Loader of the listed tools, each once; findings are placed at the list entry and in the tool's own file."""
 
     def __init__(self, document: yaml.Document, *, project: Project | None, packs: Mapping[str, ToolPack]) -> None:
         self.nodes: dict[str, ToolNode] = {}
@@ -206,18 +206,18 @@ class _Tools:
             if isinstance(written, str):  # faulty entries are not among the names
                 places.setdefault(written, index)
         for name in names:
-            if name not in self.nodes and len(self.diagnostics) < MANY:
-                self._one(name, ("tools", places[name]))
+            if name not in self.nodes and len(self.diagnostics) < MAX_ERRORS:
+                self._load_one(name, ("tools", places[name]))
         own = [node.tool.meta.name for node in self.nodes.values()]
         for node in list(self.nodes.values()):
             if "/" in node.name.replace("\\", "/") and own.count(node.tool.meta.name) == 1:
                 self.nodes.setdefault(node.tool.meta.name, node)
 
-    def _one(self, name: str, place: Place) -> None:
+    def _load_one(self, name: str, place: Place) -> None:
         found = find_tool(name, base=self._base, project=self._project, packs=self._packs)
         if found.path is None:
-            why = found.reason or f"looked at {', '.join(found.searched) or 'no place: it is no plain name'}"
-            self._problem(place, "tool-not-found", f"tool `{name}` is not found; {why}", hint=found.hint)
+            why = found.reason or f"looked at {', '.join(found.searched) or 'no place: it is not a simple name'}"
+            self._report(place, "tool-not-found", f"tool `{name}` is not found; {why}", hint=found.hint)
             return
         key = found.path.resolve()
         loaded = self._files.get(key)
@@ -225,20 +225,20 @@ class _Tools:
             try:
                 loaded = load_tool(found.path)
             except GertError as error:
-                self._problem(place, "tool-not-found", f"tool `{name}`: {error.message}")
+                self._report(place, "tool-not-found", f"tool `{name}`: {error.message}")
                 return
             self._files[key] = loaded
             self.diagnostics += loaded.diagnostics
         if loaded.tool is None:
-            errors = sum(1 for problem in loaded.diagnostics if problem.severity is Severity.ERROR)
-            noun = "problem" if errors == 1 else "problems"
-            self._problem(place, "tool-invalid", f"tool `{name}` has {errors} {noun}, see {loaded.document.file}")
+            errors = sum(1 for diagnostic in loaded.diagnostics if diagnostic.severity is Severity.ERROR)
+            noun = "error" if errors == 1 else "errors"
+            self._report(place, "tool-invalid", f"tool `{name}` has {errors} {noun}, see {loaded.document.file}")
             return
         contracts = {action: tool_contract(loaded.tool, action)[0] for action in loaded.tool.actions}
         self.nodes[name] = ToolNode(name=name, tool=loaded.tool, document=loaded.document, contracts=contracts)
 
-    def _problem(self, place: Place, rule: str, message: str, *, hint: str | None = None) -> None:
+    def _report(self, place: Place, rule: str, message: str, *, hint: str | None = None) -> None:
         self.diagnostics.append(diagnose(self._document, place, rule=rule, message=message, phase=2, hint=hint))
 
 
-__all__ = ["Loaded", "LoadedTool", "load_runbook", "load_tool", "old_words", "read_runbook", "read_tool"]
+__all__ = ["Loaded", "LoadedTool", "check_side_effects", "load_runbook", "load_tool", "read_runbook", "read_tool"]

@@ -1,4 +1,4 @@
-"""Finding the file of a listed tool: next to the runbook, in the project, by path, in installed packs."""
+"""Find the file of a listed tool: next to the runbook, in the project, by path, in installed packs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 @record
 class ToolLookup:
-    """Where a tool is (``path`` None: nowhere), every place that was looked at, and why if there is more to say."""
+    """The file of a tool (None when not found), the places searched, and a reason when there is more to report."""
 
     path: Path | None
     searched: tuple[str, ...] = ()
@@ -29,14 +29,14 @@ class ToolLookup:
 
 
 def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> ToolLookup:
-    """The first file that provides ``name``; plain names never lead out of the directories they are looked up in."""
+    """Return the first file that provides ``name``; simple names never lead out of the directories searched."""
     entry = name.replace("\\", "/")
     searched: list[str] = []
     for candidate in _files(entry, base=base, project=project):
         searched.append(str(candidate))
         if _is_file(candidate):
             return ToolLookup(path=candidate, searched=tuple(searched))
-    if not _is_plain(entry):
+    if not _is_simple_name(entry):
         return ToolLookup(path=None, searched=tuple(searched))
     parts = entry.split("/")
     holders = [
@@ -56,7 +56,7 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
 
 
 def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]:
-    if _is_plain(entry):
+    if _is_simple_name(entry):
         yield base / "tools" / f"{entry}{SUFFIX}"
         if project is not None:
             yield project.tools_dir / f"{entry}{SUFFIX}"
@@ -65,14 +65,14 @@ def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]
 
 
 def _is_file(path: Path) -> bool:
-    """A name the file system cannot even look up is the name of no file."""
+    """Return whether the path is a file; a name that the file system refuses to look up is not one."""
     try:
         return path.is_file()
     except (OSError, ValueError):
         return False
 
 
-def _is_plain(entry: str) -> bool:
+def _is_simple_name(entry: str) -> bool:
     return not entry.startswith("/") and all(
         _SEGMENT.fullmatch(part) and ".." not in part for part in PurePosixPath(entry).parts
     )

@@ -1,4 +1,4 @@
-"""Merging contracts: tool, then action, then defaults, then the step; every level can only tighten."""
+"""Merge contracts: tool, then action, then defaults, then the step; every level can only tighten."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Relaxation:
 
 
 class _Draft:
-    """A contract while it is merged: None means that nobody has said anything about it yet."""
+    """A contract while it is merged: None means not declared so far."""
 
     __slots__ = ("assumed", "flags", "inputs", "outputs", "path", "relaxed", "tags")
 
@@ -52,7 +52,7 @@ class _Draft:
         )
 
     def apply(self, declared: ContractModel, path: Path, *, floor: bool = True) -> None:
-        """Add what ``declared`` writes; with ``floor`` what is there already may only be tightened."""
+        """Add what ``declared`` states; with ``floor`` what is there already may only be tightened."""
         self.path = path
         if not floor and (declared.effects is not None or declared.writes is not None):
             self.assumed = False
@@ -91,7 +91,7 @@ class _Draft:
             self.flags[name] = given
 
     def _side_effects(self, given: bool, *, floor: bool) -> None:
-        """The old word: true means unknown effects that write, false means no effects."""
+        """Apply the deprecated field: true means unknown effects that write, false means no effects."""
         held = self.tags["effects"]
         if given:
             self.tags["effects"] = held if floor and held else (UNKNOWN,)
@@ -122,7 +122,7 @@ class _Draft:
             held[key] = merged
 
     def contract(self) -> Contract:
-        """The finished contract, with defaults for everything nobody declared."""
+        """Return the finished contract, with defaults for everything that was not declared."""
         effects, writes = self.tags["effects"], self.tags["writes"]
         undeclared = effects is None and writes is None
         return Contract(
@@ -138,7 +138,7 @@ class _Draft:
 
 
 def tool_contract(tool: ToolModel, action: str) -> tuple[Contract, list[Relaxation]]:
-    """The contract of one action, and what in it relaxes the tool's; paths are those of the tool document."""
+    """Return the contract of one action and what in it relaxes the tool's; paths are those of the tool document."""
     draft = _Draft()
     if tool.contract is not None:
         draft.apply(tool.contract, ("contract",))
@@ -149,7 +149,10 @@ def tool_contract(tool: ToolModel, action: str) -> tuple[Contract, list[Relaxati
 
 
 def tighten(base: Contract, declared: ContractModel | None) -> tuple[Contract, list[Relaxation]]:
-    """A step's contract over ``base``; paths are relative to the step. A base that is no floor is replaced by key."""
+    """Return a step's contract over ``base``, and what in it relaxes ``base``; paths are relative to the step.
+
+    A base that is not a floor is replaced key by key.
+    """
     if declared is None:
         return base, []
     draft = _Draft()
@@ -167,8 +170,8 @@ def _param(model: ParamModel, base: Param) -> Param:
     return Param(
         type=model.type or base.type,
         required=base.required if model.required is None else model.required,
-        default=model.default if model.wrote("default") else base.default,
-        has_default=base.has_default or model.wrote("default"),
+        default=model.default if model.is_given("default") else base.default,
+        has_default=base.has_default or model.is_given("default"),
         description=model.description or base.description,
     )
 

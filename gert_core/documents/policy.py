@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 API_VERSION: Final = "policy/v0"
 _ACTS: Final = ("action", "default", "contract_violations", "serialize")
-Act = Annotated[str, Choice("governance-action", "allow", "require-approval", "deny")]
-Verdict = Annotated[str, Choice("governance-action", "allow", "deny")]
+RuleAction = Annotated[str, Choice("governance-action", "allow", "require-approval", "deny")]
+ViolationAction = Annotated[str, Choice("governance-action", "allow", "deny")]
 Risk = Literal["low", "medium", "high", "critical"]
 
 
@@ -39,9 +39,9 @@ class RuleModel(ContractMatch):
     outcome: Given[OneOrMany[Category]] = Field(
         default=None, description="Outcome categories the rule is for; matches steps that end the run."
     )
-    action: Given[Act] = Field(default=None, description="What happens to a matching step.")
-    default: Given[Act] = Field(default=None, description="What happens to every step no rule before matched.")
-    contract_violations: Given[Verdict] = Field(
+    action: Given[RuleAction] = Field(default=None, description="What happens to a matching step.")
+    default: Given[RuleAction] = Field(default=None, description="What happens to every step no rule before matched.")
+    contract_violations: Given[ViolationAction] = Field(
         default=None, description="`deny` makes any contract violation an error of the step."
     )
     min_approvers: Given[Annotated[int, Field(ge=1)]] = Field(
@@ -97,7 +97,7 @@ class GovernanceModel(Model):
 
 
 class PolicyMeta(Model):
-    """Who the policy is."""
+    """Name and version of a policy."""
 
     name: Text = Field(description="The name that decisions are attributed to.")
     version: Given[Text] = Field(default=None, description="The policy's own version.")
@@ -112,7 +112,7 @@ class PolicyModel(GovernanceModel):
 
 
 def load_policy(path: Path, *, name: str | None = None) -> PolicyModel:
-    """Read a policy file; raises ``ProjectError`` when it cannot be read or is wrong: nothing runs on a guess."""
+    """Read a policy file; raise ``ProjectError`` when it cannot be read or is invalid."""
     from gert_core.documents.standalone import load_strictly
 
     return load_strictly(path, PolicyModel, what="policy", api_version=API_VERSION, name=name)

@@ -1,4 +1,4 @@
-"""The project file ``gert-project.yaml`` and how it is found."""
+"""The project file ``gert-project.yaml``: its model, and finding and reading it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ProjectModel(Model):
 
 @record
 class Project:
-    """A project: its directory and what its file says."""
+    """A project: its directory and the content of its file."""
 
     root: Path
     model: ProjectModel
@@ -91,7 +91,7 @@ class Project:
 
 
 def find_project(start: Path) -> Project | None:
-    """The project of a file or directory, searched upward; ``ProjectError`` when its file is broken."""
+    """Return the project of a file or directory, searched upward; raise ``ProjectError`` when its file is invalid."""
     first = start if start.is_dir() else start.parent
     if ".." in first.parts:
         first = first.resolve()
@@ -105,7 +105,7 @@ def find_project(start: Path) -> Project | None:
 
 
 def load_project(path: Path, *, name: str | None = None) -> Project:
-    """Read a project file; raises ``ProjectError`` when it is broken."""
+    """Read a project file; raise ``ProjectError`` when it is invalid."""
     from gert_core.documents.standalone import load_strictly, read_strictly
 
     document = read_strictly(path, what="project file", name=name)

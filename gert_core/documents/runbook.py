@@ -24,7 +24,7 @@ def _over(value: Any) -> Any:
 def _loop_name(value: str) -> str:
     if not value.isidentifier() or not value.isascii():
         raise PydanticCustomError(
-            "for-each-shape", "`as` should be a plain name: letters, digits and `_`, no digit first"
+            "for-each-shape", "`as` should be a simple name: letters, digits and `_`, no digit first"
         )
     return value
 
@@ -56,7 +56,7 @@ class InputModel(Model):
 
     type: ValueType = Field(default="string", description="The type a given value is coerced to.")
     required: bool = Field(default=False, description="Whether the run cannot start without it.")
-    default: Any = Field(default=None, description="The value when nobody gives one.")
+    default: Any = Field(default=None, description="The value used when none is given.")
     description: Given[str] = Field(default=None, description="Shown where the input is asked for.")
     from_: Given[Text] = Field(
         default=None, alias="from", description="Where it comes from, for example `prompt` or `env/HOST`."

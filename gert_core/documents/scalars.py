@@ -1,7 +1,7 @@
-"""What an unquoted YAML scalar means: the YAML 1.2 core values, on the side of text when in doubt.
+"""Values of unquoted YAML scalars: the YAML 1.2 core schema, and a string in cases of doubt.
 
 A number with a leading zero (``012``, ``01.5``), an infinity or a NaN (``.inf``, ``1e999``) and a number of more
-than 400 digits stay text: no value of gert can hold them without changing them, and JSON could not carry them.
+than 400 digits stay strings: no value of gert can hold them without changing them, and JSON cannot represent them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _FLOAT: Final = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:
 _LONGEST_NUMBER: Final = 400
 
 
-def plain(text: str) -> Any:
-    """The value of an unquoted scalar."""
+def scalar_value(text: str) -> Any:
+    """Return the value of an unquoted scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] in _NUMBER_STARTS:
@@ -52,4 +52,4 @@ def _number(text: str) -> Any:
     return text
 
 
-__all__ = ["plain"]
+__all__ = ["scalar_value"]

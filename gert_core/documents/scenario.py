@@ -19,7 +19,7 @@ TEST_FILE: Final = "test.yaml"
 
 
 class ToolResponse(Model):
-    """What a tool answers once."""
+    """One response of a tool."""
 
     exit_code: int = Field(default=0, description="The exit code.")
     stdout: str = Field(default="", description="Standard output; goes through `extract` without `outputs`.")
@@ -28,7 +28,7 @@ class ToolResponse(Model):
 
 
 class StepResponse(Model):
-    """How one execution of a leaf step comes out."""
+    """The result of one execution of a leaf step."""
 
     outputs: dict[str, Any] = Field(default_factory=dict, description="The outputs.")
     fields: dict[str, Any] = Field(default_factory=dict, description="Values at `.id.name` beside the outputs.")
@@ -65,7 +65,7 @@ class ScenarioModel(Model):
 
 
 class ExpectationModel(Model):
-    """A test document: what a replay of the scenario must come to."""
+    """A test document: the expected result of replaying the scenario."""
 
     description: Given[str] = Field(default=None, description="What is tested.")
     expected_status: Given[Literal["completed", "failed", "error", "approval_pending"]] = Field(
@@ -84,7 +84,7 @@ class ExpectationModel(Model):
 
 @record
 class Scenario:
-    """A scenario directory, read; ``test`` is None when there is no ``test.yaml``."""
+    """A scenario directory as read; ``test`` is None when there is no ``test.yaml``."""
 
     name: str
     directory: Path
@@ -95,7 +95,7 @@ class Scenario:
 
 
 def load_scenario(directory: Path) -> Scenario:
-    """Read a scenario and its test; ``DocumentError`` with diagnostics when either is wrong."""
+    """Read a scenario and its test; raise ``DocumentError`` with diagnostics when either is invalid."""
     from gert_core.api.errors import DocumentError, UsageError
     from gert_core.documents.standalone import load_strictly, read_strictly
 

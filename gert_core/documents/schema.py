@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 TRACE: Final = "trace"
 KINDS: Final = (*(str(kind) for kind in DocumentKind), TRACE)
-"""Everything a schema can be asked for."""
+"""The kinds of documents that have a schema."""
 
 _STEP: Final = "step"
 _HASH: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
 def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
-    """The Draft 2020-12 schema of one kind; ``types`` are the registered step types."""
+    """Return the Draft 2020-12 schema of one kind; ``types`` are the registered step types."""
     if kind == TRACE:
         return {"$schema": DIALECT, "title": "gert trace", **_TRACE}
     model = model_of(DocumentKind(kind))
@@ -57,9 +57,9 @@ def _steps(
     bodies: Mapping[str, type[BaseModel]],
     tops: Mapping[type[BaseModel], dict[str, Any]],
 ) -> dict[str, Any]:
-    """The definitions of a step: the fields every step has, then one case per type that closes the step.
+    """Return the definitions of a step: the fields every step has, then one case per type that closes the step.
 
-    The cases list the common fields too, only to allow them: so each case can forbid all others by itself, and a
+    The cases list the common fields too, only to allow them: each case can then forbid all others by itself, and a
     mistake deep inside a step is reported there and nowhere else.
     """
     common = tops[StepFields]["properties"]
@@ -81,7 +81,7 @@ def _steps(
     for name in sorted(types):
         condition = _claimed(name, bodies[name]) if types[name].claims is not None else None
         if condition is not None:
-            # A step that this type takes over by its fields: what else it says is not looked at.
+            # A step that this type takes over by its fields: its other fields are not checked.
             taken = f"{_own(name)}-by-fields"
             definitions[taken] = {k: v for k, v in tops[bodies[name]].items() if k != "additionalProperties"}
             cases = {"if": condition, "then": {"$ref": f"#/$defs/{taken}"}, "else": cases}
@@ -101,7 +101,7 @@ def _case(name: str) -> dict[str, Any]:
 
 
 def _claimed(name: str, model: type[BaseModel]) -> dict[str, Any] | None:
-    """When a step of another type is taken over: it nests a list of steps inside a field of the claiming type."""
+    """Return when a step of another type is taken over: it nests a list of steps in a field of the claiming type."""
     nests = [
         {"required": [field], "properties": {field: {"type": "object", "required": [below]}}}
         for field, annotation in _fields(model)
@@ -139,7 +139,7 @@ def _marked(annotation: Any) -> bool:
 
 
 def _tidy(schema: Any, *, names: bool = False) -> Any:
-    """Leave out what pydantic adds and no reader needs; ``names`` when the keys are the document's own."""
+    """Remove what pydantic adds without use for readers; ``names`` when the keys are the document's own."""
     if isinstance(schema, list):
         return [_tidy(item) for item in schema]
     if not isinstance(schema, dict):
@@ -183,7 +183,7 @@ _TRACE: Final[dict[str, Any]] = {
             "required": ["kind", "id"],
             "additionalProperties": False,
         },
-        "data": {"type": "object", "description": "What the event says; secrets are masked."},
+        "data": {"type": "object", "description": "The data of the event; secrets are masked."},
         "prev_hash": {**_HASH, "description": "SHA-256 of the previous line; zeros in the first."},
     },
     "required": ["type", "timestamp", "run_id", "seq", "data", "prev_hash"],

@@ -1,4 +1,4 @@
-"""Reads documents that stand alone (tools, policies, projects, scenarios) against their models."""
+"""Read single documents (tools, policies, projects, scenarios) and validate them against their models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from gert_core.api.errors import GertError, ProjectError
 from gert_core.documents import yaml
 from gert_core.documents.compose import EMPTY
-from gert_core.documents.problems import diagnose, findings, translate
+from gert_core.documents.model_errors import diagnose, model_errors, to_diagnostics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,10 +21,10 @@ _M = TypeVar("_M", bound="Model")
 
 
 def check_head(document: yaml.Document, *, what: str, api_version: str | None) -> list[Diagnostic]:
-    """What must hold before a document can be judged: it is a map, and of the right version."""
+    """Check what every document needs before it is validated: it is a map, and of the right version."""
     value = document.value
     if not isinstance(value, dict):
-        if document.problems and value is None:
+        if document.diagnostics and value is None:
             return []
         kind = "empty" if value is None else "a list" if isinstance(value, list) else "a single value"
         return [
@@ -57,44 +57,44 @@ def check_head(document: yaml.Document, *, what: str, api_version: str | None) -
     return []
 
 
-def judge(
+def validate_document(
     document: yaml.Document, model: type[_M], *, what: str, api_version: str | None = None
 ) -> tuple[_M | None, list[Diagnostic]]:
-    """The document as a model (None when anything is wrong) and every problem of its shape and values.
+    """Return the document as a model (None when it is invalid) and every finding about its structure and values.
 
     Documents without a version have no mandatory field, so they may be empty.
     """
-    if api_version is None and says_nothing(document):
+    if api_version is None and is_empty(document):
         return model(), []
-    problems = [*document.problems, *check_head(document, what=what, api_version=api_version)]
+    diagnostics = [*document.diagnostics, *check_head(document, what=what, api_version=api_version)]
     if not isinstance(document.value, dict):
-        return None, problems
-    version_judged = any(problem.rule == "api-version" for problem in problems)
+        return None, diagnostics
+    version_reported = any(diagnostic.rule == "api-version" for diagnostic in diagnostics)
     try:
         read = model.model_validate(document.value)
     except ValidationError as error:
-        found = findings(error, document.value)
-        if version_judged:
+        found = model_errors(error, document.value)
+        if version_reported:
             found = [item for item in found if item.path != ("apiVersion",)]
-        return None, problems + translate(document, found, model=model)
-    return (None if problems else read), problems
+        return None, diagnostics + to_diagnostics(document, found, model=model)
+    return (None if diagnostics else read), diagnostics
 
 
-def says_nothing(document: yaml.Document) -> bool:
-    """Whether the file is empty: the one problem that documents without a mandatory field can live with."""
-    return document.value is None and [problem.message for problem in document.problems] in ([], [EMPTY])
+def is_empty(document: yaml.Document) -> bool:
+    """Return whether the file is empty, which is valid for documents without a mandatory field."""
+    return document.value is None and [diagnostic.message for diagnostic in document.diagnostics] in ([], [EMPTY])
 
 
 def read_strictly(
     path: Path, *, what: str, name: str | None = None, error: type[GertError] = ProjectError
 ) -> yaml.Document:
-    """Load a file that nothing can go on without; raises ``error`` when it cannot be read."""
+    """Load a file that is required to continue; raise ``error`` when it cannot be read."""
     try:
         document = yaml.load(path, name=name)
-    except GertError as problem:
-        raise error(f"cannot read the {what} {path}: {problem.message}", file=problem.file) from problem
-    if not says_nothing(document):
-        _refuse(document, list(document.problems), what=what, error=error)
+    except GertError as failure:
+        raise error(f"cannot read the {what} {path}: {failure.message}", file=failure.file) from failure
+    if not is_empty(document):
+        _refuse(document, list(document.diagnostics), what=what, error=error)
     return document
 
 
@@ -108,29 +108,29 @@ def load_strictly(
     document: yaml.Document | None = None,
     error: type[GertError] = ProjectError,
 ) -> _M:
-    """The model of a file; raises ``error`` with every diagnostic when anything is wrong."""
+    """Return the model of a file; raise ``error`` with every diagnostic when it is invalid."""
     document = document or read_strictly(path, what=what, name=name, error=error)
-    read, problems = judge(document, model, what=what, api_version=api_version)
-    _refuse(document, problems, what=what, error=error)
-    if read is None:  # judge gives a model or a reason; this is for the reader of the types
+    read, diagnostics = validate_document(document, model, what=what, api_version=api_version)
+    _refuse(document, diagnostics, what=what, error=error)
+    if read is None:  # validate_document returns a model or a finding; mypy cannot know
         raise error(f"the {what} {document.file} cannot be read", file=document.file)
     return read
 
 
-def _refuse(document: yaml.Document, problems: list[Diagnostic], *, what: str, error: type[GertError]) -> None:
-    if not problems:
+def _refuse(document: yaml.Document, diagnostics: list[Diagnostic], *, what: str, error: type[GertError]) -> None:
+    if not diagnostics:
         return
-    first = problems[0]
+    first = diagnostics[0]
     where = f" at {first.path}" if first.path else ""
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
     raise error(
-        f"the {what} {document.file} is wrong{where}: {first.message}{more}",
+        f"the {what} {document.file} is invalid{where}: {first.message}{more}",
         file=document.file,
         line=first.line,
         column=first.column,
         hint=first.hint,
-        diagnostics=problems,
+        diagnostics=diagnostics,
     )
 
 
-__all__ = ["check_head", "judge", "load_strictly", "read_strictly", "says_nothing"]
+__all__ = ["check_head", "is_empty", "load_strictly", "read_strictly", "validate_document"]

@@ -1,4 +1,4 @@
-"""Reads lists of steps into a tree: common fields by one model, the rest by the model of the step's type."""
+"""Read lists of steps into a tree: common fields by one model, the rest by the model of the step's type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import PluginError
-from gert_core.documents.problems import MANY, diagnose, findings, suggest, translate
+from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, suggest, to_diagnostics
 from gert_core.documents.runbook import StepFields
 from gert_core.documents.tree import BlockNode, StepNode
 from gert_core.plugin.lazy import resolve
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api import Block, StepType
-    from gert_core.documents.problems import Finding
+    from gert_core.documents.model_errors import ModelError
     from gert_core.documents.tree import Path
     from gert_core.documents.yaml import Document
     from gert_core.kit.models import StepModel
@@ -29,7 +29,7 @@ _RETRY: Final = "retry"
 _TYPE_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 
 
-class _Kind:
+class _ImportedType:
     """A step type with its lazy parts imported, once per document."""
 
     __slots__ = ("blocks", "fields", "model", "type", "validate")
@@ -43,9 +43,9 @@ class _Kind:
 
 
 class StepReader:
-    """Builds the tree of one document and collects every problem on the way.
+    """Builder of the tree of one document, with the findings collected on the way.
 
-    A step whose only fault is an unknown field is still built; other faulty steps are left out and make the tree
+    A step whose only error is an unknown field is still built; other invalid steps are left out and make the tree
     incomplete.
     """
 
@@ -58,18 +58,18 @@ class StepReader:
         self.complete = True
         self._types = types
         self._origin = origin
-        self._kinds: dict[str, _Kind] = {}
+        self._imported_types: dict[str, _ImportedType] = {}
         self._claimers = [(t.name, resolve(t.claims)) for t in types.values() if t.claims is not None]
         self._unnamed: Counter[str] = Counter()
 
     def read(
         self, raw: list[Any], path: Path, *, block: Block | None = None, owner: StepNode | None = None
     ) -> BlockNode:
-        """One list of steps, with everything below it."""
+        """Read one list of steps, with everything below it."""
         steps: list[StepNode] = []
         node = BlockNode(block=block, steps=steps, path=path, owner=owner)
         for index, item in enumerate(raw):
-            step = self._step(item, (*path, index)) if len(self.diagnostics) < MANY * 10 else None
+            step = self._step(item, (*path, index)) if len(self.diagnostics) < MAX_ERRORS * 10 else None
             if step is None:
                 self.complete = False
                 continue
@@ -80,7 +80,7 @@ class StepReader:
 
     def _step(self, raw: Any, path: Path) -> StepNode | None:
         if not isinstance(raw, dict):
-            self._problem(
+            self._report(
                 path,
                 "wrong-type",
                 "a step is a map of fields, with at least `type`",
@@ -96,7 +96,7 @@ class StepReader:
         claimed = False
         for name, claims in self._claimers:
             if kind is not None and kind.type.name != name and claims(raw):
-                kind, claimed = self._known(name), True
+                kind, claimed = self._imported(name), True
                 own = self._claim(kind, own, path)
         fields = self._fields(common, path)
         body = self._body(kind, own, path) if kind is not None else None
@@ -114,24 +114,24 @@ class StepReader:
         )
         self._register(step)
         if kind.type.requires_contract and fields.contract is None:
-            self._problem(
+            self._report(
                 path,
                 "extension-contract",
                 f"a step of type `{kind.type.name}` must declare its `contract`",
-                hint="say at least which `effects` it has and what it `writes`",
+                hint="declare at least which `effects` it has and what it `writes`",
             )
         if kind.blocks is not None:
             self._blocks(step, kind.blocks)
         return step
 
-    def _kind(self, name: Any, path: Path) -> _Kind | None:
+    def _kind(self, name: Any, path: Path) -> _ImportedType | None:
         if not isinstance(name, str):
-            return None  # missing or of a wrong type: the common fields' model says so
+            return None  # missing or of a wrong type: reported by the model of the common fields
         if name in self._types:
-            return self._known(name)
+            return self._imported(name)
         near = self._suggest(name, self._types)
         install = self._origin(name) if self._origin is not None and _TYPE_NAME.fullmatch(name) else ""
-        self._problem(
+        self._report(
             (*path, "type"),
             "unknown-step-type",
             f"there is no step type {name!r}; installed are {', '.join(sorted(self._types)) or 'none'}",
@@ -140,30 +140,30 @@ class StepReader:
         )
         return None
 
-    def _known(self, name: str) -> _Kind:
-        found = self._kinds.get(name)
+    def _imported(self, name: str) -> _ImportedType:
+        found = self._imported_types.get(name)
         if found is None:
             try:
-                found = self._kinds[name] = _Kind(self._types[name])
+                found = self._imported_types[name] = _ImportedType(self._types[name])
             except PluginError as exc:
-                hint = f"`gert plugins why step:{name}` names who provides it: reinstall that, or leave it out with -p"
+                hint = f"`gert plugins why step:{name}` names its plugin: reinstall that, or block it with -p"
                 raise PluginError(f"step type {name!r} cannot be used: {exc.message}", hint=hint) from exc
         return found
 
     def _fields_of(self, name: str) -> frozenset[str]:
         try:
-            return self._known(name).fields
+            return self._imported(name).fields
         except PluginError:
-            return frozenset()  # only asked for a better message; using the type reports the fault
+            return frozenset()  # only needed for a better message; using the type reports the error
 
-    def _claim(self, kind: _Kind, own: dict[str, Any], path: Path) -> dict[str, Any]:
-        """The fields of a step that another type takes over; what it says beyond them does nothing."""
+    def _claim(self, kind: _ImportedType, own: dict[str, Any], path: Path) -> dict[str, Any]:
+        """Return the fields of a step that another type takes over; other fields have no effect and are reported."""
         unused = ", ".join(f"`{key}`" for key in own if key not in kind.fields)
-        said = f"; nothing acts on {unused}" if unused else ""
-        self._problem(
+        ignored = f"; without effect: {unused}" if unused else ""
+        self._report(
             (*path, "type"),
             "not-acted-on",
-            f"this step is a `{kind.type.name}` by its fields, whatever its `type`{said}",
+            f"this step is a `{kind.type.name}` by its fields, whatever its `type`{ignored}",
             severity=Severity.WARNING,
             hint=f"write `type: {kind.type.name}`",
         )
@@ -173,30 +173,30 @@ class StepReader:
         try:
             return StepFields.model_validate(common)
         except ValidationError as error:
-            self.diagnostics += translate(self.document, findings(error, common), base=path, model=StepFields)
+            self.diagnostics += to_diagnostics(self.document, model_errors(error, common), base=path, model=StepFields)
             return None
 
-    def _body(self, kind: _Kind, own: dict[str, Any], path: Path) -> StepModel | None:
+    def _body(self, kind: _ImportedType, own: dict[str, Any], path: Path) -> StepModel | None:
         try:
             return kind.validate(own)
         except ValidationError as error:
-            found = findings(error, own)
+            found = model_errors(error, own)
         unknown = [item for item in found if _is_unknown(item)]
         rest = [item for item in found if not _is_unknown(item)]
-        self.diagnostics += [self._unknown_field(kind, item, path) for item in unknown[:MANY]]
-        self.diagnostics += translate(self.document, rest, base=path, model=kind.model, extra_fields=_COMMON)
-        if rest or len(unknown) > MANY:
+        self.diagnostics += [self._unknown_field(kind, item, path) for item in unknown[:MAX_ERRORS]]
+        self.diagnostics += to_diagnostics(self.document, rest, base=path, model=kind.model, extra_fields=_COMMON)
+        if rest or len(unknown) > MAX_ERRORS:
             return None
         names = {item.path[0] for item in unknown}
         # Checks of the whole model only run once the unknown fields are gone.
         return self._body(kind, {key: value for key, value in own.items() if key not in names}, path)
 
-    def _unknown_field(self, kind: _Kind, item: Finding, path: Path) -> Diagnostic:
+    def _unknown_field(self, kind: _ImportedType, item: ModelError, path: Path) -> Diagnostic:
         name = str(item.path[0])
         message = f"`{name}` is not a field of a step of type `{kind.type.name}`"
         hint = self._suggest(name, kind.fields | _COMMON)
         if name == _RETRY:
-            message = "`retry` is reserved for a later version and refused until then"
+            message = "`retry` is reserved for a later version and not supported yet"
             hint = "jump back with `next: {step: ID, max: N}`, or use `continue_on_fail`"
         else:
             owners = [other for other in sorted(self._types) if name in self._fields_of(other)]
@@ -209,8 +209,8 @@ class StepReader:
         )
 
     def _suggest(self, name: str, known: Iterable[str]) -> str | None:
-        # Comparing names is slow; a document that is wrong all over needs no more of it.
-        return suggest(name, known) if len(self.diagnostics) < MANY else None
+        # Comparing names is slow, and a document with this many errors gains nothing from it.
+        return suggest(name, known) if len(self.diagnostics) < MAX_ERRORS else None
 
     def _number(self, type_name: str) -> str:
         self._unnamed[type_name] += 1
@@ -221,7 +221,7 @@ class StepReader:
         if other is step:
             return
         line, _ = self.document.locate((*other.path, "id"))
-        self._problem(
+        self._report(
             (*step.path, "id") if step.named else step.path,
             "duplicate-step-id",
             f"the id `{step.id}` is already taken by the step in line {line}",
@@ -243,7 +243,7 @@ class StepReader:
             below: Path = waiting.pop(0) if waiting else ()
             step.blocks.append(self.read(list(block.steps), step.path + below, block=block, owner=step))
 
-    def _problem(
+    def _report(
         self,
         path: Path,
         rule: str,
@@ -258,12 +258,12 @@ class StepReader:
         )
 
 
-def _is_unknown(item: Finding) -> bool:
+def _is_unknown(item: ModelError) -> bool:
     return item.type == "extra_forbidden" and len(item.path) == 1
 
 
 def _places(raw: Any, wanted: set[int]) -> dict[int, list[Path]]:
-    """Where the wanted lists stand inside a step, found by identity; nothing inside them is looked at."""
+    """Return the paths of the wanted lists inside a step, found by identity; the lists are not searched themselves."""
     places: dict[int, list[Path]] = {}
     stack: list[tuple[Path, Any]] = [((), raw)]
     while stack:

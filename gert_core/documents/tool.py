@@ -1,4 +1,4 @@
-"""Models of a tool definition: how a tool is reached, what its actions run and what they declare."""
+"""Models of a tool definition: transport, actions and contracts."""
 
 from __future__ import annotations
 

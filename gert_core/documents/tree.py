@@ -1,4 +1,4 @@
-"""A runbook as a tree: steps, blocks and tools with their places in the files they came from."""
+"""A runbook as a tree: steps, blocks and tools with their positions in the files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StepNode:
     within: BlockNode | None = None
     index: int = 0
     claimed: bool = False
-    """Whether another type than the one written took the step over."""
+    """Whether a type other than the written one has taken the step over."""
     cache: dict[str, Any] = field(default_factory=dict)
     """Room for what later stages compile once per step."""
 
@@ -85,7 +85,7 @@ class Runbook:
         return self.model.meta.name
 
     def walk(self) -> Iterator[StepNode]:
-        """Every step at any depth, in document order."""
+        """Yield every step at any depth, in document order."""
         stack = [iter(self.root.steps)]
         while stack:
             step = next(stack[-1], None)

@@ -1,4 +1,4 @@
-"""Keeps the garbage collector away while something large is built that is no garbage."""
+"""Pause the garbage collector while something large is built that cannot be garbage yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Nothing built inside is garbage before the end; collections would only walk over it again and again."""
+    """Pause the garbage collector: nothing built inside is garbage before the end."""
     collecting = gc.isenabled()
     gc.disable()
     try:

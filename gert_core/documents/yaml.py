@@ -1,4 +1,4 @@
-"""Reading YAML documents: values with the file, line and column of every key and value."""
+"""Read YAML documents: values with the file, line and column of every key and value."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-from gert_core.documents.complaints import BREAKS, explain
-from gert_core.documents.compose import MAX_PROBLEMS, Composer, Map, Mark, Refused, Seq, parser
+from gert_core.documents.compose import MAX_DIAGNOSTICS, Composer, Map, Mark, Seq, UnreadableError, parser
 from gert_core.documents.uncollected import uncollected
+from gert_core.documents.yaml_errors import BREAKS, explain
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
@@ -26,12 +26,12 @@ _MANY_DIRECTIVES: Final = 16
 
 
 class Document:
-    """One YAML file as read: its value, where everything in it stands, and what is wrong with it as YAML.
+    """One YAML file as read: its value, the positions of everything in it, and the findings about it as YAML.
 
-    ``value`` is None when the text cannot be read; ``problems`` then says why (rule ``yaml-syntax``).
+    ``value`` is None when the text cannot be read; ``diagnostics`` then has the reason (rule ``yaml-syntax``).
     """
 
-    __slots__ = ("_lines", "_text", "digest", "file", "path", "problems", "start", "value")
+    __slots__ = ("_lines", "_text", "diagnostics", "digest", "file", "path", "start", "value")
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Document:
         path: Path | None,
         value: Any,
         digest: str,
-        problems: Sequence[Diagnostic],
+        diagnostics: Sequence[Diagnostic],
         text: str,
         start: tuple[int, int] = (1, 1),
     ) -> None:
@@ -48,13 +48,13 @@ class Document:
         self.path = path
         self.value = value
         self.digest = digest
-        self.problems = tuple(problems)
+        self.diagnostics = tuple(diagnostics)
         self.start = start
         self._text = text
         self._lines: list[str] | None = None
 
     def locate(self, path: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
-        """Line and column of the value at ``path`` (its key's with ``key``), or of the nearest existing ancestor."""
+        """Return the position of the value at ``path`` (its key with ``key``), or of the nearest existing ancestor."""
         line, column = self.start
         value = self.value
         for segment in path:
@@ -66,13 +66,13 @@ class Document:
         return line, column
 
     def source_line(self, line: int) -> str:
-        """The text of a line, numbered from 1; empty when there is none."""
+        """Return the text of a line, numbered from 1; empty when there is none."""
         if self._lines is None:
             self._lines = BREAKS.split(self._text)
         return self._lines[line - 1] if 0 < line <= len(self._lines) else ""
 
     def ignores(self, line: int) -> frozenset[str]:
-        """The rules that a ``# gert: ignore[rule, ...]`` comment on that line silences."""
+        """Return the rules that a ``# gert: ignore[rule, ...]`` comment on that line silences."""
         if "gert:" not in self._text:
             return frozenset()
         found = _IGNORE.search(self.source_line(line))
@@ -88,7 +88,7 @@ def _mark(value: Any, segment: str | int) -> Mark | None:
 
 
 def load(path: Path, *, name: str | None = None) -> Document:
-    """Read a file; ``name`` is what messages call it. A file that cannot be opened is a ``UsageError``."""
+    """Read a file, called ``name`` in messages; raise ``UsageError`` when it cannot be opened."""
     file = name if name is not None else str(path)
     try:
         with path.open("rb") as stream:
@@ -102,52 +102,52 @@ def load(path: Path, *, name: str | None = None) -> Document:
 
 
 def loads(data: bytes, *, name: str) -> Document:
-    """Read a document from bytes; ``name`` is what messages call it."""
+    """Read a document from bytes, called ``name`` in messages."""
     return _read(data, file=name, path=None)
 
 
 def _read(data: bytes, *, file: str, path: Path | None) -> Document:
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
 
     def report(rule: str, message: str, line: int, column: int, hint: str | None) -> None:
-        if len(problems) < MAX_PROBLEMS:
-            problems.append(
+        if len(diagnostics) < MAX_DIAGNOSTICS:
+            diagnostics.append(
                 Diagnostic(rule=rule, message=message, phase=1, file=file, line=line, column=column, hint=hint)
             )
 
     text = ""
     value = None
     start = (1, 1)
-    # Nothing that is built here can be garbage before the end, and collections triggered by the many new
-    # containers would take a third of the time.
+    # Nothing built here can be garbage before the end, and collections triggered by the many new containers
+    # would take a third of the time.
     try:
         with uncollected():
             text = _decode(data)
             composer = Composer(parser(data), report)
             value = composer.document()
             start = composer.start
-    except Refused as refused:
+    except UnreadableError as error:
         value = None
-        report("yaml-syntax", refused.message, refused.line, refused.column, refused.hint)
+        report("yaml-syntax", error.message, error.line, error.column, error.hint)
     except Exception as error:
         message, line, column, hint = explain(error, text)
         value = None
         report("yaml-syntax", message, line, column, hint)
     digest = "sha256:" + hashlib.sha256(data).hexdigest()
-    return Document(file=file, path=path, value=value, digest=digest, problems=problems, text=text, start=start)
+    return Document(file=file, path=path, value=value, digest=digest, diagnostics=diagnostics, text=text, start=start)
 
 
 def _decode(data: bytes) -> str:
-    """The text of the bytes, after the checks that need no parser."""
+    """Decode the bytes, after the checks that need no parser."""
     if len(data) > MAX_BYTES:
-        raise Refused("the file is larger than 4 MiB", line=1, column=1, hint="split it into smaller documents")
+        raise UnreadableError("the file is larger than 4 MiB", line=1, column=1, hint="split it into smaller documents")
     if data.startswith(_OTHER_BOMS):
-        raise Refused("the file is not UTF-8 but UTF-16 or UTF-32", line=1, column=1, hint="save it as UTF-8")
+        raise UnreadableError("the file is not UTF-8 but UTF-16 or UTF-32", line=1, column=1, hint="save it as UTF-8")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line, column = _position(data[: error.start].decode("utf-8", "replace"))
-        raise Refused(
+        raise UnreadableError(
             f"the file is not UTF-8: byte 0x{data[error.start]:02x}",
             line=line,
             column=column,
@@ -157,7 +157,7 @@ def _decode(data: bytes) -> str:
     found = _CONTROL.search(text)
     if found:
         line, column = _position(text[: found.start()])
-        raise Refused(
+        raise UnreadableError(
             f"the character U+{ord(found[0]):04X} is not allowed in a document",
             line=line,
             column=column,
@@ -165,7 +165,7 @@ def _decode(data: bytes) -> str:
         )
     if data.count(b"\n%") > _MANY_DIRECTIVES and data.lstrip()[:1] in (b"%", b"#"):
         # libyaml compares every %TAG with every other one.
-        raise Refused("the file has too many YAML directives", line=1, column=1, hint="remove the `%` lines")
+        raise UnreadableError("the file has too many YAML directives", line=1, column=1, hint="remove the `%` lines")
     return text
 
 

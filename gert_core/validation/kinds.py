@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 def judge_other(document: Document, kind: str | None) -> tuple[list[Diagnostic], str | None]:
     """Problems and name of a policy, project, scenario or test; of nothing known, that it is not known."""
-    from gert_core.documents.standalone import judge
+    from gert_core.documents.standalone import validate_document
 
     if kind is None:
         return _unknown(document), None
     if kind == DocumentKind.POLICY:
         return _policy(document)
     what = "project file" if kind == DocumentKind.PROJECT else str(kind)
-    model, found = judge(document, model_of(DocumentKind(kind)), what=what)
+    model, found = validate_document(document, model_of(DocumentKind(kind)), what=what)
     name = getattr(model, "name", None)
     return found, name if isinstance(name, str) else None
 
 
 def _policy(document: Document) -> tuple[list[Diagnostic], str | None]:
     from gert_core.documents.policy import API_VERSION, PolicyModel
-    from gert_core.documents.standalone import judge
+    from gert_core.documents.standalone import validate_document
     from gert_core.validation.domain.governance import check_rules
     from gert_core.validation.domain.report import Report
 
-    policy, found = judge(document, PolicyModel, what="policy", api_version=API_VERSION)
+    policy, found = validate_document(document, PolicyModel, what="policy", api_version=API_VERSION)
     if policy is None:
         return found, None
     report = Report()
@@ -40,14 +40,14 @@ def _policy(document: Document) -> tuple[list[Diagnostic], str | None]:
 
 
 def _unknown(document: Document) -> list[Diagnostic]:
-    from gert_core.documents.problems import diagnose
+    from gert_core.documents.model_errors import diagnose
 
-    if document.value is None and document.problems:
-        return list(document.problems)
+    if document.value is None and document.diagnostics:
+        return list(document.diagnostics)
     version = document.value.get("apiVersion") if isinstance(document.value, dict) else None
     said = "`apiVersion` is missing" if version is None else f"`apiVersion` {version!r} is not known"
     return [
-        *document.problems,
+        *document.diagnostics,
         diagnose(
             document,
             ("apiVersion",) if version is not None else (),

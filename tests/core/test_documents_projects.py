@@ -65,7 +65,7 @@ def test_empty_project_file_is_all_defaults(tmp_path):
         ("tools: x\n", "`tools` is not a field", 1),
         ("plugins: {load: some}\n", "'auto' or 'listed'", 1),
         ("name: a\npolicies: x\n", "should be a list", 2),
-        ("name: [\n", "cannot be read", 2),
+        ("name: [\n", "invalid YAML", 2),
         ("- a\n", "a map of fields", 1),
     ],
 )

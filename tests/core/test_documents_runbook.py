@@ -301,8 +301,8 @@ def test_meta_is_read(read):
     assert not loaded.diagnostics
     meta = loaded.runbook.model.meta
     assert meta.inputs["host"].from_ == "env/HOST"
-    assert meta.inputs["n"].wrote("default")
-    assert not meta.inputs["host"].wrote("default")
+    assert meta.inputs["n"].is_given("default")
+    assert not meta.inputs["host"].is_given("default")
     assert [s.required for s in meta.secrets] == [True, False]
     assert meta.governance.require_signed_approvals is True
     assert meta.governance.approval_timeout == 1800

@@ -16,7 +16,7 @@ from gert_core.documents import yaml
 from gert_core.documents.kinds import VERSIONS, DocumentKind, model_of
 from gert_core.documents.load import read_runbook, read_tool
 from gert_core.documents.schema import json_schema
-from gert_core.documents.standalone import judge
+from gert_core.documents.standalone import validate_document
 from gert_core.plugin.registry import Registry
 
 BEYOND_SCHEMA = {"duplicate-step-id", "tool-not-found", "tool-invalid", "side-effects-and-effects"}
@@ -156,7 +156,7 @@ def diagnostics(kind, document, registry):
     if kind is DocumentKind.TOOL:
         return read_tool(document).diagnostics
     versions = {held: text for text, held in VERSIONS.items()}
-    return judge(document, model_of(kind), what=str(kind), api_version=versions.get(kind))[1]
+    return validate_document(document, model_of(kind), what=str(kind), api_version=versions.get(kind))[1]
 
 
 def check(kind, document, registry):

@@ -24,12 +24,12 @@ FUZZ = settings(max_examples=300, deadline=None, suppress_health_check=list(Heal
 
 def check(data: bytes) -> None:
     document = loads(data, name="f")
-    for problem in document.problems:
+    for problem in document.diagnostics:
         assert problem.message
         assert problem.line >= 1
         assert problem.column >= 1
         document.source_line(problem.line)
-    if document.value is not None and not document.problems:
+    if document.value is not None and not document.diagnostics:
         json.dumps(document.value, allow_nan=False).encode()
         placed(document, document.value, ())
 
@@ -82,4 +82,4 @@ def test_what_is_dumped_is_read_back(value: object) -> None:
     if "!!" in text or "\\0" in text:
         return
     document = loads(text.encode("utf-8", "surrogatepass"), name="f")
-    assert document.value == value or document.problems
+    assert document.value == value or document.diagnostics

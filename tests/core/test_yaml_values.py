@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def value_of(text: str):
     document = loads(text.encode(), name="doc.yaml")
-    assert document.problems == ()
+    assert document.diagnostics == ()
     return document.value
 
 
@@ -163,7 +163,7 @@ def test_source_lines_and_ignores() -> None:
 
 def test_a_byte_order_mark_is_read_over() -> None:
     document = loads(b"\xef\xbb\xbfa: 1\n", name="d")
-    assert (document.value, document.problems) == ({"a": 1}, ())
+    assert (document.value, document.diagnostics) == ({"a": 1}, ())
     assert document.locate(("a",), key=True) == (1, 1)
     assert document.source_line(1) == "a: 1"
 

@@ -111,7 +111,7 @@ def test_blocks_that_are_no_files_are_right_too(page, tmp_path, registry, checke
             compile(block.text, where, "exec")
         elif block.language == "yaml" and block.file is None:
             document = yaml.loads(block.text.encode(), name=where)
-            assert not document.problems, where
+            assert not document.diagnostics, where
             if isinstance(document.value, dict) and "apiVersion" in document.value:
                 file = tmp_path / "untitled.yaml"
                 file.write_text(block.text)

@@ -108,8 +108,8 @@ def read_inputs(files: Any) -> dict[str, Any]:
         from gert_core.documents import yaml
 
         document = yaml.load(file)
-        if document.problems:
-            first = document.problems[0]
+        if document.diagnostics:
+            first = document.diagnostics[0]
             raise UsageError(f"--input {file}: {first.message}", file=str(file), line=first.line, column=first.column)
         if not isinstance(document.value, dict):
             raise UsageError(f"--input {file} is not a map of inputs", file=str(file))

@@ -116,7 +116,7 @@ def _is_ours(document: Document) -> bool:
 
     if not document.value and document.path is not None and document.path.name in NAMES:
         return True  # nothing in these files is mandatory, so they may be empty
-    if document.value is None and document.problems:
+    if document.value is None and document.diagnostics:
         lines = (document.source_line(number) for number in range(1, 51))
         return any(line.startswith("apiVersion:") for line in lines)
     if not isinstance(document.value, dict):

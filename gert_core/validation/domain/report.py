@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Diagnostic, Severity
-from gert_core.documents.problems import path_text
+from gert_core.documents.model_errors import path_text
 from gert_core.validation.rules import RULES
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Flow
-from gert_core.documents.mend import hides_variables
+from gert_core.documents.partial import hides_variables
 from gert_core.validation.domain.constants import check_constants
 from gert_core.validation.domain.environment import BELOW, EACH, NAMESPACE, SCOPE, Entry, Environment
 from gert_core.validation.domain.exports import check_exports

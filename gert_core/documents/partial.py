@@ -1,4 +1,4 @@
-"""A runbook's head with its faulty places left out, so that everything else can still be judged."""
+"""Remove the invalid parts of a runbook's head, so that everything else can still be validated."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gert_core.documents.problems import Finding
+    from gert_core.documents.model_errors import ModelError
 
 UNNAMED: Final = "unnamed"
 _META, _INPUTS, _NAME = "meta", "inputs", "name"
 _VARIABLES: Final = frozenset({_INPUTS, "constants"})
 
 
-def mended(value: dict[str, Any], found: Iterable[Finding]) -> tuple[dict[str, Any], frozenset[str]]:
-    """A copy of the head without the places of ``found``, and the fields whose absence now proves nothing.
+def without_invalid(value: dict[str, Any], found: Iterable[ModelError]) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return a copy of the head without the places of ``found``, and the fields whose absence now proves nothing.
 
-    A faulty input keeps its name and may hold anything; of everything else the whole field of ``meta`` or of the
-    document goes, a single entry of a list of the document alone.
+    An invalid input keeps its name and gets the type ``any``; an invalid entry of a list of the document is removed
+    alone; anything else is removed with the whole field of ``meta`` or of the document.
     """
     copy = dict(value)
     meta = dict(copy[_META]) if isinstance(copy.get(_META), dict) else {}
@@ -54,8 +54,8 @@ def mended(value: dict[str, Any], found: Iterable[Finding]) -> tuple[dict[str, A
 
 
 def hides_variables(gaps: frozenset[str]) -> bool:
-    """Whether inputs or constants may be missing from a mended head."""
+    """Return whether inputs or constants may be missing from a head with these gaps."""
     return bool(gaps & _VARIABLES)
 
 
-__all__ = ["UNNAMED", "hides_variables", "mended"]
+__all__ = ["UNNAMED", "hides_variables", "without_invalid"]

@@ -35,28 +35,28 @@ DEEP_BY_ALIAS = f"a: &a {'[' * 60 + ']' * 60}\nb: {'[' * 60}*a{']' * 60}\n"
         (BOMB, 7, None, "aliases expand", "fewer"),
         (BIG_TEXT_BOMB, 2, None, "aliases expand", "fewer"),
         (DEEP_BY_ALIAS, 2, None, "aliases nest", "flatten"),
-        ("1: x\n", 1, 1, "must be a text", 'quote it: "1"'),
-        ("a: {true: x}\n", 1, 5, "must be a text", 'quote it: "true"'),
-        ("null: x\n", 1, 1, "must be a text", "quote"),
+        ("1: x\n", 1, 1, "must be a string", 'quote it: "1"'),
+        ("a: {true: x}\n", 1, 5, "must be a string", 'quote it: "true"'),
+        ("null: x\n", 1, 1, "must be a string", "quote"),
         ("? \n: x\n", 1, None, "empty", "quote"),
-        ("? [a, b]\n: x\n", 1, 3, "not a map or a list", "text"),
+        ("? [a, b]\n: x\n", 1, 3, "not a map or a list", "string"),
         ("a: {{ .x }}\n", 1, 5, "not a map or a list", '"{{ ... }}"'),
         ("a: {{ .x }}/b\n", 1, 5, "not a map or a list", '"{{ ... }}"'),
-        ("a:\n\tb: 1\n", 2, 1, "cannot be read", "tabs"),
-        ("a: b: c\n", 1, 5, "cannot be read", "contains `: `"),
-        ("a: [1, 2\nb: 3\n", 2, None, "cannot be read", "brackets"),
-        ('a: "x\n', 2, 1, "cannot be read", "quotes"),
-        ("a: @x\n", 1, 4, "cannot be read", "begins with @"),
-        ("a:\n  b: 1\n c: 2\n", 3, None, "cannot be read", "indentation"),
+        ("a:\n\tb: 1\n", 2, 1, "invalid YAML", "tabs"),
+        ("a: b: c\n", 1, 5, "invalid YAML", "contains `: `"),
+        ("a: [1, 2\nb: 3\n", 2, None, "invalid YAML", "brackets"),
+        ('a: "x\n', 2, 1, "invalid YAML", "quotes"),
+        ("a: @x\n", 1, 4, "invalid YAML", "begins with @"),
+        ("a:\n  b: 1\n c: 2\n", 3, None, "invalid YAML", "indentation"),
         ("a: b\x00c\n", 1, 5, "U+0000", "remove"),
         ("a: 1\nb: \x1b[31m\n", 2, 4, "U+001B", "escape"),
-        ('a: "\\0"\n', 1, 4, "no document may hold", "remove"),
+        ('a: "\\0"\n', 1, 4, "documents must not contain", "remove"),
         ('a: "\\ud800"\n', 1, None, "", None),
     ],
 )
 def test_problem(text: str, line: int, column: int | None, says: str, hint: str | None) -> None:
     document = loads(text.encode(), name="x.yaml")
-    problem = document.problems[0]
+    problem = document.diagnostics[0]
     assert problem.rule == "yaml-syntax"
     assert (problem.phase, problem.file, problem.line) == (1, "x.yaml", line)
     assert column is None or problem.column == column
@@ -79,7 +79,7 @@ def test_problem(text: str, line: int, column: int | None, says: str, hint: str 
 def test_unreadable_bytes(data: bytes, line: int, column: int | None, says: str) -> None:
     document = loads(data, name="x.yaml")
     assert document.value is None
-    (problem,) = document.problems
+    (problem,) = document.diagnostics
     assert problem.line == line
     assert column is None or problem.column == column
     assert says in problem.message
@@ -88,29 +88,29 @@ def test_unreadable_bytes(data: bytes, line: int, column: int | None, says: str)
 
 def test_all_duplicate_keys_are_reported_and_the_first_value_stays() -> None:
     document = loads(b"a: 1\nb:\n  c: 1\n  c: 2\n  c: 3\na: 2\n", name="x.yaml")
-    assert [(p.rule, p.line, p.column) for p in document.problems] == [
+    assert [(p.rule, p.line, p.column) for p in document.diagnostics] == [
         ("duplicate-key", 4, 3),
         ("duplicate-key", 5, 3),
         ("duplicate-key", 6, 1),
     ]
-    assert "line 3" in document.problems[0].message
+    assert "line 3" in document.diagnostics[0].message
     assert document.value == {"a": 1, "b": {"c": 1}}
     assert document.locate(("a",)) == (1, 4)
 
 
 def test_problems_that_can_be_read_over_are_collected() -> None:
     document = loads(b"a: !t 1\n2: x\nb: 1\nb: 2\n", name="x.yaml")
-    assert [p.rule for p in document.problems] == ["yaml-syntax", "yaml-syntax", "duplicate-key"]
+    assert [p.rule for p in document.diagnostics] == ["yaml-syntax", "yaml-syntax", "duplicate-key"]
     assert document.value == {"a": 1, "2": "x", "b": 1}
 
 
 def test_the_number_of_problems_is_bounded() -> None:
-    assert len(loads(b"a: 1\n" * 5000, name="x").problems) == compose.MAX_PROBLEMS
+    assert len(loads(b"a: 1\n" * 5000, name="x").diagnostics) == compose.MAX_DIAGNOSTICS
 
 
 def test_a_hundred_levels_are_allowed() -> None:
     document = loads(("[" * 100 + "]" * 100).encode(), name="x")
-    assert document.problems == ()
+    assert document.diagnostics == ()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_hostile_documents_end_quickly(data: bytes) -> None:
     began = time.process_time()
     document = loads(data, name="x")
     took = time.process_time() - began
-    assert document.problems
+    assert document.diagnostics
     assert took < 5
 
 
@@ -154,4 +154,4 @@ def test_hostile_documents_stay_small() -> None:
 @pytest.mark.parametrize("text", ["a: [1, 2\n", "a: *b\n", 'a: "\\ud800"\n', "a: 1\na: 2\n", "a: !t b\n", ""])
 def test_the_pure_python_parser_refuses_the_same(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr("gert_core.documents.yaml.parser", compose._pure_parser)
-    assert loads(text.encode(), name="x").problems
+    assert loads(text.encode(), name="x").diagnostics

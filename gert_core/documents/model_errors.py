@@ -1,4 +1,4 @@
-"""Turns what pydantic finds into diagnostics: exact places, one finding per mistake, sentences for people."""
+"""Turn pydantic's validation errors into diagnostics: exact places, one per mistake, readable messages."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _KINDS: Final = {
     "template_type": "a template",
     "duration_type": "a duration such as 30s",
 }
-"""What should have stood there, for errors about the type of a value."""
+"""What was expected, for errors about the type of a value."""
 
 _STRUCTURE: Final = frozenset({"missing-field", "unknown-field", "wrong-type"})
 LONGEST_NAME: Final = 64
 """Longer names get no suggestion."""
 
-MANY: Final = 200
-"""So many findings are reported for one model; a reader who has these needs no more."""
+MAX_ERRORS: Final = 200
+"""The number of errors reported for one model."""
 
 _BOOLEANS: Final = {
     **dict.fromkeys(("true", "yes", "on", "y"), "true"),
     **dict.fromkeys(("false", "no", "off", "n"), "false"),
 }
-_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+_SIMPLE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Finding(NamedTuple):
-    """One error at its place in the document; ``on_key`` when the key itself is wrong."""
+class ModelError(NamedTuple):
+    """One validation error at its place in the document; ``on_key`` when the key itself is invalid."""
 
     path: Path
     type: str
@@ -62,16 +62,16 @@ class _Located(NamedTuple):
     """An error whose location may still name alternatives of unions: ``(True, tag)`` instead of ``(False, key)``."""
 
     steps: tuple[tuple[bool, str | int], ...]
-    finding: Finding
+    error: ModelError
 
 
 def path_text(path: Sequence[str | int]) -> str:
-    """``steps[2].inputs.url``."""
+    """Return a path as text, such as ``steps[2].inputs.url``."""
     parts: list[str] = []
     for part in path:
         if isinstance(part, int):
             parts.append(f"[{part}]")
-        elif _PLAIN_KEY.fullmatch(str(part)):
+        elif _SIMPLE_KEY.fullmatch(str(part)):
             parts.append(f".{part}" if parts else str(part))
         else:
             parts.append(f'["{part}"]')
@@ -89,7 +89,7 @@ def diagnose(
     hint: str | None = None,
     key: bool = False,
 ) -> Diagnostic:
-    """A diagnostic at a place of a document; ``key`` points at the key instead of its value."""
+    """Return a diagnostic at a place of a document; ``key`` points at the key instead of its value."""
     line, column = document.locate(path, key=key)
     return Diagnostic(
         rule=rule,
@@ -104,37 +104,37 @@ def diagnose(
     )
 
 
-def findings(error: ValidationError, raw: Any) -> list[Finding]:
-    """The errors of a validation, one per mistake: alternatives of a union are merged or chosen from."""
-    located = [_locate(item, raw) for item in error.errors(include_url=False)[: MANY * 10]]
-    return [item.finding for item in _collapse(located, 0)]
+def model_errors(error: ValidationError, raw: Any) -> list[ModelError]:
+    """Return the errors of a validation, one per mistake: alternatives of a union are merged or chosen from."""
+    located = [_locate(item, raw) for item in error.errors(include_url=False)[: MAX_ERRORS * 10]]
+    return [item.error for item in _collapse(located, 0)]
 
 
-def translate(
+def to_diagnostics(
     document: Document,
-    found: Iterable[Finding],
+    found: Iterable[ModelError],
     *,
     base: Path = (),
     model: type[BaseModel] | None = None,
     extra_fields: Iterable[str] = (),
 ) -> list[Diagnostic]:
-    """Diagnostics for the first findings below ``base``; ``extra_fields`` are also known at its top."""
+    """Return diagnostics for the first errors below ``base``; ``extra_fields`` are also known at its top."""
     extra = tuple(extra_fields)
-    return [_diagnostic(document, i, base=base, model=model, extra_fields=extra) for i in islice(found, MANY)]
+    return [_diagnostic(document, i, base=base, model=model, extra_fields=extra) for i in islice(found, MAX_ERRORS)]
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """``did you mean `x`?`` when a known name is near."""
+    """Return ``did you mean `x`?`` when a known name is similar."""
     from difflib import get_close_matches
 
     if len(name) > LONGEST_NAME:
-        return None  # comparing is quadratic, and nobody means a name this long
+        return None  # comparing takes quadratic time, and no known name is this long
     near = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean `{near[0]}`?" if near else None
 
 
 def _locate(item: Any, raw: Any) -> _Located:
-    """Tell keys of the document from the tags pydantic puts between them."""
+    """Separate keys of the document from the tags pydantic puts between them."""
     node = raw
     steps: list[tuple[bool, str | int]] = []
     on_key = False
@@ -154,7 +154,7 @@ def _locate(item: Any, raw: Any) -> _Located:
     path = tuple(part for tag, part in steps if not tag)
     return _Located(
         tuple(steps),
-        Finding(path, item["type"], item["msg"], item.get("ctx") or {}, item.get("input"), on_key),
+        ModelError(path, item["type"], item["msg"], item.get("ctx") or {}, item.get("input"), on_key),
     )
 
 
@@ -180,23 +180,21 @@ def _alternatives(prefix: tuple[tuple[bool, str | int], ...], members: list[_Loc
         choices.setdefault(item.steps[len(prefix)][1], []).append(item)
     resolved = [_collapse(choice, len(prefix) + 1) for choice in choices.values()]
     fitting = [
-        choice
-        for choice in resolved
-        if not all(len(i.finding.path) == depth and i.finding.type in _KINDS for i in choice)
+        choice for choice in resolved if not all(len(i.error.path) == depth and i.error.type in _KINDS for i in choice)
     ]
     if fitting:
-        # The value is of the kind this alternative wants, so its errors are the ones that help.
+        # The value has the type this alternative expects, so its errors are the ones that help.
         return min(fitting, key=len)
     first = resolved[0][0]
     wanted = dict.fromkeys(
-        kind for choice in resolved for i in choice for kind in (i.finding.context.get("kinds") or [i.finding.type])
+        kind for choice in resolved for i in choice for kind in (i.error.context.get("kinds") or [i.error.type])
     )
-    finding = first.finding._replace(context={"kinds": list(wanted)})
-    return [_Located(first.steps[: len(prefix)], finding)]
+    error = first.error._replace(context={"kinds": list(wanted)})
+    return [_Located(first.steps[: len(prefix)], error)]
 
 
 def _diagnostic(
-    document: Document, item: Finding, *, base: Path, model: type[BaseModel] | None, extra_fields: tuple[str, ...]
+    document: Document, item: ModelError, *, base: Path, model: type[BaseModel] | None, extra_fields: tuple[str, ...]
 ) -> Diagnostic:
     path = base + item.path
     name = _name(path)
@@ -217,17 +215,17 @@ def _diagnostic(
         rule, message = item.type, item.message
         phase = 1 if rule in _STRUCTURE else 2
     else:
-        phase, message = 2, f"{name} {_value_problem(item)}"
+        phase, message = 2, f"{name} {_invalid_value(item)}"
     return diagnose(document, path, rule=rule, message=message, phase=phase, hint=hint, key=key)
 
 
 def _name(path: Path) -> str:
-    """The last key with the indexes after it: `argv[1]`."""
+    """Return the last key with the indexes after it: `argv[1]`."""
     start = next((i for i in range(len(path) - 1, -1, -1) if isinstance(path[i], str)), None)
     return "the document" if start is None else f"`{path_text(path[start:])}`"
 
 
-def _value_problem(item: Finding) -> str:
+def _invalid_value(item: ModelError) -> str:
     context = item.context
     if item.type == "literal_error":
         return f"should be {context['expected']}, not {_describe(item.value)}"
@@ -246,14 +244,14 @@ def _describe(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str):
         shown = value if len(value) <= 40 else value[:39] + "…"
-        return f"the text {shown!r}"
+        return f"the string {shown!r}"
     if isinstance(value, (int, float)):
         return f"the number {value}"
     return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
 
 
 def _type_hint(kinds: list[str], value: Any) -> str | None:
-    """How a value of a common wrong kind is written instead."""
+    """Return how to write a value of a commonly confused type."""
     if isinstance(value, str):
         word = value.strip().lower()
         if _KINDS["bool_type"] in kinds and word in _BOOLEANS:
@@ -276,7 +274,7 @@ def _listing(known: list[str]) -> str | None:
 
 
 def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
-    """The field names known at the place of ``path``'s last part."""
+    """Return the field names known at the place of ``path``'s last part."""
     models = [model] if model is not None else []
     for part in path[:-1]:
         below = [m for owner in models for m in _models_of(owner, part)]
@@ -302,4 +300,13 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
     return [m for argument in get_args(annotation) for m in _models_in(argument)]
 
 
-__all__ = ["MANY", "Finding", "diagnose", "fields_at", "findings", "path_text", "suggest", "translate"]
+__all__ = [
+    "MAX_ERRORS",
+    "ModelError",
+    "diagnose",
+    "fields_at",
+    "model_errors",
+    "path_text",
+    "suggest",
+    "to_diagnostics",
+]

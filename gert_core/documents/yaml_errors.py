@@ -1,4 +1,4 @@
-"""What a YAML parser's complaint means to an author: where it is, and what probably went wrong there."""
+"""Explain a YAML parser's errors: where they are, and which mistake is likely."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_BREAK_SPACE: Final = "\xa0"
 
 
 def explain(error: Exception, text: str) -> tuple[str, int, int, str | None]:
-    """Message, line, column and a hint by what stands there."""
+    """Return the message, line and column of a parser's error, and a hint derived from the text at that place."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
@@ -22,40 +22,40 @@ def explain(error: Exception, text: str) -> tuple[str, int, int, str | None]:
     lines = BREAKS.split(text)
     source = lines[line - 1] if line <= len(lines) else ""
     before = next((above for above in reversed(lines[: line - 1]) if above.strip()), "")
-    hint = _of_characters(source, before, column - 1) or _of_complaint(
+    hint = _hint_from_line(source, before, column - 1) or _hint_from_parser(
         f"{problem}", f"{context}", behind=source[: column - 1], opened=began.line + 1 if began else line
     )
-    said = f"{context}: {problem}" if context else problem
-    return f"the YAML cannot be read: {said}", line, column, hint
+    reason = f"{context}: {problem}" if context else problem
+    return f"invalid YAML: {reason}", line, column, hint
 
 
-def _of_characters(source: str, before: str, at: int) -> str | None:
-    """A hint by what the line looks like, whatever the parser says about it."""
+def _hint_from_line(source: str, before: str, at: int) -> str | None:
+    """Return a hint derived from the line itself, whatever the parser reports about it."""
     char = source[at : at + 1]
     if "\t" in source[: len(source) - len(source.lstrip())] or char == "\t":
         return "indent with spaces; YAML does not allow tabs there"
     if _TEMPLATE.search(source):
         return 'quote a value that begins with a template: "{{ ... }}"'
     if char in ("@", "`", "%"):
-        return f"quote a text that begins with {char}"
+        return f"quote a string that begins with {char}"
     if _NO_BREAK_SPACE in source or _NO_BREAK_SPACE in before:
-        return "there is a no-break space (U+00A0) near here; replace it by a plain one"
+        return "there is a no-break space (U+00A0) near here; replace it with an ordinary space"
     if _CURLY_QUOTES.search(source):
-        return "there are curly quotes in this line; replace them by plain ones"
+        return "there are curly quotes in this line; replace them with straight quotes"
     assignment = _ASSIGNMENT.match(source) or _ASSIGNMENT.match(before)
     if assignment and ":" not in assignment[0]:
         return f"write `{assignment[1]}: value` instead of `{assignment[1]} = value`"
     return None
 
 
-def _of_complaint(problem: str, context: str, *, behind: str, opened: int) -> str | None:
-    """A hint by what the parser expected; ``behind`` is the line up to its place."""
+def _hint_from_parser(problem: str, context: str, *, behind: str, opened: int) -> str | None:
+    """Return a hint derived from what the parser expected; ``behind`` is the line up to the error."""
     if "escape character" in problem:
         return "double the backslash, or use single quotes"
     if "expected key" in problem and behind.rstrip()[-1:] in ('"', "'"):
-        return "the quotes end before this place: put the whole value in quotes, and inside use the other kind"
+        return "the quotes end before this place: put the whole value in quotes, and use the other kind inside"
     if "mapping values are not allowed" in problem:
-        return "quote a text that contains `: `, and check the indentation"
+        return "quote a string that contains `: `, and check the indentation"
     if "quoted scalar" in context:
         return f"close the quotes that open in line {opened}"
     if "expected <block end>" in problem or "block" in context:
@@ -63,7 +63,7 @@ def _of_complaint(problem: str, context: str, *, behind: str, opened: int) -> st
     if "',' or" in problem or "flow" in context:
         return f"close the brackets that open in line {opened}, and separate items by commas"
     if "expected ':'" in problem:
-        return f"line {opened} has no `: ` after its name; or it belongs to the text above and must be indented"
+        return f"line {opened} has no `: ` after its name; or it continues the text above and must be indented"
     return None
 
 

@@ -1,0 +1,144 @@
+"""Docstrings begin with a verb, and phrases that readers would not search for do not come back."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+from repository import ROOT, core_modules, member_directories
+
+# Packages that are still to be reworded; the list only gets shorter.
+PENDING: tuple[str, ...] = (
+    "gert_core/api/",
+    "gert_core/approvals/",
+    "gert_core/cli/",
+    "gert_core/contracts.py",
+    "gert_core/engine/",
+    "gert_core/governance/",
+    "gert_core/hookspecs.py",
+    "gert_core/host.py",
+    "gert_core/inputs.py",
+    "gert_core/kit/",
+    "gert_core/plugin/",
+    "gert_core/runs/",
+    "gert_core/scenarios/",
+    "gert_core/secrets.py",
+    "gert_core/template/",
+    "gert_core/testing/",
+    "gert_core/tools.py",
+    "gert_core/trace/",
+    "gert_core/validation/",
+    "gert_core/values.py",
+    "plugins/gert-approval-inbox/",
+    "plugins/gert-approval-stdin/",
+    "plugins/gert-input-env/",
+    "plugins/gert-input-file/",
+    "plugins/gert-input-prompt/",
+    "plugins/gert-input-provider/",
+    "plugins/gert-jsonrpc/",
+    "plugins/gert-signature-ed25519/",
+    "plugins/gert-signature-hmac/",
+    "plugins/gert-step-assert/",
+    "plugins/gert-step-branch/",
+    "plugins/gert-step-end/",
+    "plugins/gert-step-extension/",
+    "plugins/gert-step-manual/",
+    "plugins/gert-step-parallel/",
+    "plugins/gert-step-repeat/",
+    "plugins/gert-step-tool/",
+    "plugins/gert-transport-jsonrpc/",
+    "plugins/gert-transport-stdio/",
+)
+
+NO_VERB = re.compile(
+    "A|After|All|An|Another|Any|As|At|Before|Both|But|By|Each|Either|Evidence|Every|Everything|File|For|From|He|How|I|"
+    "If|In|Is|It|Its|Line|Message|Neither|No|Nobody|None|Nothing|Number|Of|On|One|Only|Or|Other|Our|Outside|Same|"
+    "Several|She|So|Some|Something|Still|Such|Text|That|The|Their|Then|There|These|They|This|Those|Time|To|Two|Value|"
+    "We|What|Whatever|When|Where|Whether|Which|Who|Whoever|Whose|Why|With|Without|You|Your|"
+    "[A-Za-z]*(?:[^s]s|ing|ed)"
+)
+VERBS_THAT_LOOK_OTHERWISE = frozenset({"Bring", "Embed", "Feed", "Need", "Proceed", "Seed", "Focus", "Ring"})
+
+PHRASES = {
+    r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b)[a-z]+": "is not a valid ..., is not ...",
+    r"\b(?:nobody|whoever|no one)\b": "say which program, person or field",
+    r"second life|to go on with|goes? on with": "resume, continue",
+    r"\b(?:vouch|rehears|courtroom|hearing\b|\bdesk\b|witness)": "no metaphors",
+    r"\bjudge[sd]?\b|\bverdicts?\b(?!\")": "check, status, result",
+}
+
+
+def sources():
+    return [*core_modules(), *(f for d in member_directories() for f in sorted((d / "src").rglob("*.py")))]
+
+
+def name_of(file):
+    return file.relative_to(ROOT).as_posix()
+
+
+def is_property(node):
+    return any(
+        ast.unparse(decorator) in ("property", "cached_property", "functools.cached_property")
+        for decorator in node.decorator_list
+    )
+
+
+def begins_with_a_verb(docstring):
+    """Return whether the first word may be a verb in the imperative."""
+    word = re.match(r"[A-Z][a-z]*(?=[\s,;:.]|-[a-z])", docstring)
+    if word is None:
+        return False
+    if word[0] in VERBS_THAT_LOOK_OTHERWISE:
+        return True
+    return NO_VERB.fullmatch(word[0]) is None
+
+
+def other_openings(tree):
+    """Yield the line and the first line of every function docstring that begins with something else."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_property(node):
+            docstring = ast.get_docstring(node)
+            if docstring is not None and not begins_with_a_verb(docstring):
+                yield node.lineno, docstring.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("docstring", "good"),
+    [
+        ("Return the runs kept under root, newest first.", True),
+        ("Pass the value on.", True),
+        ("Re-read the file.", True),
+        ("The runs kept under root.", False),
+        ("Whether the run has ended.", False),
+        ("Returns the runs.", False),
+        ("Seconds until the deadline.", False),
+        ("``steps[2].inputs``.", False),
+    ],
+)
+def test_the_check_knows_verbs(docstring, good):
+    assert begins_with_a_verb(docstring) is good
+
+
+@pytest.mark.parametrize("file", sources(), ids=name_of)
+def test_function_docstrings_begin_with_a_verb(file):
+    if name_of(file).startswith(PENDING):
+        return
+    assert not [f"{name_of(file)}:{line}: {text}" for line, text in other_openings(ast.parse(file.read_text()))]
+
+
+@pytest.mark.parametrize("file", sources(), ids=name_of)
+def test_phrases_do_not_come_back(file):
+    if name_of(file).startswith(PENDING):
+        return
+    found = [
+        f"{name_of(file)}:{number}: {match[0]!r} (rather: {instead})"
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        for phrase, instead in PHRASES.items()
+        for match in re.finditer(phrase, line, re.IGNORECASE)
+    ]
+    assert not found
+
+
+def test_the_pending_packages_exist():
+    assert all((ROOT / name).exists() for name in PENDING)
