@@ -152,8 +152,7 @@ class _Sources:
             raise _Mismatch(f"pattern {rule.pattern!r}: {error.message}") from None
         if match is None:
             raise _Mismatch(f"pattern /{rule.pattern}/ does not match {source} {first_line(text)}")
-        first = match.group(1) if match.groups() else None
-        return match.group(0) if first is None else first
+        return match.part
 
     @functools.cached_property
     def json(self) -> Any:

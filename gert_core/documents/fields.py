@@ -104,13 +104,21 @@ class Choice:
         )
 
 
-def _regex(value: str) -> str:
+def usable_pattern(value: str) -> str:
+    """Return a regular expression that RE2 accepts; refuse any other."""
+    from gert_core.template.errors import TemplateError
+    from gert_core.template.regex import PATTERN_UNSUPPORTED, check_pattern
+
     try:
-        re.compile(value)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise PydanticCustomError(
-            "regex_syntax", "is not a valid regular expression: {reason}", {"reason": str(error)}
-        ) from None
+        check_pattern(value)
+    except TemplateError as error:
+        if error.rule == PATTERN_UNSUPPORTED:
+            raise PydanticCustomError(
+                PATTERN_UNSUPPORTED, "{reason}", {"reason": error.message, "hint": error.hint}
+            ) from None
+        # The field's name stands before it in the finding.
+        reason = error.message.removeprefix("the pattern ")
+        raise PydanticCustomError("regex_syntax", "{reason}", {"reason": reason}) from None
     return value
 
 
@@ -145,7 +153,7 @@ Tag = Text
 Scalar = str | bool | int | float
 """A single value, converted to a string where one is needed."""
 
-Regex = Annotated[str, AfterValidator(_regex)]
+Regex = Annotated[str, AfterValidator(usable_pattern)]
 """A regular expression."""
 
 ValueType = Literal["string", "int", "float", "bool", "list", "object", "any"]
@@ -186,4 +194,5 @@ __all__ = [
     "ValueType",
     "no_items",
     "parse_duration",
+    "usable_pattern",
 ]

@@ -212,7 +212,7 @@ def _diagnostic(
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
         hint = _type_hint(kinds, item.value)
     elif "-" in item.type:
-        rule, message = item.type, item.message
+        rule, message, hint = item.type, item.message, item.context.get("hint")
         phase = 1 if rule in _STRUCTURE else 2
     else:
         phase, message = 2, f"{name} {_invalid_value(item)}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from gert_core.api.record import record
-from gert_core.documents.fields import Category, Given, Model, Text, no_items
+from gert_core.documents.fields import Category, Given, Model, Text, no_items, usable_pattern
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +64,20 @@ class ScenarioModel(Model):
     )
 
 
+def pattern_of(expected: Any) -> str | None:
+    """Return the regular expression of ``/.../``, None for any other value."""
+    if isinstance(expected, str) and len(expected) > 2 and expected[0] == expected[-1] == "/":
+        return expected[1:-1]
+    return None
+
+
+def _expected(value: Any) -> Any:
+    pattern = pattern_of(value)
+    if pattern is not None:
+        usable_pattern(pattern)
+    return value
+
+
 class ExpectationModel(Model):
     """A test document: the expected result of replaying the scenario."""
 
@@ -75,7 +89,7 @@ class ExpectationModel(Model):
     expected_code: Given[str] = Field(default=None, description="The outcome's code.")
     must_reach: list[Text] = Field(default_factory=no_items, description="Steps that must execute.")
     must_not_reach: list[Text] = Field(default_factory=no_items, description="Steps that must not execute.")
-    expected_outputs: dict[Text, Any] = Field(
+    expected_outputs: dict[Text, Annotated[Any, AfterValidator(_expected)]] = Field(
         default_factory=dict, description="Values by template path: exact, or `/regular expression/`."
     )
     tags: list[Text] = Field(default_factory=no_items, description="Words to select the test by.")
@@ -131,4 +145,5 @@ __all__ = [
     "StepResponse",
     "ToolResponse",
     "load_scenario",
+    "pattern_of",
 ]

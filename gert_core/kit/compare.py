@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gert_core.api.diagnostics import Finding
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -33,7 +36,7 @@ def contains(container: Any, item: Any) -> bool:
 
 
 def matches(pattern: str, value: Any) -> bool:
-    """Whether a bounded search finds the pattern in the text of a value; ``ValueError`` for an unsafe pattern."""
+    """Return whether RE2 finds the pattern in the text of a value; ``ValueError`` for a pattern it cannot take."""
     from gert_core.template import TemplateError, to_text
     from gert_core.template import matches as _matches
 
@@ -43,6 +46,26 @@ def matches(pattern: str, value: Any) -> bool:
         raise ValueError(error.message) from None
 
 
+def check_pattern(pattern: str, *path: str | int) -> Finding | None:
+    """Return what is wrong with a pattern, for a step type's ``check``; ``path`` leads to it from the step.
+
+    A pattern that holds a template is judged by ``matches``, when it is known.
+    """
+    from gert_core.api.diagnostics import Finding
+    from gert_core.template import TemplateError
+    from gert_core.template import check_pattern as _check_pattern
+    from gert_core.template.regex import PATTERN_UNSUPPORTED
+
+    if "{{" in pattern:
+        return None
+    try:
+        _check_pattern(pattern)
+    except TemplateError as error:
+        rule = PATTERN_UNSUPPORTED if error.rule == PATTERN_UNSUPPORTED else "wrong-type"
+        return Finding(rule=rule, message=error.message, path=path, hint=error.hint)
+    return None
+
+
 def truth(value: Any) -> bool:
     """Whether a value counts as true in a condition."""
     from gert_core.template import truth as _truth
@@ -50,4 +73,4 @@ def truth(value: Any) -> bool:
     return _truth(value)
 
 
-__all__ = ["contains", "equal", "matches", "order", "truth"]
+__all__ = ["check_pattern", "contains", "equal", "matches", "order", "truth"]

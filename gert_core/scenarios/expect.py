@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.record import record
+from gert_core.documents.scenario import pattern_of
 from gert_core.scenarios.results import Assertion
 from gert_core.template import TemplateError, UndefinedVariable, compile_value, matches, to_text
 
@@ -146,13 +147,6 @@ def _value(path: str, variables: Variables) -> tuple[Any, str | None]:
         return None, error.message
 
 
-def pattern_of(expected: Any) -> str | None:
-    """The regular expression of ``/.../``."""
-    if isinstance(expected, str) and len(expected) > 2 and expected[0] == expected[-1] == "/":
-        return expected[1:-1]
-    return None
-
-
 def _fits(expected: Any, actual: Any) -> tuple[bool, str | None]:
     pattern = pattern_of(expected)
     if pattern is None:
@@ -193,4 +187,4 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-__all__ = ["NOT_REACHED", "REACHED", "Observed", "judge", "pattern_of", "same", "show", "step_id_of", "unknown_steps"]
+__all__ = ["NOT_REACHED", "REACHED", "Observed", "judge", "same", "show", "step_id_of", "unknown_steps"]

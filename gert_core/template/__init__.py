@@ -16,12 +16,12 @@ from gert_core.template.data import (
 from gert_core.template.errors import TemplateError, UndefinedVariable
 from gert_core.template.infer import infer
 from gert_core.template.references import Reference
-from gert_core.template.regex import Found, check_pattern, matches
+from gert_core.template.regex import Match, check_pattern, matches
 
 __all__ = [
     "Condition",
-    "Found",
     "MappingVariables",
+    "Match",
     "Reference",
     "Symbol",
     "Template",

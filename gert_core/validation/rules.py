@@ -49,6 +49,7 @@ _VALUES: Final = {
     "duration-syntax": "a duration that cannot be read",
     "visibility-glob": "a visibility pattern that can match nothing",
     "scope-syntax": "a scope that is not a path of plain segments",
+    "pattern-unsupported": "a pattern uses something that cannot be searched in linear time, such as look-around",
 }
 
 _MEANING: Final = {

@@ -168,3 +168,20 @@ def test_scenario_problems(tmp_path):
     with pytest.raises(DocumentError) as caught:
         load_scenario(tmp_path)
     assert caught.value.diagnostics[0].rule == "outcome-category"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rule", "says"),
+    [
+        ("/(?=o)k/", "pattern-unsupported", "look-around"),
+        ("/(/", "wrong-type", "is not a valid regular expression: missing ) at `(`"),
+    ],
+)
+def test_a_pattern_of_a_test_is_checked_when_it_is_read(tmp_path, pattern, rule, says):
+    write(tmp_path / "scenario.yaml", "inputs: {}\n")
+    write(tmp_path / "test.yaml", f"expected_outputs:\n  path: /etc/\n  check.body: '{pattern}'\n")
+    with pytest.raises(DocumentError) as caught:
+        load_scenario(tmp_path)
+    (found,) = caught.value.diagnostics
+    assert (found.rule, found.path, found.line) == (rule, 'expected_outputs["check.body"]', 3)
+    assert says in found.message

@@ -161,6 +161,8 @@ def test_full_tool(tmp_path):
         ("{argv: [[a]]}", "wrong-type", "actions.go.argv[0]"),
         ("{extract: {a: {from: web}}}", "wrong-type", "actions.go.extract.a.from"),
         ("{extract: {a: {pattern: '('}}}", "wrong-type", "actions.go.extract.a.pattern"),
+        ("{extract: {a: {pattern: 'a{9999}'}}}", "wrong-type", "actions.go.extract.a.pattern"),
+        ("{extract: {a: {pattern: 'a(?=b)'}}}", "pattern-unsupported", "actions.go.extract.a.pattern"),
         ("{timeout: never}", "duration-syntax", "actions.go.timeout"),
         ("{shell: ls}", "unknown-field", "actions.go.shell"),
         ("{contract: {inputs: {a: {type: text}}}}", "wrong-type", "actions.go.contract.inputs.a.type"),
@@ -171,6 +173,14 @@ def test_wrong_action(tmp_path, action, rule, path):
     write(tmp_path, {"t.yaml": f"apiVersion: tool/v0\nmeta: {{name: t}}\nactions: {{go: {action}}}\n"})
     (found,) = load_tool(tmp_path / "t.yaml").diagnostics
     assert (found.rule, found.path, found.line) == (rule, path, 3)
+
+
+def test_an_unsupported_pattern_has_a_hint_how_to_write_it(tmp_path):
+    text = "apiVersion: tool/v0\nmeta: {name: t}\nactions: {go: {extract: {a: {pattern: 'a(?=b)'}}}}\n"
+    write(tmp_path, {"t.yaml": text})
+    (found,) = load_tool(tmp_path / "t.yaml").diagnostics
+    assert found.message == "the pattern has look-around (`(?=` at character 2), which is not supported"
+    assert "take the part you need as a group" in found.hint
 
 
 def test_a_pack_that_is_not_installed_is_named_with_its_distribution(tmp_path):

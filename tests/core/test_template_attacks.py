@@ -101,10 +101,9 @@ ATTACKS = [
     "{{ .n" + " | not" * 1000 + " }}",
     "{{ " + "not (" * 1000 + ".n" + ")" * 1000 + " }}",
     # regular expressions
-    '{{ .big | matches "(x+)+$y" }}',
-    '{{ .big | matches "(x|x)*y" }}',
-    '{{ .big | matches "x*x*x*x*y" }}',
-    "{{ big | matches('(x+x+)+y') }}",
+    '{{ .big | matches "(?=x)y" }}',
+    '{{ .big | matches "x{100000}" }}',
+    "{{ big | matches('([^y]?){500}y') }}",
     # statements, comments and sources
     "{% for x in items %}{% endfor %}",
     "{% set x = 1 %}",

@@ -56,6 +56,7 @@ PLACES = {
     "outcome-category": (3, 25),
     "parallel-conflict": (7, 9),
     "parallel-output-clash": (7, 18),
+    "pattern-unsupported": (4, 56),
     "platform-mismatch": (3, 52),
     "provider-unknown": (4, 32),
     "repeat-unbounded": (3, 13),

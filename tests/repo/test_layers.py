@@ -28,6 +28,7 @@ ONLY_IN = {
     "typer": ("gert_core.cli.",),
     "yaml": ("gert_core.documents.yaml", "gert_core.documents."),
     "pytest": ("gert_core.testing",),
+    "re2": ("gert_core.template.regex",),
 }
 
 # Doors: they hand something of a higher layer to hosts and plugins, and import it only when it is used.

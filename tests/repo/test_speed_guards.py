@@ -116,7 +116,7 @@ def per_step(books, steps, **options):
 # -- imports -------------------------------------------------------------------------------------------------------
 
 NEVER = {
-    *("typer", "click", "rich", "jinja2", "jsonschema", "importlib_metadata", "importlib.metadata", "email"),
+    *("typer", "click", "rich", "jinja2", "jsonschema", "importlib_metadata", "importlib.metadata", "email", "re2"),
     *("asyncio", "concurrent.futures", "multiprocessing", "logging", "argparse", "difflib", "traceback", "unittest"),
     *("socket", "ssl", "http", "http.client", "selectors", "subprocess", "shutil", "tempfile", "zipfile", "csv"),
 }

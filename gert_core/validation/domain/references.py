@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.template import TemplateError, compile_condition, compile_value
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.misses import Misses
+from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.positions import ancestors, may_precede
 from gert_core.validation.domain.scalars import scalar_uses
 from gert_core.validation.domain.shapes import Miss, Shape, follow, plain
@@ -29,17 +30,19 @@ _RUN: Final = Shape("object", fields={name: plain("string") for name in ("id", "
 class CheckedTemplate:
     """A template text, compiled once: its references, or what is wrong with it."""
 
-    __slots__ = ("error", "references", "scalars", "template")
+    __slots__ = ("error", "patterns", "references", "scalars", "template")
 
     def __init__(self, text: Any, *, condition: bool) -> None:
         self.template: Any = None
         self.references: Sequence[Reference] = ()
         self.scalars: Sequence[ScalarUse] = ()
+        self.patterns: Sequence[TemplateError] = ()
         self.error: TemplateError | None = None
         try:
             self.template = compile_condition(text) if condition else compile_value(text)
             self.references = self.template.references()
             self.scalars = scalar_uses(self.template)
+            self.patterns = pattern_errors(self.template)
         except TemplateError as error:
             self.error = error
 
@@ -93,6 +96,8 @@ class References:
                 self._slow(text, reference)
             if compiled.scalars:
                 self._scalars(text, compiled.scalars)
+            for wrong in compiled.patterns:
+                self._syntax(text, wrong)
 
     def find(self, path: Sequence[str]) -> Shape | Miss | None:
         """The shape at a path; where it leaves what is known; or None when the name itself is not there."""

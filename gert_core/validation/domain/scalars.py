@@ -26,13 +26,14 @@ def scalar_uses(template: Any) -> tuple[ScalarUse, ...]:
     """Every such use in a template or condition."""
     return tuple(
         ScalarUse(path.segments, name, part.offset + path.offset)
-        for part in _expressions(template)
+        for part in expressions(template)
         if not isinstance(part.tree, Path | Const)
         for path, name in _walk(part.tree)
     )
 
 
-def _expressions(template: Any) -> Iterable[Any]:
+def expressions(template: Any) -> Iterable[Any]:
+    """Return the expressions of a template or condition."""
     if isinstance(template, TextTemplate):
         return [part for part in template.parts if not isinstance(part, str)]
     if isinstance(template, Single | Condition) and template.expression is not None:
@@ -55,4 +56,4 @@ def _scalar(node: Any) -> bool:
     return isinstance(node, Const) and isinstance(node.value, str | int | float)
 
 
-__all__ = ["ScalarUse", "scalar_uses"]
+__all__ = ["ScalarUse", "expressions", "scalar_uses"]

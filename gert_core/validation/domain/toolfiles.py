@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.documents.merge import tool_contract
 from gert_core.template import TemplateError, compile_value
 from gert_core.validation.domain.expressions import TemplateText, templates
+from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.secrets import check_secrets
 from gert_core.validation.domain.shapes import Miss, follow, plain
@@ -71,13 +72,19 @@ class ToolFile:
             templates(raw.get(field), path=("actions", name, field), found=found)
         for text in found:
             try:
-                references = compile_value(text.value).references()
+                template = compile_value(text.value)
+                references = template.references()
             except TemplateError as error:
-                self._add(error.rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
+                self._wrong(text, error)
                 continue
+            for wrong in pattern_errors(template):
+                self._wrong(text, wrong)
             for reference in references:
                 if not reference.guarded:
                     self._reference(name, contract, text, reference)
+
+    def _wrong(self, text: TemplateText, error: TemplateError) -> None:
+        self._add(error.rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
 
     def _reference(self, action: str, contract: Contract, text: TemplateText, reference: Reference) -> None:
         head = reference.path[0]

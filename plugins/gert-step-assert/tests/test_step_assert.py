@@ -7,6 +7,7 @@ from typing import Any
 import gert_step_assert
 import pytest
 
+from gert_core.api import DocumentError
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
 from gert_core.testing.conformance import StepTypeConformance
@@ -91,5 +92,34 @@ def test_values_that_cannot_be_ordered_are_an_error(runner: GertRunner) -> None:
 
 
 def test_a_hostile_pattern_does_not_hang(runner: GertRunner) -> None:
-    ran = runner(book('{type: matches, value: "{{ .v }}", pattern: "(a+)+$"}'), inputs={"v": "a" * 5000 + "b"})
-    assert ran.status in ("failed", "error")
+    ran = runner(book('{type: matches, value: "{{ .v }}", pattern: "(a+)+$"}'), inputs={"v": "a" * 500_000 + "b"})
+    ran.assert_failed("assertion")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rule", "says"),
+    [
+        ("a(?!b)", "pattern-unsupported", "look-around (`(?!` at character 2)"),
+        ("(a)\\\\1", "pattern-unsupported", "back-reference"),
+        ("(a", "wrong-type", "missing ) at `(a`"),
+        ("a{100000}", "wrong-type", "a repetition of more than 1,000"),
+    ],
+)
+def test_a_pattern_that_cannot_be_searched_is_found_by_validation(
+    runner: GertRunner, pattern: str, rule: str, says: str
+) -> None:
+    fine = '{type: exists, value: "{{ .v }}"}'
+    for kind in ("matches", "not_matches"):
+        with pytest.raises(DocumentError) as caught:
+            runner(book(f'{fine}, {{type: {kind}, value: "{{{{ .v }}}}", pattern: "{pattern}"}}'), inputs={"v": "a"})
+        (found,) = caught.value.diagnostics
+        assert (found.rule, found.path) == (rule, "steps[0].assert[1].pattern")
+        assert says in found.message
+
+
+def test_a_pattern_that_a_template_makes_is_judged_when_the_step_runs(runner: GertRunner) -> None:
+    check = '{type: matches, value: "aab", pattern: "({{ .v }}"}'
+    runner(book(check), inputs={"v": "^a+b$)"}).assert_outcome("resolved")
+    ran = runner(book(check), inputs={"v": "a)(?=b)"})
+    ran.assert_failed("assertion", status="error")
+    assert "look-around (`(?=` at character 4), which is not supported" in ran.result.failures[0].message

@@ -15,6 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_assert.step:AssertStep",
             run="gert_step_assert.step:run",
             contract=PURE,
+            check="gert_step_assert.step:check",
             fields={"passed": "bool"},
             summary="Checks values against expectations.",
         )

@@ -9,13 +9,13 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_v
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Completed, Errored, ErrorKind, Failed, Result
-from gert_core.kit.compare import contains, equal, matches, order, truth
+from gert_core.kit.compare import check_pattern, contains, equal, matches, order, truth
 from gert_core.kit.models import StepModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gert_core.api import StepContext
+    from gert_core.api import Finding, StepContext
 
 _ORDER: Final[dict[str, tuple[str, Callable[[int], bool]]]] = {
     "gt": ("greater than", lambda c: c > 0),
@@ -84,6 +84,13 @@ class AssertStep(StepModel):
     checks: Annotated[list[Check], BeforeValidator(_checks), Field(min_length=1)] = Field(
         alias="assert", description="The checks; all are judged."
     )
+
+
+def check(step: AssertStep) -> list[Finding]:
+    """Find patterns that cannot be searched."""
+    patterns = ((index, one.pattern) for index, one in enumerate(step.checks) if one.pattern is not None)
+    found = (check_pattern(pattern, "assert", index, "pattern") for index, pattern in patterns)
+    return [finding for finding in found if finding is not None]
 
 
 def run(step: AssertStep, ctx: StepContext) -> Result:
@@ -162,4 +169,4 @@ def _show(value: Any) -> str:
     return text if len(text) <= 200 else text[:200] + "…"
 
 
-__all__ = ["AssertStep", "Check", "run"]
+__all__ = ["AssertStep", "Check", "check", "run"]
