@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -100,6 +101,28 @@ def test_a_removed_tool_is_refused_by_name(lab, crashed):
     error = refused(lab, crashed, "something that .* needs changed since the run started.*lab")
     assert error.diagnostics
     refused(lab, crashed, "needs changed", allow_drift=True)
+
+
+@pytest.mark.parametrize("place", ["runbook", "tool"])
+def test_a_pattern_that_is_refused_now_is_named_as_drift(lab, place, monkeypatch):
+    """A run of a version that took look-around, interrupted, and resumed with this one."""
+    when = "- { id: c, type: tool, tool: lab, when: '{{ matches `a(?=c)` `ac` }}', inputs: { value: 3 } }"
+    (spare,) = tool("spare").values()
+    spare = spare.replace("method: do", "method: do, extract: { value: { pattern: 'a(?=c)' } }")
+    steps, tools = (STEPS + when, {}) if place == "runbook" else (STEPS, {"tools/spare.tool.yaml": spare})
+    with monkeypatch.context() as before:
+        before.setattr("gert_core.template.regex._compile", re.compile)
+        before.setattr("gert_core.template.functions.matches", re.search)
+        ran = cut(lab(steps, tools=tools))
+    lab.calls.clear()
+    name = "runbook.yaml" if place == "runbook" else "spare.tool.yaml"
+    for allowed in (False, True):
+        error = refused(lab, ran, rf"{name}, line \d+, has a pattern that this version", allow_drift=allowed)
+        assert "look-around (`(?=` at character 2), which is not supported" in error.message
+        assert "--on-drift allow" in error.hint
+        assert "pattern-unsupported" in {finding.rule for finding in error.diagnostics}
+    edit(lab.directory / ("runbook.yaml" if place == "runbook" else f"tools/{name}"), "(?=c)", "c")
+    assert lab.runner.resume(ran.result.run_id, allow_drift=True).status == "completed"
 
 
 def test_a_tool_no_longer_listed_is_refused_by_name(lab):

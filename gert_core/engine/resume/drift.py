@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import DocumentError, RunError
 from gert_core.engine.prepare import check
+from gert_core.template.regex import PATTERN_UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,12 +30,26 @@ def same_runbook(request: Request, facts: Mapping[str, Any], *, allowed: bool) -
     except DocumentError as error:
         if changed:
             raise
+        _refuse_patterns(error)
         first = error.diagnostics[0].message if error.diagnostics else error.message
         raise RunError(
             f"something that {request.runbook} needs changed since the run started: {first}",
             kind="drift",
             file=error.file,
             hint="put it back as it was, or start a new run",
+            diagnostics=error.diagnostics,
+        ) from None
+
+
+def _refuse_patterns(error: DocumentError) -> None:
+    """Name a pattern that the version which started the run took and this one does not."""
+    first = next((finding for finding in error.diagnostics if finding.rule == PATTERN_UNSUPPORTED), None)
+    if first is not None:
+        raise RunError(
+            f"{first.file}, line {first.line}, has a pattern that this version of gert refuses: {first.message}",
+            kind="drift",
+            file=first.file,
+            hint=f"{first.hint}; then start a new run, or go on with the recorded results: --on-drift allow",
             diagnostics=error.diagnostics,
         ) from None
 
