@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from gert_core.api import GertError, InputBinding, InputError, UsageError
-from gert_core.api.record import field, record, replace
 from gert_core.plugin.lazy import resolve
 from gert_core.values import coerce, coerce_text
 
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     from gert_core.documents.runbook import InputModel
 
 
-@record
-class ResolvedInputs:
+class ResolvedInputs(Struct, frozen=True, kw_only=True):
     """Every declared input with its value and where it came from.
 
     ``events`` are the data of one ``input_resolved`` event per input, in document order; they leave out the
@@ -61,8 +62,7 @@ def resolve_inputs(
     return work.finish(resolvers=resolvers, project=project)
 
 
-@record(frozen=False)
-class _Batch:
+class _Batch(Struct, kw_only=True):
     """Bindings that one resolver answers in one call; ``source`` is what the trace says about them."""
 
     resolver: InputResolver

@@ -7,8 +7,9 @@ import re
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct, field
+
 from gert_core.api.errors import InputError, RunError
-from gert_core.api.record import field, record
 from gert_core.trace.encoding import to_plain
 
 if TYPE_CHECKING:
@@ -183,8 +184,7 @@ class Masker:
         return hits
 
 
-@record
-class Secrets:
+class Secrets(Struct, frozen=True, kw_only=True):
     """The secrets a run declares: values that are present, and who may see which."""
 
     values: Mapping[str, str | None] = field(default_factory=dict)

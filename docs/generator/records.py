@@ -55,7 +55,7 @@ def page() -> str:
 
 
 def _class(node: ast.ClassDef) -> str:
-    bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) not in ("Protocol", "Exception")]
+    bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) not in ("Protocol", "Exception", "Struct")]
     tail = f" ({', '.join(f'`{base}`' for base in bases)})" if bases else ""
     out = [f"### `{node.name}`{tail}", _text(ast.get_docstring(node))]
     fields, methods, values = [], [], []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gert_core.api.record import field, field_names, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,8 +22,7 @@ class TicketStatus(StrEnum):
     EXPIRED = "expired"
 
 
-@record
-class ApprovalRequest:
+class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """What an approver decides about; inputs are masked. ``created`` and ``expires_at`` are RFC 3339 texts.
 
     ``request_hash`` can be computed again from ``runbook_hash``, ``step_id``, ``contract`` and ``inputs``, so that
@@ -54,11 +53,10 @@ class ApprovalRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Every field, as providers store or send it."""
-        return {name: _plain(getattr(self, name)) for name in field_names(self)}
+        return {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
 
 
-@record
-class ApprovalTicket:
+class ApprovalTicket(Struct, frozen=True, kw_only=True):
     """The handle of a submitted request."""
 
     ticket_id: str
@@ -66,8 +64,7 @@ class ApprovalTicket:
     created: str = ""
 
 
-@record
-class ApprovalResponse:
+class ApprovalResponse(Struct, frozen=True, kw_only=True):
     """One approver's answer; ``timestamp`` is kept exactly as received because the signature covers it."""
 
     ticket_id: str
@@ -82,7 +79,7 @@ class ApprovalResponse:
 
     def to_json(self) -> dict[str, Any]:
         """Every field that is set."""
-        return {n: getattr(self, n) for n in field_names(self) if getattr(self, n) is not None}
+        return {n: getattr(self, n) for n in self.__struct_fields__ if getattr(self, n) is not None}
 
 
 class ApprovalSession(Protocol):
@@ -95,8 +92,7 @@ class ApprovalSession(Protocol):
         """One response per call; ``None``: nobody has answered yet (an asynchronous provider suspends the run)."""
 
 
-@record
-class ApprovalProvider:
+class ApprovalProvider(Struct, frozen=True, kw_only=True):
     """A way to ask for approvals, chosen by ``--approval`` or the project file.
 
     ``blocking`` providers answer inside ``wait``; for the others a run with open tickets is suspended.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-@record
-class Command:
+class Command(Struct, frozen=True, kw_only=True):
     """``gert NAME ARGS...`` calls ``target(args) -> exit code``; the summary is static so that help imports nothing."""
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -62,8 +62,7 @@ class Console(Protocol):
         """A context manager that keeps other askers away during a dialogue of several lines."""
 
 
-@record
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     """Something a step asks a person: ``name`` identifies the answer in scenarios and outputs."""
 
     name: str
@@ -72,8 +71,7 @@ class Question:
     items: tuple[str, ...] = ()
 
 
-@record
-class Answer:
+class Answer(Struct, frozen=True, kw_only=True):
     """``value`` is the line typed, or (``canned``) the finished value a scenario gives."""
 
     value: Any
@@ -85,8 +83,7 @@ class NoAnswer(Exception):  # noqa: N818 - end of input is an answer of its own
     """Nobody can answer: end of input, ``--no-input``, or a scenario without this answer."""
 
 
-@record
-class BlockResult:
+class BlockResult(Struct, frozen=True, kw_only=True):
     """How a block run with ``catch=True`` (or to its end) came out."""
 
     status: str
@@ -97,8 +94,7 @@ class BlockResult:
     """The names the block promoted, with their values."""
 
 
-@record
-class Services:
+class Services(Struct, frozen=True, kw_only=True):
     """What the core lends to providers, resolvers and transports when it opens them."""
 
     console: Console

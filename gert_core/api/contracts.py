@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@record
-class Param:
+class Param(Struct, frozen=True, kw_only=True):
     """One declared input or output of a contract."""
 
     type: str = "any"
@@ -31,8 +30,7 @@ class Param:
         return out
 
 
-@record
-class Contract:
+class Contract(Struct, frozen=True, kw_only=True):
     """What a step declares about itself; governance, risk, probe and recovery read this and nothing else.
 
     ``assumed_writing`` marks a contract that declares neither effects nor writes (or a migrated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 
 class Severity(StrEnum):
@@ -15,8 +15,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@record
-class Diagnostic:
+class Diagnostic(Struct, frozen=True, kw_only=True):
     """One finding: a stable rule id, where it is, and what would mend it.
 
     ``path`` is the place inside the document (``steps[2].inputs.url``), ``line`` and ``column`` start at 1.
@@ -48,8 +47,7 @@ class Diagnostic:
         }
 
 
-@record
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """A finding of a step type about its own step, before the core knows the position.
 
     ``path`` is relative to the step (``("branches", 0, "condition")``).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,8 +39,7 @@ class EventType(StrEnum):
     SLEEP_START = "sleep_start"
 
 
-@record
-class TraceEvent:
+class TraceEvent(Struct, frozen=True, kw_only=True):
     """One line of a trace, decoded; everything in it is masked already."""
 
     type: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from gert_core.api.context import Deadline, Services
 
 
-@record
-class InputBinding:
+class InputBinding(Struct, frozen=True, kw_only=True):
     """One input that wants a value; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
 
     ``check(value)`` gives the value in the input's type or raises ``ValueError`` with a sentence, so that
@@ -39,8 +38,7 @@ class ResolveFn(Protocol):
         """Raise ``InputError`` naming the input and the source when asking itself goes wrong."""
 
 
-@record
-class InputResolver:
+class InputResolver(Struct, frozen=True, kw_only=True):
     """A source of inputs, chosen by the first word of ``from:`` (``env`` in ``env/HOST``).
 
     ``interactive`` resolvers ask a person and come after all others. ``names`` gives further first words the

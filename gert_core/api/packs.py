@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@record
-class ToolPack:
+class ToolPack(Struct, frozen=True, kw_only=True):
     """Tools usable as ``pack/tool`` or, when unique, by their bare name."""
 
     name: str

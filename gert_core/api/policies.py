@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@record
-class PolicyPack:
+class PolicyPack(Struct, frozen=True, kw_only=True):
     """A policy document (``policy/v0``) as a file or as data; the most restrictive source wins."""
 
     name: str

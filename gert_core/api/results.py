@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,8 +40,7 @@ class OutcomeCategory(StrEnum):
     NEEDS_RCA = "needs_rca"
 
 
-@record
-class Principal:
+class Principal(Struct, frozen=True, kw_only=True):
     """Who did something: ``kind`` is ``system``, ``human`` or ``agent``."""
 
     kind: str = "system"
@@ -59,8 +58,7 @@ class Principal:
         return out
 
 
-@record
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """How a run ended."""
 
     category: str
@@ -72,8 +70,7 @@ class Outcome:
         return {"category": str(self.category), "code": self.code, "meta": dict(self.meta)}
 
 
-@record
-class Completed:
+class Completed(Struct, frozen=True, kw_only=True):
     """The step did its work. ``detail`` is shown and traced but is no variable."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
@@ -82,8 +79,7 @@ class Completed:
     principal: Principal | None = None
 
 
-@record
-class Failed:
+class Failed(Struct, frozen=True, kw_only=True):
     """The step ran and its answer is no: a non-zero exit, a false assertion, a rejection."""
 
     kind: str
@@ -94,8 +90,7 @@ class Failed:
     principal: Principal | None = None
 
 
-@record
-class Errored:
+class Errored(Struct, frozen=True, kw_only=True):
     """The step could not do its work: nothing to spawn, a timeout, a broken answer."""
 
     kind: str
@@ -105,8 +100,7 @@ class Errored:
     principal: Principal | None = None
 
 
-@record
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """The run is over with this outcome; only types with flow ``TERMINAL`` may return it."""
 
     outcome: Outcome

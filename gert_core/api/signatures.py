@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@record
-class SignatureScheme:
+class SignatureScheme(Struct, frozen=True, kw_only=True):
     """An algorithm by name (``hmac-sha256``).
 
     ``sign(key, message)`` returns lowercase hex, ``verify(key, message, signature)`` a truth value; both raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +38,7 @@ class Flow(StrEnum):
     TERMINAL = "terminal"
 
 
-@record
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     """A child list of a step.
 
     ``steps`` is the raw list a ``Steps`` field of the model holds. ``runs`` is how often it runs, at least and at
@@ -56,8 +55,7 @@ class Block:
     jump: Any = None
 
 
-@record
-class Branch:
+class Branch(Struct, frozen=True, kw_only=True):
     """One branch of a ``fork``: a block with the integer that goes into its step keys."""
 
     block: Block
@@ -65,8 +63,7 @@ class Branch:
     bind: Mapping[str, Any] = field(default_factory=dict)
 
 
-@record
-class ToolUse:
+class ToolUse(Struct, frozen=True, kw_only=True):
     """The tool (and action) a step is going to call; ``action`` None means the tool's only one."""
 
     tool: str
@@ -81,8 +78,7 @@ class Tools:
         raise LookupError(f"tool {tool!r} is not declared")
 
 
-@record
-class StepType:
+class StepType(Struct, frozen=True, kw_only=True):
     """A kind of step.
 
     - ``name``: the word in ``type:``.

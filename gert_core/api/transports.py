@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from gert_core.api.context import Deadline, Services
 
 
-@record
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """What a session talks to: the tool's name, its program or address, and its whole environment.
 
     ``environ`` is complete: what the tool may see, its secrets included, signing keys excluded.
@@ -25,8 +24,7 @@ class Target:
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
-@record
-class Action:
+class Action(Struct, frozen=True, kw_only=True):
     """One rendered action of a tool: nothing in it is a template any more."""
 
     name: str
@@ -38,8 +36,7 @@ class Action:
     idempotency_key: str = ""
 
 
-@record
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """What a tool answered. ``outputs`` is set by transports whose answers are structured already.
 
     ``command`` is what was run, for people; ``failed`` says that the tool itself reports failure.
@@ -64,8 +61,7 @@ class TransportSession(Protocol):
         """End it; leaves no process behind."""
 
 
-@record
-class Transport:
+class Transport(Struct, frozen=True, kw_only=True):
     """A way to reach tools, chosen by ``meta.transport`` of a tool document.
 
     ``default`` takes tools that name no transport.

@@ -6,8 +6,9 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from gert_core.api import ApprovalResponse
-from gert_core.api.record import field_names, record
 from gert_core.approvals.requests import parse_time, person, same_person
 from gert_core.approvals.signing import Unverified, verify_response
 
@@ -29,8 +30,7 @@ class Weight(StrEnum):
     REJECTED = "rejected"
 
 
-@record
-class AnswerAssessment:
+class AnswerAssessment(Struct, frozen=True, kw_only=True):
     """The desk's view of one answer; ``breach`` marks an answer that pretends to be what it is not."""
 
     weight: Weight
@@ -106,7 +106,7 @@ def unverified(
 
 def recorded_response(data: Mapping[str, Any]) -> ApprovalResponse:
     """The answer inside the data of an ``approval_response`` event."""
-    names = field_names(ApprovalResponse)
+    names = ApprovalResponse.__struct_fields__
     facts: dict[str, Any] = {"ticket_id": "", "approved": False, "approver_id": "", "method": "", "timestamp": ""}
     return ApprovalResponse(**facts | {name: data[name] for name in names if name in data})
 

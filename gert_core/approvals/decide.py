@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct, field
+
 from gert_core.api import ApprovalResponse, ApprovalTicket, GertError, Principal, StepProblem
-from gert_core.api.record import field, record
 from gert_core.approvals.checks import AnswerAssessment, Weight, judge, recorded_response
 from gert_core.approvals.requests import parse_time, person
 from gert_core.approvals.signing import Unverified, verify_response
@@ -25,8 +26,7 @@ MAX_SET_ASIDE: Final = 100
 """A provider that keeps sending answers that cannot count would fill the trace without end."""
 
 
-@record
-class ApprovalDecision:
+class ApprovalDecision(Struct, frozen=True, kw_only=True):
     """How a request came out: ``approved``, ``rejected`` or ``pending``.
 
     ``reason`` is a stable word (``approval_rejected``, ``approval_timeout``, ``signature_wrong`` ...),
@@ -40,8 +40,7 @@ class ApprovalDecision:
     responses: tuple[ApprovalResponse, ...] = ()
 
 
-@record(frozen=False, kw_only=False)
-class _Hearing:
+class _Hearing(Struct):
     """What is known about one request while it is being settled."""
 
     request: ApprovalRequest

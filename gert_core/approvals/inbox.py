@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from gert_core.api import ApprovalRequest, ApprovalResponse, GertError, RunError, UsageError
-from gert_core.api.record import record
 from gert_core.approvals.requests import format_time, parse_time, person, same_person, valid_ticket_id
 from gert_core.approvals.signing import Unverified, request_hash, sign_response, signing_key
 from gert_core.kit.tickets import TicketStore
@@ -23,8 +24,7 @@ SIGNING_KEY_ID: Final = "GERT_APPROVAL_SIGNING_KEY_ID"
 DEFAULT_ALG: Final = "hmac-sha256"
 
 
-@record
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One ticket of one run with what has been answered so far."""
 
     request: ApprovalRequest

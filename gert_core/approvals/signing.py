@@ -8,7 +8,8 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import replace
+from msgspec.structs import replace
+
 from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
 

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from gert_core.api.errors import ProjectError
-from gert_core.api.record import record
 from gert_core.cli.render.terminal import err
 from gert_core.plugin.registry import Registry
 
@@ -18,8 +19,7 @@ PROJECT_FILE: Final = "gert-project.yaml"
 BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
 
 
-@record
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """The global options; a verb finds them at ``ctx.obj`` of its ``Context``.
 
     ``plugins`` are the words after ``-p``: ``NAME`` allows a plugin, ``no:NAME`` blocks it.

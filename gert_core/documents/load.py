@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import GertError
-from gert_core.api.record import field, record
 from gert_core.documents import yaml
 from gert_core.documents.lookup import find_tool
 from gert_core.documents.merge import tool_contract
@@ -37,8 +37,7 @@ _ROUNDS: Final = 5
 """How often a head is validated again after invalid parts were removed."""
 
 
-@record
-class Loaded:
+class Loaded(Struct, frozen=True, kw_only=True):
     """The result of reading a runbook: ``runbook`` when the tree is complete, else ``partial``.
 
     ``gaps`` are the fields of the head that ``partial`` lacks, and ``steps`` when steps are missing from the tree.
@@ -54,8 +53,7 @@ class Loaded:
     gaps: frozenset[str] = frozenset()
 
 
-@record
-class LoadedTool:
+class LoadedTool(Struct, frozen=True, kw_only=True):
     """The result of reading a tool document; ``tool`` is None when it is invalid."""
 
     document: yaml.Document

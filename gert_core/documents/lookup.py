@@ -6,7 +6,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,8 +18,7 @@ SUFFIX: Final = ".tool.yaml"
 _SEGMENT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-@record
-class ToolLookup:
+class ToolLookup(Struct, frozen=True, kw_only=True):
     """The file of a tool (None when not found), the places searched, and a reason when there is more to report."""
 
     path: Path | None

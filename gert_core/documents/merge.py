@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from gert_core.api.contracts import Contract, Param
-from gert_core.api.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +23,7 @@ UNKNOWN: Final = "unknown"
 """The effect of something that is only known to have side effects."""
 
 
-@record
-class Relaxation:
+class Relaxation(Struct, frozen=True, kw_only=True):
     """A place where an inner contract claims to be safer than the one it builds on."""
 
     name: str

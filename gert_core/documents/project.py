@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
-from gert_core.api.record import record
 from gert_core.documents.fields import Given, Model, Name, Text, no_items
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ class ProjectModel(Model):
     plugins: PluginsModel = Field(default_factory=PluginsModel, description="Which plugins may load.")
 
 
-@record
-class Project:
+class Project(Struct, frozen=True, kw_only=True):
     """A project: its directory and the content of its file."""
 
     root: Path

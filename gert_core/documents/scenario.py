@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from msgspec import Struct
 from pydantic import AfterValidator, Field
 
-from gert_core.api.record import record
 from gert_core.documents.fields import Category, Given, Model, Text, no_items, usable_pattern
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ class ExpectationModel(Model):
     golden: bool = Field(default=False, description="Whether it is one of the tests that run by default.")
 
 
-@record
-class Scenario:
+class Scenario(Struct, frozen=True, kw_only=True):
     """A scenario directory as read; ``test`` is None when there is no ``test.yaml``."""
 
     name: str

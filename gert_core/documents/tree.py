@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 
 
-@record(frozen=False, eq=False)
-class StepNode:
+class StepNode(Struct, kw_only=True, eq=False):
     """One step of the document: ``fields`` are the common ones, ``body`` the type's own, both unrendered."""
 
     id: str
@@ -38,8 +37,7 @@ class StepNode:
     """Room for what later stages compile once per step."""
 
 
-@record(frozen=False, eq=False)
-class BlockNode:
+class BlockNode(Struct, kw_only=True, eq=False):
     """One list of steps: the runbook's own (``owner`` None) or a block of a step."""
 
     block: Block | None
@@ -53,8 +51,7 @@ class BlockNode:
         return self.block.name if self.block else ""
 
 
-@record(frozen=False, eq=False)
-class ToolNode:
+class ToolNode(Struct, kw_only=True, eq=False):
     """A tool a runbook lists, loaded once; ``name`` is the name as listed, ``tool.meta.name`` its own."""
 
     name: str
@@ -69,8 +66,7 @@ class ToolNode:
         return self.document.digest
 
 
-@record(frozen=False, eq=False)
-class Runbook:
+class Runbook(Struct, kw_only=True, eq=False):
     """A runbook read completely: its model, its steps as a tree and the tools it lists."""
 
     document: Document

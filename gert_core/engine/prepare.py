@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from gert_core.api import DocumentError, Services, Severity, UsageError
-from gert_core.api.record import field, record, replace
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal
@@ -40,8 +42,7 @@ MODES: Final = ("real", "dry-run", "probe", "replay")
 PROBE_EFFECTS: Final = frozenset({"network"})
 
 
-@record
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What a host wants to run, and how."""
 
     runbook: Path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+
 from gert_core.api import RunStatus
-from gert_core.api.record import field, record
 from gert_core.engine.signals import Failure, Rank
 from gert_core.values import format_duration
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from gert_core.engine.state import Layer
 
 
-@record
-class RunResult:
+class RunResult(Struct, frozen=True, kw_only=True):
     """How a run came out; ``variables`` is the final state, for expectations of tests."""
 
     run_id: str

@@ -8,8 +8,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+
 from gert_core.api import StepProblem
-from gert_core.api.record import field, record
 from gert_core.contracts import find_action, step_contract
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from gert_core.secrets import Masker, Secrets
 
 
-@record(frozen=False, eq=False)
-class Run:
+class Run(Struct, kw_only=True, eq=False):
     """Everything the steps of one run share."""
 
     run_id: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +23,7 @@ class Rank(IntEnum):
     CANCELLED = 5
 
 
-@record
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """Why a step did not succeed; ``key`` is the step's."""
 
     key: str
@@ -44,8 +43,7 @@ class Failure:
         }
 
 
-@record
-class Signal:
+class Signal(Struct, frozen=True, kw_only=True):
     """Something a list of steps does not go on after; all tickets and failures are worst."""
 
     rank: Rank
@@ -70,8 +68,7 @@ class Signal:
         return tuple(sorted(self.failures, key=lambda f: f.status != "error"))
 
 
-@record(frozen=False, kw_only=False)
-class SignalCollector:
+class SignalCollector(Struct):
     """Keeps the worst signal of the blocks a step ran, in declaration order."""
 
     worst: Signal | None = None

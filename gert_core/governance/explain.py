@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from gert_core.api import Contract, Flow, OutcomeCategory
-from gert_core.api.record import record
 from gert_core.governance.rules import Act
 from gert_core.plugin.lazy import resolve
 
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from gert_core.governance.policies import Decision, Policies
 
 
-@record
-class Explained:
+class Explained(Struct, frozen=True, kw_only=True):
     """One step: its contract and the decision about it; ``problem`` when the contract cannot be resolved.
 
     A step with blocks has the contract of all it holds and no decision: it acts through its steps, which are governed.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
+
 from gert_core.governance.rules import Act, effective_effects
 from gert_core.values import canonical
 
@@ -20,8 +21,7 @@ DEFAULT_APPROVAL_TIMEOUT: Final = 1800.0
 """Seconds an approval may take when no source says otherwise."""
 
 
-@record
-class Opinion:
+class Opinion(Struct, frozen=True, kw_only=True):
     """What one source says about a contract; ``rule`` and ``action`` None: nothing."""
 
     source: str
@@ -45,8 +45,7 @@ class Opinion:
         }
 
 
-@record
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """What holds for a step: the strictest opinion, the most approvers, and who said so."""
 
     action: str
@@ -87,8 +86,7 @@ class Decision:
         return out
 
 
-@record(frozen=False, eq=False)
-class Policies:
+class Policies(Struct, kw_only=True, eq=False):
     """Every source of a run in order of precedence: packs, project, ``--policy``, runbook."""
 
     sources: tuple[Source, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import field, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,7 @@ _LISTS: Final = ("effects", "writes", "reads")
 _FLAGS: Final = ("deterministic", "idempotent")
 
 
-@record
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """A rule, compiled: every field given must match, a list matches when any of its items does.
 
     ``action`` None: the rule decides nothing by itself (it serialises, or judges contract violations).

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from gert_core.api import GertError, PluginError, ProjectError
-from gert_core.api.record import record
 from gert_core.governance.policies import policies_of
 from gert_core.governance.rules import Rule
 from gert_core.values import canonical, duration
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
 
 
-@record
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """One policy source: ``name`` is for traces, ``title`` for sentences, ``document`` for the digest."""
 
     name: str

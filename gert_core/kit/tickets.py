@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.approvals import ApprovalRequest, ApprovalResponse
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
-from gert_core.api.record import field_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +58,7 @@ class TicketStore:
         data = _read(path)
         if data is None:
             return None
-        known = set(field_names(ApprovalRequest))
+        known = set(ApprovalRequest.__struct_fields__)
         try:
             facts = {name: value for name, value in data.items() if name in known}
             request = ApprovalRequest(**facts | {"command": tuple(facts.get("command") or ())})
@@ -110,7 +109,7 @@ def _shown(request: ApprovalRequest) -> str:
 
 def _response(path: Path) -> ApprovalResponse:
     broken = ApprovalResponse(ticket_id="", approved=False, approver_id="", method="file", timestamp="")
-    known = set(field_names(ApprovalResponse))
+    known = set(ApprovalResponse.__struct_fields__)
     try:
         data = _read(path) or {}
         return ApprovalResponse(**{name: value for name, value in data.items() if name in known})

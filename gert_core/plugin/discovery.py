@@ -8,7 +8,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,8 +21,7 @@ _METADATA: Final = ("METADATA", "PKG-INFO")
 _ENTRY_POINTS: Final = "entry_points.txt"
 
 
-@record
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """One entry point of one installed distribution, known from metadata."""
 
     name: str

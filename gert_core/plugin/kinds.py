@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from gert_core.api.record import record
+from msgspec import Struct
+
 from gert_core.plugin.discovery import normalise
 
 
-@record
-class RecordKind:
+class RecordKind(Struct, frozen=True, kw_only=True):
     """One hook that returns records: ``word`` is the kind in ``gert-<word>-<name>`` and ``gert plugins why``."""
 
     word: str

@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import pluggy
+from msgspec import Struct, field
 
 from gert_core import hookspecs
-from gert_core.api.record import field, record
 from gert_core.plugin.kinds import KINDS
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.states import PluginInfo, PluginState
@@ -55,8 +55,7 @@ class Manager(pluggy.PluginManager):
         return found
 
 
-@record(frozen=False, eq=False)
-class Plugin:
+class Plugin(Struct, kw_only=True, eq=False):
     """A candidate on its way: what became of it and the records it gave."""
 
     candidate: Candidate

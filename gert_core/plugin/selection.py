@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from gert_core.api.errors import UsageError
-from gert_core.api.record import record
 from gert_core.plugin.discovery import GROUP, normalise
 from gert_core.plugin.states import PluginState
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     Verdicts = dict[str, tuple[PluginState, str]]
 
 
-@record
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """The words of flags, environment and project file: entry-point or distribution names.
 
     With ``load`` "listed" only allowed and required plugins are loaded, with "auto" all of them. A block always

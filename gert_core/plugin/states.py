@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError
-from gert_core.api.record import record
 
 
 class PluginState(StrEnum):
@@ -20,8 +21,7 @@ class PluginState(StrEnum):
     CONFLICTING = "conflicting"
 
 
-@record
-class PluginInfo:
+class PluginInfo(Struct, frozen=True, kw_only=True):
     """One plugin as people and traces see it; ``cause`` says why it is not active."""
 
     name: str

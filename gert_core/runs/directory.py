@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from gert_core.api.errors import RunError, UsageError
-from gert_core.api.record import record
 from gert_core.api.results import RunStatus
 
 if TYPE_CHECKING:
@@ -253,8 +254,7 @@ class RunDirectory:
         return path
 
 
-@record
-class RunInfo:
+class RunInfo(Struct, frozen=True, kw_only=True):
     """One line of ``gert runs list``; ``state`` is ``None`` when ``problem`` says why it cannot be known."""
 
     directory: RunDirectory

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.record import field, field_names, record
+from msgspec import Struct, field
+
 from gert_core.api.results import RunStatus, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@record(frozen=False)
-class StepState:
+class StepState(Struct, kw_only=True):
     """One execution of a step, found by its key; values are as written, so masked."""
 
     key: str
@@ -63,8 +63,7 @@ class StepState:
         return {"step_key": self.key, "step_id": self.step_id, "type": self.type, "status": self.status}
 
 
-@record(frozen=False)
-class RunState:
+class RunState(Struct, kw_only=True):
     """Where a run stands."""
 
     run_id: str = ""
@@ -162,15 +161,15 @@ class RunState:
 
     def to_json(self) -> dict[str, Any]:
         """Everything, for the cache; not copied deeply, so encode it at once."""
-        raw = {name: getattr(self, name) for name in field_names(self)}
+        raw = {name: getattr(self, name) for name in self.__struct_fields__}
         for name in ("steps", "void"):
-            raw[name] = {k: {n: getattr(r, n) for n in field_names(r)} for k, r in raw[name].items()}
+            raw[name] = {k: {n: getattr(r, n) for n in r.__struct_fields__} for k, r in raw[name].items()}
         return raw
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> RunState:
         """The inverse of ``to_json``; raises ``TypeError`` or ``KeyError`` for anything else."""
-        if set(raw) != set(field_names(cls)):
+        if set(raw) != set(cls.__struct_fields__):
             raise TypeError("not the fields of a run's state")
         records = {name: {key: StepState(**value) for key, value in raw[name].items()} for name in ("steps", "void")}
         return cls(**{**raw, **records})

@@ -6,7 +6,8 @@ import json
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import record
+from msgspec import Struct
+
 from gert_core.documents.scenario import pattern_of
 from gert_core.scenarios.results import Assertion
 from gert_core.template import TemplateError, UndefinedVariable, compile_value, matches, to_text
@@ -24,8 +25,7 @@ REACHED: Final = "reached"
 NOT_REACHED: Final = "not reached"
 
 
-@record
-class Observed:
+class Observed(Struct, frozen=True, kw_only=True):
     """What a run came to; ``trouble`` says why it did not complete, ``step_ids`` are all the runbook has."""
 
     status: str

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct, field
+
 from gert_core.api.errors import GertError, UsageError
-from gert_core.api.record import field, record
 from gert_core.documents.runbook import API_VERSION
 from gert_core.documents.scenario import SCENARIO_FILE, TEST_FILE, load_scenario
 
@@ -22,16 +23,14 @@ _SUFFIXES: Final = (".yaml", ".yml")
 _HEAD: Final = re.compile(rf"^apiVersion\s*:\s*[\"']?{re.escape(API_VERSION)}[\"']?\s*(?:#.*)?$", re.MULTILINE)
 
 
-@record(frozen=False)
-class FoundRunbooks:
+class FoundRunbooks(Struct, kw_only=True):
     """Runbooks in the order of the arguments, each once, and what is odd about the places searched."""
 
     runbooks: list[Path] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
 
-@record
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """A scenario directory, read; ``problem`` says why it could not be."""
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import field, field_names, record
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,8 +24,7 @@ class ScenarioStatus(StrEnum):
     ERROR = "error"
 
 
-@record
-class Assertion:
+class Assertion(Struct, frozen=True, kw_only=True):
     """One expectation and what was found; ``type`` is its field in ``test.yaml``, ``key`` what it is about."""
 
     type: str
@@ -41,8 +40,7 @@ class Assertion:
         return self.type if self.key is None else f"{self.type} {self.key}"
 
 
-@record
-class ScenarioResult:
+class ScenarioResult(Struct, frozen=True, kw_only=True):
     """The result of one scenario; ``path`` is every step key of the run with its status, in order."""
 
     scenario: str
@@ -86,8 +84,7 @@ class ScenarioResult:
         }
 
 
-@record
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """Scenarios counted by how they came out."""
 
     total: int = 0
@@ -117,15 +114,14 @@ class Summary:
 
     def to_json(self) -> dict[str, int]:
         """The ``summary`` object."""
-        return {name: getattr(self, name) for name in field_names(self)}
+        return {name: getattr(self, name) for name in self.__struct_fields__}
 
     def __str__(self) -> str:
         line = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
         return f"{line}, {self.errors} error{'' if self.errors == 1 else 's'}" if self.errors else line
 
 
-@record(frozen=False)
-class RunbookReport:
+class RunbookReport(Struct, kw_only=True):
     """Every scenario of one runbook that was looked at."""
 
     runbook: str

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from gert_core.api import DocumentError, GertError, StepStatus
-from gert_core.api.record import replace
 from gert_core.engine.cancel import Stop
 from gert_core.engine.prepare import Request, check, start
 from gert_core.engine.progress import Progress

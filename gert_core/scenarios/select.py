@@ -6,8 +6,9 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from gert_core.api.errors import UsageError
-from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,16 +16,14 @@ if TYPE_CHECKING:
     from gert_core.scenarios.find import Candidate
 
 
-@record
-class Chosen:
+class Chosen(Struct, frozen=True, kw_only=True):
     """The scenarios of one runbook that run, and how many of the others only ``--all`` would run."""
 
     candidates: tuple[Candidate, ...]
     archived: int = 0
 
 
-@record
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """What the person asked for.
 
     Once any scenario of a runbook is golden only golden ones run, unless ``everything`` is asked for or a

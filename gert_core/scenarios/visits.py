@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from gert_core.api import StepStatus
-from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,8 +16,7 @@ PENDING: Final = "approval_pending"
 _REACHED: Final = frozenset({*map(str, (StepStatus.SUCCESS, StepStatus.FAILED, StepStatus.ERROR)), ENTERED})
 
 
-@record(frozen=False)
-class Visit:
+class Visit(Struct, kw_only=True):
     """One step key of a run; ``index`` is the position of an item of a loop, ``loop`` the step around its items."""
 
     key: str

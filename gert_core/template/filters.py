@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import record
+from msgspec import Struct
+
 from gert_core.template.data import MAX_RESULT, kind_of, order, to_json, too_large, walk
 from gert_core.template.errors import TemplateError, UndefinedVariable
 from gert_core.template.functions import FUNCTIONS, Function, capped, list_of, text_of
@@ -18,8 +19,7 @@ _MAX_ITEMS: Final = 50_000
 _WIDEST: Final = 10_000
 
 
-@record(kw_only=False)
-class Filter:
+class Filter(Struct, frozen=True):
     """A filter: its function and the names of the arguments after the value, for keyword arguments."""
 
     function: Function

@@ -6,7 +6,8 @@ import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import record
+from msgspec import Struct
+
 from gert_core.template.data import (
     MAX_RESULT,
     equal,
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 _MAX_PARTS: Final = 50_000
 
 
-@record(kw_only=False)
-class Function:
+class Function(Struct, frozen=True):
     """A callable of the closed table: how many arguments it takes and what type it returns.
 
     ``cost`` counts against what one expression may ask for (``MAX_COST`` of the tree), so that a short text cannot

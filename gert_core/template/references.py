@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.record import record, replace
+from msgspec import Struct
+from msgspec.structs import replace
+
 from gert_core.template.tree import Default, Defined, Path, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@record
-class Reference:
+class Reference(Struct, frozen=True, kw_only=True):
     """One use of a variable.
 
     ``guarded``: behind ``default`` or a test for being defined, so it may be undefined. ``source`` is the text

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gert_core.api.record import record
+from msgspec import Struct
+
 from gert_core.template.errors import TemplateError
 
 MAX_EXPRESSION: Final = 8 * 1024
@@ -13,8 +14,7 @@ MAX_EXPRESSIONS: Final = 10_000
 _STEP: Final = re.compile(r'"(?:[^"\\]+|\\.)*+"?|\'(?:[^\'\\]+|\\.)*+\'?|`[^`]*+`?|\{|\}', re.DOTALL)
 
 
-@record(kw_only=False)
-class Expression:
+class Expression(Struct, frozen=True):
     """The text between the braces, and where it begins in the whole text."""
 
     text: str

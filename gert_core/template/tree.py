@@ -4,56 +4,49 @@ from __future__ import annotations
 
 from typing import Any
 
-from gert_core.api.record import record
+from msgspec import Struct
 
 
-@record(kw_only=False)
-class Const:
+class Const(Struct, frozen=True):
     """A literal."""
 
     value: Any
 
 
-@record(kw_only=False)
-class Path:
+class Path(Struct, frozen=True):
     """A variable by its whole path; ``offset`` counts from the start of the expression."""
 
     segments: tuple[str, ...]
     offset: int = 0
 
 
-@record(kw_only=False)
-class Lookup:
+class Lookup(Struct, frozen=True):
     """Descent by computed keys."""
 
     base: Any
     keys: tuple[Any, ...]
 
 
-@record(kw_only=False)
-class Call:
+class Call(Struct, frozen=True):
     """A function, filter or operator of the closed tables."""
 
     function: Any
     args: tuple[Any, ...]
 
 
-@record(kw_only=False)
-class AllOf:
+class AllOf(Struct, frozen=True):
     """``and``: the first false value, or the last."""
 
     args: tuple[Any, ...]
 
 
-@record(kw_only=False)
-class AnyOf:
+class AnyOf(Struct, frozen=True):
     """``or``: the first true value, or the last."""
 
     args: tuple[Any, ...]
 
 
-@record(kw_only=False)
-class Default:
+class Default(Struct, frozen=True):
     """A value, or the fallback when it is undefined or null (with ``empty`` also when it is false)."""
 
     value: Any
@@ -61,15 +54,13 @@ class Default:
     empty: Any = None
 
 
-@record(kw_only=False)
-class Defined:
+class Defined(Struct, frozen=True):
     """Whether a value is defined."""
 
     value: Any
 
 
-@record(kw_only=False)
-class Choice:
+class Choice(Struct, frozen=True):
     """One of two values."""
 
     test: Any
@@ -77,23 +68,20 @@ class Choice:
     other: Any
 
 
-@record(kw_only=False)
-class Chain:
+class Chain(Struct, frozen=True):
     """``a < b < c``: each part is evaluated once, each pair compared by its function."""
 
     parts: tuple[Any, ...]
     functions: tuple[Any, ...]
 
 
-@record(kw_only=False)
-class Items:
+class Items(Struct, frozen=True):
     """A list written out."""
 
     items: tuple[Any, ...]
 
 
-@record(kw_only=False)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """A map written out."""
 
     pairs: tuple[tuple[Any, Any], ...]

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 
 from gert_core.api import (
     Action,
@@ -27,7 +28,6 @@ from gert_core.api import (
     Target,
     Transport,
 )
-from gert_core.api.record import replace
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.lazy import resolve
 from gert_core.testing.running import ScriptedConsole

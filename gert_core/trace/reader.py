@@ -7,9 +7,10 @@ import os
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from gert_core.api.errors import TraceError
 from gert_core.api.events import TraceEvent
-from gert_core.api.record import record
 from gert_core.trace.events import ZEROS
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def read(path: Path) -> Iterator[TraceEvent]:
         raise TraceError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
 
 
-@record
-class Recovered:
+class Recovered(Struct, frozen=True, kw_only=True):
     """The end of a trace that a resumed run goes on from."""
 
     seq: int

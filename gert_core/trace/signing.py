@@ -6,8 +6,9 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from gert_core.api.errors import PluginError, UsageError
-from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,8 +25,7 @@ DEFAULT_ALGORITHM: Final = "hmac-sha256"
 DEFAULT_KEY_ID: Final = "default"
 
 
-@record
-class Signer:
+class Signer(Struct, frozen=True, kw_only=True):
     """A key ready to sign: ``sign`` returns lowercase hex."""
 
     algorithm: str

@@ -8,8 +8,9 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from msgspec import Struct
+
 from gert_core.api.errors import UsageError
-from gert_core.api.record import record
 from gert_core.trace.events import SEAL_FIELDS, ZEROS, EventType
 from gert_core.trace.signing import AlgorithmRefused, require_scheme, verify_signature
 
@@ -43,8 +44,7 @@ class TraceStatus(StrEnum):
     UNSIGNED = "unsigned"
 
 
-@record
-class Verification:
+class Verification(Struct, frozen=True, kw_only=True):
     """What a trace file is worth, and why."""
 
     verdict: TraceStatus
@@ -75,8 +75,7 @@ class Verification:
         }
 
 
-@record
-class _Seal:
+class _Seal(Struct, frozen=True, kw_only=True):
     """A sealed event that agrees with its own line."""
 
     event: int

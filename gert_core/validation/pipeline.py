@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from gert_core.api import Diagnostic, Severity
-from gert_core.api.record import field, record, replace
 from gert_core.documents import yaml
 from gert_core.documents.kinds import DocumentKind, kind_of
 from gert_core.documents.uncollected import uncollected
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.secrets import SecretNeed
 
 
-@record
-class Validated:
+class Validated(Struct, frozen=True, kw_only=True):
     """What validation found about one document; ``runbook`` is the tree when it could be built whole."""
 
     document: yaml.Document

@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from gert_core.api import Severity
-from gert_core.api.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@record
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """One thing validation looks for; the page ``docs/reference/rules.md`` has a section for each."""
 
     id: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import stat
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import gert_signature_hmac
 import pytest
+from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest
 from gert_core.approvals import request_hash, verify_response

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket, StepProblem, TicketStatus
 from gert_core.approvals import ApprovalProcess, ticket_id, valid_ticket_id

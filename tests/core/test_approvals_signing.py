@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import json
 import os
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
+from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket
 from gert_core.approvals import (

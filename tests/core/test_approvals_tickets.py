@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, RunError
 from gert_core.kit.tickets import TicketStore

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from lab import Lab, tool
+from msgspec.structs import replace
 
 from gert_core.api import RunError
 from gert_core.approvals.inbox import entries, respond

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from msgspec import Struct
+
 from gert_core.api.errors import UsageError
-from gert_core.api.record import record
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out
 from gert_core.cli.verbs import VERBS, commands_of
@@ -22,8 +23,7 @@ _VALUES: Final = {
 _RUNS: Final = "--run"
 
 
-@record
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """A command as typed: its words, what it is for, its commands or its options."""
 
     path: str

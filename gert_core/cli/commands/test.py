@@ -9,8 +9,9 @@ from contextlib import closing
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from msgspec import Struct
+
 from gert_core.api.errors import UsageError
-from gert_core.api.record import record
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out
 from gert_core.documents.uncollected import uncollected
@@ -73,8 +74,7 @@ def run_tests(
     return 0 if summary.good else 1
 
 
-@record
-class _Job:
+class _Job(Struct, frozen=True, kw_only=True):
     """One scenario to run, and the report it belongs to."""
 
     trial: ScenarioRunner

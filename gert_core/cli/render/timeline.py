@@ -6,7 +6,6 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.record import field_names
 from gert_core.api.results import StepStatus
 from gert_core.cli.render.terminal import paint, plain
 from gert_core.runs.fold import Fold
@@ -57,7 +56,7 @@ def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str 
     for event in events:
         folding.feed(event)
         if wanted(event, step=step, kind=kind):
-            raw = {name: getattr(event, name) for name in field_names(event)}
+            raw = {name: getattr(event, name) for name in event.__struct_fields__}
             kept.append({name: value for name, value in raw.items() if value is not None})
     return {**summary(folding.state), "events": kept}
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+
 from gert_core.api import StepStatus
-from gert_core.api.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +44,7 @@ class Frame:
         return f"{self.prefix}{step_id}" if visit == 1 else f"{self.prefix}{step_id}#{visit}"
 
 
-@record(frozen=False)
-class Done:
+class Done(Struct, kw_only=True):
     """How one execution of a step came out; ``signal`` is what its list does not go on after."""
 
     status: StepStatus

@@ -10,8 +10,9 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from gert_core.api import Answer, NoAnswer, Principal, StepProblem, Target
-from gert_core.api.record import replace
 from gert_core.plugin.lazy import resolve
 from gert_core.tools import extract, render_action
 from gert_core.trace.events import timestamp

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from gert_core.api import (
     Answer,
     ApprovalResponse,
@@ -18,7 +20,6 @@ from gert_core.api import (
     Reply,
     StepProblem,
 )
-from gert_core.api.record import replace
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.steps.approval import principal_of
 from gert_core.tools import extract, preview

@@ -11,8 +11,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct, field
+
 from gert_core.api import Outcome, RunError
-from gert_core.api.record import field, record
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import StepState
 from gert_core.secrets import Masker
@@ -35,8 +36,7 @@ _AFTER: Final = ("for_each_item", "step_complete", *_APPROVAL)
 """What is still asked of a finished leaf."""
 
 
-@record
-class RecordedResult:
+class RecordedResult(Struct, frozen=True, kw_only=True):
     """A finished leaf step, with its secrets put back."""
 
     status: str
@@ -48,8 +48,7 @@ class RecordedResult:
     outcome: Outcome | None = None
 
 
-@record(frozen=False)
-class RecordedApproval:
+class RecordedApproval(Struct, kw_only=True):
     """What the trace says about one ticket."""
 
     created: str

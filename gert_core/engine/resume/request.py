@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from gert_core.api import InputError, Principal, RunError, RunStatus, UsageError
-from gert_core.api.record import field, record, replace
 from gert_core.engine.cancel import Stop
 from gert_core.engine.journal import Journal
 from gert_core.engine.modes.real import RealBackend
@@ -39,8 +41,7 @@ if TYPE_CHECKING:
     from gert_core.secrets import Masker, Secrets
 
 
-@record
-class ResumeRequest:
+class ResumeRequest(Struct, frozen=True, kw_only=True):
     """Which run to go on with, and what the person decided about it."""
 
     root: Path

@@ -8,8 +8,9 @@ import signal
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from gert_core.api.error_kinds import ErrorKind
-from gert_core.api.record import record
 from gert_core.api.results import StepProblem
 from gert_core.kit.processes.group import GRACE, Group
 from gert_core.kit.processes.spawn import spawn
@@ -33,8 +34,7 @@ _LONGEST_WAIT: Final = 3600.0
 _RUNNING, _LINGERING, _TERMINATED, _KILLED = range(4)
 
 
-@record
-class ProcessResult:
+class ProcessResult(Struct, frozen=True, kw_only=True):
     """How a program ended; death by signal N is exit code 128+N, bytes that are not UTF-8 became U+FFFD."""
 
     exit_code: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.record import record, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.report import Report
 
 
-@record
-class SecretNeed:
+class SecretNeed(Struct, frozen=True, kw_only=True):
     """One secret: who needs it and whether it is there. Values are never looked at."""
 
     env: str

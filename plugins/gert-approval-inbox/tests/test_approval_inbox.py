@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
 
 import gert_approval_inbox
 import pytest
 from gert_approval_inbox.session import open_session
+from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, RunError, Services
 from gert_core.engine.cancel import Deadline, Stop

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import replace
 
 import gert_approval_stdin
 import pytest
 from gert_approval_stdin.display import printable
 from gert_approval_stdin.session import open_session
+from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest, Services
 from gert_core.engine.cancel import Deadline, Stop
