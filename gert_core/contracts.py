@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -11,10 +11,14 @@ from gert_core.documents.merge import Relaxation, tighten, tool_contract
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+
+
+_UNDECLARED: Final = Contract(_assumed_writing=True)
+"""What is known about a step whose contract only the document can state."""
 
 
 def risk(contract: Contract) -> str:
@@ -26,39 +30,10 @@ def risk(contract: Contract) -> str:
     return "high" if contract.deterministic else "critical"
 
 
-def union(contracts: Iterable[Contract]) -> Contract:
-    """Everything any of them touches; as safe as the least safe one. For conflicts and display only."""
-    members = list(contracts)
-    if not members:
-        return PURE
-    if len(members) == 1:
-        return members[0]
-    return Contract(
-        effects=_joined(c.effects for c in members),
-        writes=_joined(c.writes for c in members),
-        reads=_joined(c.reads for c in members),
-        deterministic=all(c.deterministic for c in members),
-        idempotent=all(c.idempotent for c in members),
-        assumed_writing=any(c.assumed_writing for c in members),
-    )
-
-
 def conflict(a: Contract, b: Contract) -> frozenset[str]:
     """The resources that keep two blocks from running at the same time: written by one, touched by the other."""
     a_writes, b_writes = frozenset(a.writes), frozenset(b.writes)
     return (a_writes & (b_writes | frozenset(b.reads))) | (b_writes & frozenset(a.reads))
-
-
-def within(inner: Contract, outer: Contract) -> bool:
-    """Whether ``inner`` touches nothing that ``outer`` does not declare and is nowhere less safe."""
-    return (
-        set(inner.effects) <= set(outer.effects)
-        and set(inner.writes) <= set(outer.writes)
-        and set(inner.reads) <= set(outer.reads)
-        and (outer.assumed_writing or not inner.assumed_writing)
-        and (inner.deterministic or not outer.deterministic)
-        and (inner.idempotent or not outer.idempotent)
-    )
 
 
 def find_action(tool: ToolNode, action: str | None) -> tuple[str, ActionModel]:
@@ -109,7 +84,7 @@ def base_contract(node: StepNode, runbook: Runbook) -> Contract:
         return tools.contract(use.tool, use.action)
     source = resolve(kind.contract)
     if source is None:
-        return PURE
+        return _UNDECLARED if kind.requires_contract else PURE
     contract: Contract = source if isinstance(source, Contract) else source(node.body, tools)
     return contract
 
@@ -118,14 +93,29 @@ def step_contract(node: StepNode, runbook: Runbook) -> Contract:
     """The contract of a step itself, tightened by what it declares; ``LookupError`` when its tool is not there."""
     found: Contract | None = node.cache.get("contract")
     if found is None:
-        contract, _ = tighten(base_contract(node, runbook), node.fields.contract)
-        found = node.cache["contract"] = contract if contract.floor else replace(contract, floor=True)
+        found, _ = tighten(base_contract(node, runbook), node.fields.contract, floor=_is_floor(node))
+        node.cache["contract"] = found
     return found
 
 
 def relaxations(node: StepNode, runbook: Runbook) -> list[Relaxation]:
     """What a step's own ``contract`` relaxes; paths are relative to the step."""
-    return tighten(base_contract(node, runbook), node.fields.contract)[1]
+    return tighten(base_contract(node, runbook), node.fields.contract, floor=_is_floor(node))[1]
+
+
+def accepts_any_input(node: StepNode) -> bool:
+    """Return whether a step takes inputs that its contract does not name: nobody has declared which there are."""
+    own = node.fields.contract
+    return _states_its_own(node) and (own is None or own.inputs is None)
+
+
+def _is_floor(node: StepNode) -> bool:
+    """Return whether a step may only tighten what its type states."""
+    return not node.type.relaxable and not _states_its_own(node)
+
+
+def _states_its_own(node: StepNode) -> bool:
+    return node.type.requires_contract and node.type.contract is None
 
 
 def step_outputs(node: StepNode, runbook: Runbook) -> dict[str, Param]:
@@ -155,22 +145,19 @@ def whole_contract(node: StepNode, runbook: Runbook) -> Contract:
     found: Contract | None = node.cache.get("whole_contract")
     if found is None:
         parts = [step_contract(node, runbook), *(block_contract(block, runbook) for block in node.blocks)]
-        found = node.cache["whole_contract"] = union(parts)
+        found = node.cache["whole_contract"] = Contract.union(parts)
     return found
 
 
 def block_contract(block: BlockNode, runbook: Runbook) -> Contract:
     """The union of everything in a block, at any depth."""
-    return union(whole_contract(step, runbook) for step in block.steps)
-
-
-def _joined(tags: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tag for group in tags for tag in group))
+    return Contract.union(whole_contract(step, runbook) for step in block.steps)
 
 
 __all__ = [
     "DeclaredTools",
     "Relaxation",
+    "accepts_any_input",
     "action_outputs",
     "base_contract",
     "block_contract",
@@ -182,7 +169,5 @@ __all__ = [
     "step_outputs",
     "tighten",
     "tool_contract",
-    "union",
     "whole_contract",
-    "within",
 ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         Services,
         StepContext,
     )
-    from gert_core.api.contracts import PURE, Contract, Param
+    from gert_core.api.contracts import PURE, UNKNOWN, Contract, Param
     from gert_core.api.diagnostics import Diagnostic, Finding, Severity
     from gert_core.api.error_kinds import ErrorKind
     from gert_core.api.errors import (
@@ -64,7 +64,7 @@ _WHERE: Final = {
     "approvals": "ApprovalProvider ApprovalRequest ApprovalResponse ApprovalSession ApprovalTicket TicketStatus",
     "commands": "Command",
     "context": "Answer BlockResult Console Deadline NoAnswer Question Services StepContext",
-    "contracts": "PURE Contract Param",
+    "contracts": "PURE UNKNOWN Contract Param",
     "diagnostics": "Diagnostic Finding Severity",
     "errors": "DocumentError GertError InputError PluginError ProjectError RunError TraceError UsageError",
     "error_kinds": "ErrorKind",
@@ -99,6 +99,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "PURE",
+    "UNKNOWN",
     "Action",
     "Answer",
     "ApprovalProvider",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -23,7 +23,7 @@ class Param(Struct, frozen=True, kw_only=True):
     description: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The shape written to traces and approval requests."""
+        """Return the shape written to traces and approval requests."""
         out: dict[str, Any] = {"type": self.type, "required": self.required}
         if self.has_default:
             out["default"] = self.default
@@ -33,10 +33,9 @@ class Param(Struct, frozen=True, kw_only=True):
 class Contract(Struct, frozen=True, kw_only=True):
     """What a step declares about itself; governance, risk, probe and recovery read this and nothing else.
 
-    ``assumed_writing`` marks a contract that declares neither effects nor writes (or a migrated
-    ``side_effects: true``): it counts as writing for risk, probe, recovery and durability but adds no tag for
-    parallel conflicts. ``open_inputs`` accepts any input. ``floor`` False makes the contract a default that a
-    step may replace instead of a floor it may only tighten.
+    ``effects`` are the systems it touches, ``writes`` and ``reads`` the resources it changes and observes.
+    ``deterministic``: the same inputs give the same outputs; ``idempotent``: it may safely run again. ``inputs`` and
+    ``outputs`` are those it declares by name. ``PURE`` and ``UNKNOWN`` are the two ends of the scale.
     """
 
     effects: tuple[str, ...] = ()
@@ -46,27 +45,58 @@ class Contract(Struct, frozen=True, kw_only=True):
     idempotent: bool = False
     inputs: Mapping[str, Param] = field(default_factory=lambda: _EMPTY)
     outputs: Mapping[str, Param] = field(default_factory=lambda: _EMPTY)
-    assumed_writing: bool = False
-    open_inputs: bool = False
-    floor: bool = True
+    _assumed_writing: bool = False
+    # Set by the core for documents that declare neither effects nor writes, or `side_effects: true`: it counts as
+    # writing for risk, probe, recovery and durability, but adds no tag for parallel conflicts.
 
     @property
     def writing(self) -> bool:
-        """Whether the step may change the outside world."""
-        return bool(self.writes) or self.assumed_writing
+        """Whether the step may change something outside the run."""
+        return bool(self.writes) or self._assumed_writing
 
     @property
     def pure(self) -> bool:
         """Whether the step touches nothing outside the run."""
-        return not self.effects and not self.writes and not self.assumed_writing
+        return not self.effects and not self.writing
 
     @property
     def repeatable(self) -> bool:
         """Whether an interrupted execution may simply be run again."""
         return not self.writing or self.idempotent
 
+    @staticmethod
+    def union(contracts: Iterable[Contract]) -> Contract:
+        """Return everything that any of them touches, as safe as the least safe one; ``PURE`` of none.
+
+        Inputs and outputs are not joined. It serves parallel conflicts and display: governance judges steps one by one.
+        """
+        members = list(contracts)
+        if not members:
+            return PURE
+        if len(members) == 1:
+            return members[0]
+        return Contract(
+            effects=_joined(c.effects for c in members),
+            writes=_joined(c.writes for c in members),
+            reads=_joined(c.reads for c in members),
+            deterministic=all(c.deterministic for c in members),
+            idempotent=all(c.idempotent for c in members),
+            _assumed_writing=any(c._assumed_writing for c in members),
+        )
+
+    def within(self, outer: Contract) -> bool:
+        """Return whether it touches nothing that ``outer`` does not declare and is nowhere less safe."""
+        return (
+            set(self.effects) <= set(outer.effects)
+            and set(self.writes) <= set(outer.writes)
+            and set(self.reads) <= set(outer.reads)
+            and (outer._assumed_writing or not self._assumed_writing)
+            and (self.deterministic or not outer.deterministic)
+            and (self.idempotent or not outer.idempotent)
+        )
+
     def to_json(self) -> dict[str, Any]:
-        """The shape written to traces, approval requests and displays."""
+        """Return the shape written to traces, approval requests and displays."""
         return {
             "effects": list(self.effects),
             "writes": list(self.writes),
@@ -78,7 +108,14 @@ class Contract(Struct, frozen=True, kw_only=True):
         }
 
 
+def _joined(tags: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag for group in tags for tag in group))
+
+
 PURE: Final = Contract(deterministic=True, idempotent=True)
 """The contract of a step that only computes: no effects, no writes, deterministic, idempotent."""
 
-__all__ = ["PURE", "Contract", "Param"]
+UNKNOWN: Final = Contract(effects=("unknown",), _assumed_writing=True)
+"""The contract of work that nobody has described: unknown effects, and it counts as writing."""
+
+__all__ = ["PURE", "UNKNOWN", "Contract", "Param"]

@@ -92,7 +92,9 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``outcome``: ``outcome(step) -> Outcome``, what a ``TERMINAL`` step will end with, asked before governance.
     - ``check``: ``check(step) -> [Finding]``, findings about the meaning of one step.
     - ``tool_use``: ``tool_use(step) -> ToolUse | None``.
-    - ``requires_contract``: an inline ``contract`` is mandatory.
+    - ``relaxable``: a step's own ``contract`` replaces what the type states, key by key, instead of only tightening it.
+    - ``requires_contract``: an inline ``contract`` is mandatory. Without a ``contract`` of the type, the step's own is
+      all there is, and where it declares no ``inputs`` any input is taken.
     - ``timeout``: seconds a step of this type may take when it says nothing itself; ``None``: no limit.
     - ``binds``: its blocks bind variables, so the type's name is reserved as a variable.
     - ``claims``: ``claims(raw) -> bool``: takes over a step of another type by its fields.
@@ -112,6 +114,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     outcome: str | OutcomeFn | None = None
     check: str | CheckFn | None = None
     tool_use: str | ToolUseFn | None = None
+    relaxable: bool = False
     requires_contract: bool = False
     timeout: float | None = None
     binds: bool = False

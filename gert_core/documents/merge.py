@@ -134,7 +134,7 @@ class _Draft:
             idempotent=bool(self.flags["idempotent"]),
             inputs=MappingProxyType(self.inputs),
             outputs=MappingProxyType(self.outputs),
-            assumed_writing=undeclared if self.assumed is None else self.assumed,
+            _assumed_writing=undeclared if self.assumed is None else self.assumed,
         )
 
 
@@ -149,22 +149,20 @@ def tool_contract(tool: ToolModel, action: str) -> tuple[Contract, list[Relaxati
     return draft.contract(), draft.relaxed
 
 
-def tighten(base: Contract, declared: ContractModel | None) -> tuple[Contract, list[Relaxation]]:
+def tighten(base: Contract, declared: ContractModel | None, *, floor: bool = True) -> tuple[Contract, list[Relaxation]]:
     """Return a step's contract over ``base``, and what in it relaxes ``base``; paths are relative to the step.
 
-    A base that is not a floor is replaced key by key.
+    Without ``floor`` the base is replaced key by key.
     """
     if declared is None:
         return base, []
     draft = _Draft()
     draft.tags = {name: getattr(base, name) for name in _TAGS}
     draft.flags = {name: getattr(base, name) for name in _FLAGS}
-    draft.assumed = base.assumed_writing
+    draft.assumed = base._assumed_writing
     draft.inputs, draft.outputs = dict(base.inputs), dict(base.outputs)
-    draft.apply(declared, ("contract",), floor=base.floor)
-    contract = draft.contract()
-    open_inputs = base.open_inputs and declared.inputs is None
-    return (replace(contract, open_inputs=True) if open_inputs else contract), draft.relaxed
+    draft.apply(declared, ("contract",), floor=floor)
+    return draft.contract(), draft.relaxed
 
 
 def _param(model: ParamModel, base: Param) -> Param:

@@ -106,7 +106,7 @@ class Policies(Struct, kw_only=True, eq=False):
             contract.reads,
             contract.deterministic,
             contract.idempotent,
-            contract.assumed_writing,
+            contract.writing,
             outcome,
         )
         decision = self._decided.get(key)

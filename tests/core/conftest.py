@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from gert_core import hookimpl
-from gert_core.api import PURE, Block, Contract, Flow, StepType, ToolUse
+from gert_core.api import PURE, Block, Flow, StepType, ToolUse
 from gert_core.kit.models import Expr, InputsModel, StepModel, Steps, Templated
 from gert_core.plugin.registry import Registry
 
@@ -91,7 +91,6 @@ TYPES = [
         name="custom",
         model=Custom,
         run="nowhere:run",
-        contract=Contract(assumed_writing=True, open_inputs=True, floor=False),
         requires_contract=True,
     ),
 ]

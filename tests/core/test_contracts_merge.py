@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gert_core import contracts
-from gert_core.api import PURE, Contract
-from gert_core.contracts import conflict, risk, tighten, tool_contract, union, within
+from gert_core.api import PURE, UNKNOWN, Contract
+from gert_core.contracts import conflict, risk, tighten, tool_contract
 from gert_core.documents.contract import ContractModel
 from gert_core.documents.load import load_runbook, load_tool
 from gert_core.documents.tool import ToolModel
@@ -30,8 +30,8 @@ def merged(contract, action=None):
     return found, [(r.name, r.before, r.after, r.path) for r in relaxed]
 
 
-def step(base, **declared):
-    found, relaxed = tighten(base, ContractModel.model_validate(declared))
+def step(base, *, floor=True, **declared):
+    found, relaxed = tighten(base, ContractModel.model_validate(declared), floor=floor)
     return found, [r.name for r in relaxed]
 
 
@@ -39,7 +39,7 @@ def test_defaults_of_a_tool_that_says_nothing():
     found, relaxed = merged(None)
     assert not relaxed
     assert (found.effects, found.writes, found.deterministic, found.idempotent) == ((), (), False, False)
-    assert found.assumed_writing
+    assert found._assumed_writing
     assert found.writing
     assert risk(found) == "critical"
 
@@ -47,12 +47,12 @@ def test_defaults_of_a_tool_that_says_nothing():
 @pytest.mark.parametrize("declared", [{"effects": []}, {"writes": []}, {"effects": ["network"]}])
 def test_declaring_effects_or_writes_ends_the_assumption(declared):
     found, _ = merged(declared)
-    assert not found.assumed_writing
+    assert not found._assumed_writing
     assert risk(found) == "low"
 
 
 def test_reads_alone_do_not_end_the_assumption():
-    assert merged({"reads": ["x"], "idempotent": True})[0].assumed_writing
+    assert merged({"reads": ["x"], "idempotent": True})[0]._assumed_writing
 
 
 @pytest.mark.parametrize(
@@ -134,25 +134,23 @@ def test_step_is_compared_with_the_finished_contract():
 
 
 def test_step_cannot_talk_a_writing_tool_out_of_writing():
-    base = Contract(assumed_writing=True)
+    base = Contract(_assumed_writing=True)
     found, _ = step(base, effects=["network"], writes=[])
-    assert found.assumed_writing
+    assert found._assumed_writing
     assert step(base, side_effects=False)[1] == ["side_effects"]
 
 
 def test_a_default_that_is_no_floor_is_replaced_by_key():
-    base = Contract(effects=("unknown",), assumed_writing=True, floor=False, open_inputs=True)
-    found, relaxed = step(base, side_effects=False)
+    base = UNKNOWN
+    found, relaxed = step(base, floor=False, side_effects=False)
     assert not relaxed
     assert found.pure
-    assert found.open_inputs
     assert not found.deterministic
-    found, relaxed = step(base, effects=["network"], deterministic=True, inputs={"a": {}})
+    found, relaxed = step(base, floor=False, effects=["network"], deterministic=True, inputs={"a": {}})
     assert not relaxed
-    assert (found.effects, found.assumed_writing, found.deterministic) == (("network",), False, True)
-    assert not found.open_inputs
-    assert step(base, reads=["x"])[0].assumed_writing
-    assert step(base, side_effects=True)[0].assumed_writing
+    assert (found.effects, found._assumed_writing, found.deterministic) == (("network",), False, True)
+    assert step(base, floor=False, reads=["x"])[0]._assumed_writing
+    assert step(base, floor=False, side_effects=True)[0]._assumed_writing
 
 
 @pytest.mark.parametrize(
@@ -164,8 +162,8 @@ def test_a_default_that_is_no_floor_is_replaced_by_key():
         (Contract(effects=("network",), writes=("x",), deterministic=True), "high"),
         (Contract(effects=("network",), writes=("x",)), "critical"),
         (Contract(writes=("x",)), "critical"),
-        (Contract(assumed_writing=True, idempotent=True), "medium"),
-        (Contract(assumed_writing=True), "critical"),
+        (Contract(_assumed_writing=True, idempotent=True), "medium"),
+        (Contract(_assumed_writing=True), "critical"),
     ],
 )
 def test_risk(contract, level):
@@ -180,7 +178,7 @@ def test_risk(contract, level):
         ({"reads": ("s",)}, {"writes": ("s",)}, ("s",)),
         ({"writes": ("s", "t")}, {"writes": ("s",), "reads": ("t",)}, ("s", "t")),
         ({"writes": ("s",)}, {"writes": ("t",)}, ()),
-        ({"assumed_writing": True}, {"assumed_writing": True}, ()),
+        ({"_assumed_writing": True}, {"_assumed_writing": True}, ()),
     ],
 )
 def test_conflict(a, b, tags):
@@ -188,21 +186,24 @@ def test_conflict(a, b, tags):
 
 
 def test_union_is_as_safe_as_its_least_safe_member():
-    joined = union([PURE, Contract(effects=("a",), writes=("x",), idempotent=True), Contract(effects=("b", "a"))])
+    joined = Contract.union(
+        [PURE, Contract(effects=("a",), writes=("x",), idempotent=True), Contract(effects=("b", "a"))]
+    )
     assert (joined.effects, joined.writes) == (("a", "b"), ("x",))
     assert not joined.deterministic
     assert not joined.idempotent
-    assert union([]) == PURE
+    assert Contract.union([]) == PURE
 
 
 def test_within():
     outer = Contract(effects=("a", "b"), writes=("x",), reads=("r",))
-    assert within(Contract(effects=("a",)), outer)
-    assert within(outer, outer)
-    assert not within(Contract(effects=("c",)), outer)
-    assert not within(Contract(writes=("y",)), outer)
-    assert not within(Contract(assumed_writing=True), outer)
-    assert not within(Contract(), PURE), "less deterministic than declared"
+    assert Contract(effects=("a",)).within(outer)
+    assert outer.within(outer)
+    assert not Contract(effects=("c",)).within(outer)
+    assert not Contract(writes=("y",)).within(outer)
+    assert not Contract(_assumed_writing=True).within(outer)
+    assert not Contract(idempotent=True).within(PURE), "less deterministic than declared"
+    assert not Contract(deterministic=True).within(PURE), "less idempotent than declared"
 
 
 def test_the_health_check_of_the_kernel_document():
@@ -265,7 +266,9 @@ def test_contract_of_a_step(book):
     assert of("get").reads == ("site",)
     assert of("put").reads == ("site", "more")
     assert of("note") == PURE
-    assert (of("own").effects, of("own").open_inputs, of("own").floor) == (("x",), True, True)
+    assert (of("own").effects, of("own").writing) == (("x",), False)
+    assert contracts.accepts_any_input(book.by_id["own"])
+    assert not contracts.accepts_any_input(book.by_id["get"])
     assert of("get") is of("get"), "computed once"
     for name, words in [("lost", "not listed"), ("vague", "several actions (get, put)"), ("wrong", "no action 'gte'")]:
         with pytest.raises(LookupError, match=r"web|gone") as caught:

@@ -14,7 +14,7 @@ READ = Contract(effects=("network",), reads=("dns",))
 MEDIUM = Contract(effects=("kubernetes",), writes=("staging",), idempotent=True)
 HIGH = Contract(effects=("kubernetes",), writes=("production",), deterministic=True)
 CRITICAL = Contract(effects=("kubernetes",), writes=("production", "audit"))
-BLIND = Contract(assumed_writing=True)
+BLIND = Contract(_assumed_writing=True)
 ACTIONS = ("allow", "require-approval", "deny")
 
 

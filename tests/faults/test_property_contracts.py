@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gert_core.contracts import conflict, risk, tighten, tool_contract, union, within
+from gert_core.api import Contract
+from gert_core.contracts import conflict, risk, tighten, tool_contract
 from gert_core.documents.contract import ContractModel
 from gert_core.documents.tool import ToolModel
 
@@ -75,7 +76,7 @@ def test_tightening_and_risk_are_those_of_the_model(tool, action, step):
     assert (contract.writing, risk(contract)) == (expected["writing"], table(expected))
     order = ["low", "medium", "high", "critical"]
     assert order.index(risk(contract)) >= order.index(risk(base)), "a step never lowers the risk of its tool"
-    assert within(base, contract)
+    assert base.within(contract)
 
 
 @EXAMPLES
@@ -86,8 +87,8 @@ def test_conflicts_and_unions_are_those_of_the_model(first, second):
     one, two = model(first, {}, {})[0], model(second, {}, {})[0]
     clash = (one["writes"] & (two["writes"] | two["reads"])) | (two["writes"] & one["reads"])
     assert conflict(a, b) == conflict(b, a) == clash
-    both = union([a, b])
+    both = Contract.union([a, b])
     assert {name: set(getattr(both, name)) for name in TAGS} == {name: one[name] | two[name] for name in TAGS}
     assert (both.writing, both.idempotent) == (a.writing or b.writing, a.idempotent and b.idempotent)
-    assert within(a, both)
-    assert within(b, both)
+    assert a.within(both)
+    assert b.within(both)

@@ -108,7 +108,7 @@ def _contract(contract: Contract) -> str:
         f"{name} {', '.join(tags) or 'none'}"
         for name, tags in (("effects", contract.effects), ("writes", contract.writes), ("reads", contract.reads))
     ]
-    if contract.assumed_writing:
+    if contract.writing and not contract.writes:
         parts.append("counts as writing because it declares too little")
     parts.append("idempotent" if contract.idempotent else "not idempotent")
     parts.append("deterministic" if contract.deterministic else "not deterministic")

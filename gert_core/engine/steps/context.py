@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import BlockResult, RunError, StepProblem
-from gert_core.contracts import within
 from gert_core.engine.flow import fork
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Unwind
@@ -197,7 +196,7 @@ class AttemptContext:
         if node is None:
             raise StepProblem("tool_undeclared", f"tool {tool!r} is not listed under `tools`")
         name = execution.run.action_name_of(node, action)
-        if not within(node.contracts[name], self.contract):
+        if not node.contracts[name].within(self.contract):
             raise StepProblem(
                 "contract_exceeded", f"{tool} {name} does more than the contract of step {self.step_id} declares"
             )

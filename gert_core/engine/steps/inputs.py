@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import StepProblem, Undecided
+from gert_core.contracts import accepts_any_input
 from gert_core.engine.state import plain
 from gert_core.template import Symbol, TemplateError
 from gert_core.values import coerce
@@ -34,7 +35,7 @@ def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str,
                 raise StepProblem("input_missing", f"input {name!r} is required by the contract and was not given")
             continue
         out[name] = _coerced(name, value, param)
-    if given and not contract.open_inputs:
+    if given and not accepts_any_input(execution.unit.node):
         names = ", ".join(sorted(repr(name) for name in given))
         raise StepProblem("input_unknown", f"the contract declares no input {names}")
     out.update(given)

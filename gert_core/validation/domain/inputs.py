@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.contracts import accepts_any_input
 from gert_core.kit.models import InputsModel
 from gert_core.template import infer
 from gert_core.validation.domain.report import listing
@@ -44,7 +45,7 @@ def check_inputs(ctx: Context, refs: References, step: StepNode, facts: Facts) -
     for name, value in given.items():
         param = declared.get(name)
         if param is None:
-            if not contract.open_inputs:
+            if not accepts_any_input(step):
                 _unknown(ctx, step, name, contract)
         elif value is not None:
             _type(ctx, refs, value, param, name=name, path=(*step.path, "inputs", name))
@@ -121,7 +122,7 @@ def _spread(ctx: Context, refs: References, step: StepNode, contract: Contract |
             certain = False
             continue
         names.update(keys)
-        if contract is None or contract.open_inputs:
+        if contract is None or accepts_any_input(step):
             continue
         for key, shape in keys.items():
             param = contract.inputs.get(key)

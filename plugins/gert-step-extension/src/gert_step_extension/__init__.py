@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gert_core import hookimpl
-from gert_core.api import Contract, StepType
+from gert_core.api import StepType
 
 
 @hookimpl
@@ -14,7 +14,6 @@ def gert_step_types() -> list[StepType]:
             name="extension",
             model="gert_step_extension.step:ExtensionStep",
             run="gert_step_extension.step:run",
-            contract=Contract(assumed_writing=True, open_inputs=True, floor=False),
             requires_contract=True,
             timeout=60.0,
             summary="Hands the step to a runner program over JSON-RPC.",
