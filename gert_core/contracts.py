@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.structs import replace
-
 from gert_core.api import PURE, Contract, Param, Tools
 from gert_core.documents.merge import Relaxation, tighten, tool_contract
 from gert_core.plugin.lazy import resolve

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gert_core.api.packs import ToolPack
     from gert_core.api.policies import PolicyPack
     from gert_core.api.results import (
+        BlockStatus,
         Completed,
         Ended,
         Errored,
@@ -73,8 +74,8 @@ _WHERE: Final = {
     "packs": "ToolPack",
     "policies": "PolicyPack",
     "results": (
-        "Completed Ended Errored Failed Outcome OutcomeCategory Principal Result RunStatus StepProblem StepStatus "
-        "Undecided"
+        "BlockStatus Completed Ended Errored Failed Outcome OutcomeCategory Principal Result RunStatus StepProblem "
+        "StepStatus Undecided"
     ),
     "signatures": "SignatureScheme",
     "steps": "Block Branch Flow StepType Tools ToolUse",
@@ -109,6 +110,7 @@ __all__ = [
     "ApprovalTicket",
     "Block",
     "BlockResult",
+    "BlockStatus",
     "Branch",
     "Command",
     "Completed",

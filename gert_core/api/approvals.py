@@ -89,7 +89,13 @@ class ApprovalSession(Protocol):
         """Hand the request over and return at once; the same ticket twice is the same request."""
 
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
-        """One response per call; ``None``: nobody has answered yet (an asynchronous provider suspends the run)."""
+        """Return one response per call; ``None``: nobody has answered yet (asynchronous providers suspend the run)."""
+
+    def close(self) -> None:
+        """Let go of connections and processes; called once when the run ends or is suspended.
+
+        Open tickets stay open. A session that derives from this class and holds nothing need not write it.
+        """
 
 
 class ApprovalProvider(Struct, frozen=True, kw_only=True):

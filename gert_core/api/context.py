@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from gert_core.api.contracts import Contract
-    from gert_core.api.results import Principal
+    from gert_core.api.results import BlockStatus, Principal
     from gert_core.api.steps import Block, Branch
     from gert_core.api.transports import Reply
 
@@ -84,12 +84,15 @@ class NoAnswer(Exception):  # noqa: N818 - end of input is an answer of its own
 
 
 class BlockResult(Struct, frozen=True, kw_only=True):
-    """How a block run with ``catch=True`` (or to its end) came out."""
+    """How a block run with ``catch=True`` (or to its end) came out.
 
-    status: str
+    ``kind`` and ``message`` are those of its first failure, ``failed_key`` is the key of the step that failed.
+    """
+
+    status: BlockStatus
     kind: str | None = None
     message: str | None = None
-    key: str | None = None
+    failed_key: str | None = None
     outputs: Mapping[str, Any] = field(default_factory=dict)
     """The names the block promoted, with their values."""
 
@@ -164,10 +167,13 @@ class StepContext(Protocol):
         """Call a declared tool; refused when its contract is not within the step's."""
 
     def session(self, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002 - it opens
-        """A long-lived peer of this run, opened on first use and closed by the core (``close()``)."""
+        """Return a long-lived peer of this run, opened on first use and closed by the core (``close()``).
+
+        Names belong to the plugin: another plugin's session of the same name is another session.
+        """
 
     def drop_session(self, name: str) -> None:
-        """Close and forget a peer that died; the next ``session`` opens a new one."""
+        """Close and forget a peer of this plugin that died; the next ``session`` opens a new one."""
 
     def ask(self, question: Question) -> Answer:
         """Ask a person; raises ``NoAnswer``."""

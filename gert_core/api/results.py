@@ -20,6 +20,18 @@ class StepStatus(StrEnum):
     ERROR = "error"
 
 
+class BlockStatus(StrEnum):
+    """How a block came out; the core acts on everything but ``success``, and on failures unless they are caught."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    ERROR = "error"
+    DENIED = "denied"
+    SUSPENDED = "suspended"
+    CANCELLED = "cancelled"
+    ENDED = "ended"
+
+
 class RunStatus(StrEnum):
     """The status of a run; an outcome exists only for ``completed``."""
 
@@ -91,12 +103,16 @@ class Failed(Struct, frozen=True, kw_only=True):
 
 
 class Errored(Struct, frozen=True, kw_only=True):
-    """The step could not do its work: nothing to spawn, a timeout, a broken answer."""
+    """The step could not do its work: nothing to spawn, a timeout, a broken answer.
+
+    ``outputs`` are what it had until then; a contract that they do not keep to costs them, never the error.
+    """
 
     kind: str
     message: str
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
     principal: Principal | None = None
 
 
@@ -134,6 +150,7 @@ class Undecided(Exception):  # noqa: N818 - not an error: the value is not known
 
 
 __all__ = [
+    "BlockStatus",
     "Completed",
     "Ended",
     "Errored",

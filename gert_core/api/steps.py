@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     ToolUseFn = Callable[[Any], "ToolUse | None"]
     OutputsFn = Callable[[Any], Mapping[str, str]]
     OutcomeFn = Callable[[Any], Outcome]
-    ClaimsFn = Callable[[Mapping[str, Any]], bool]
 
 
 class Flow(StrEnum):
@@ -97,7 +96,8 @@ class StepType(Struct, frozen=True, kw_only=True):
       all there is, and where it declares no ``inputs`` any input is taken.
     - ``timeout``: seconds a step of this type may take when it says nothing itself; ``None``: no limit.
     - ``binds``: its blocks bind variables, so the type's name is reserved as a variable.
-    - ``claims``: ``claims(raw) -> bool``: takes over a step of another type by its fields.
+    - ``claims``: the path of a field, such as ``loop.steps``, that makes a step of any other type one of this type.
+      Two types that claim the same field, or one inside the other's, conflict: neither gets it.
     - ``summary``: one line for people.
 
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
@@ -118,7 +118,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     requires_contract: bool = False
     timeout: float | None = None
     binds: bool = False
-    claims: str | ClaimsFn | None = None
+    claims: str = ""
     summary: str = ""
 
 

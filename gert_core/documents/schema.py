@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
 from gert_core.documents.kinds import VERSIONS, DocumentKind, model_of
 from gert_core.documents.runbook import StepFields
-from gert_core.kit.models import STEPS
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -79,12 +78,11 @@ def _steps(
     }
     cases: dict[str, Any] = {"allOf": [_case(name) for name in sorted(types)]} if types else {}
     for name in sorted(types):
-        condition = _claimed(name, bodies[name]) if types[name].claims is not None else None
-        if condition is not None:
+        if types[name].claims:
             # A step that this type takes over by its fields: its other fields are not checked.
             taken = f"{_own(name)}-by-fields"
             definitions[taken] = {k: v for k, v in tops[bodies[name]].items() if k != "additionalProperties"}
-            cases = {"if": condition, "then": {"$ref": f"#/$defs/{taken}"}, "else": cases}
+            cases = {"if": _claimed(name, types[name].claims), "then": {"$ref": f"#/$defs/{taken}"}, "else": cases}
     definitions[_STEP] = step | cases
     return definitions
 
@@ -100,42 +98,16 @@ def _case(name: str) -> dict[str, Any]:
     }
 
 
-def _claimed(name: str, model: type[BaseModel]) -> dict[str, Any] | None:
-    """Return when a step of another type is taken over: it nests a list of steps in a field of the claiming type."""
-    nests = [
-        {"required": [field], "properties": {field: {"type": "object", "required": [below]}}}
-        for field, annotation in _fields(model)
-        for inner in _models_in(annotation)
-        for below, _ in _fields(inner)
-        if _holds_steps(inner, below)
-    ]
-    if not nests:
-        return None
+def _claimed(name: str, field: str) -> dict[str, Any]:
+    """Return when a step of another type is taken over: it has the field that this type claims."""
     other = {"properties": {"type": {"not": {"const": name}}}, "required": ["type"]}
-    return {"allOf": [other, nests[0] if len(nests) == 1 else {"anyOf": nests}]}
+    return {"allOf": [other, _present(field.split("."))]}
 
 
-def _fields(model: type[BaseModel]) -> Iterator[tuple[str, Any]]:
-    for name, field in model.model_fields.items():
-        yield field.alias or name, field.annotation
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if hasattr(annotation, "model_fields"):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
-
-
-def _holds_steps(model: type[BaseModel], alias: str) -> bool:
-    for name, field in model.model_fields.items():
-        if (field.alias or name) == alias:
-            return STEPS in field.metadata or _marked(field.annotation)
-    return False
-
-
-def _marked(annotation: Any) -> bool:
-    return STEPS in getattr(annotation, "__metadata__", ()) or any(_marked(a) for a in get_args(annotation))
+def _present(path: Sequence[str]) -> dict[str, Any]:
+    first, *rest = path
+    inner = {"properties": {first: {"type": "object", **_present(rest)}}} if rest else {}
+    return {"required": [first], **inner}
 
 
 def _tidy(schema: Any, *, names: bool = False) -> Any:

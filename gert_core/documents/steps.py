@@ -59,7 +59,7 @@ class StepReader:
         self._types = types
         self._origin = origin
         self._imported_types: dict[str, _ImportedType] = {}
-        self._claimers = [(t.name, resolve(t.claims)) for t in types.values() if t.claims is not None]
+        self._claims = [(t.name, t.claims.split(".")) for t in types.values() if t.claims]
         self._unnamed: Counter[str] = Counter()
 
     def read(
@@ -93,11 +93,11 @@ class StepReader:
         for key, value in raw.items():
             (common if key in _COMMON else own)[key] = value
         kind = self._kind(common.get("type"), path)
-        claimed = False
-        for name, claims in self._claimers:
-            if kind is not None and kind.type.name != name and claims(raw):
-                kind, claimed = self._imported(name), True
-                own = self._claim(kind, own, path)
+        claimant = self._claimant(raw, path) if self._claims and kind is not None else None
+        claimed = kind is not None and claimant is not None and claimant != kind.type.name
+        if claimed and claimant is not None:
+            kind = self._imported(claimant)
+            own = self._claim(kind, own, path)
         fields = self._fields(common, path)
         body = self._body(kind, own, path) if kind is not None else None
         if fields is None or body is None or kind is None:
@@ -155,6 +155,20 @@ class StepReader:
             return self._imported(name).fields
         except PluginError:
             return frozenset()  # only needed for a better message; using the type reports the error
+
+    def _claimant(self, raw: dict[str, Any], path: Path) -> str | None:
+        """Return the step type that a field of the step belongs to whatever its ``type``; two of them are an error."""
+        found = [(name, field) for name, field in self._claims if _has(raw, field)]
+        if len(found) > 1:
+            fields = " and ".join(f"`{'.'.join(field)}`" for _, field in found)
+            self._report(
+                path,
+                "unknown-field",
+                f"{fields} make this step one of several types: {', '.join(name for name, _ in found)}",
+                phase=1,
+                hint="keep one of these fields",
+            )
+        return found[0][0] if found else None
 
     def _claim(self, kind: _ImportedType, own: dict[str, Any], path: Path) -> dict[str, Any]:
         """Return the fields of a step that another type takes over; other fields have no effect and are reported."""
@@ -260,6 +274,15 @@ class StepReader:
 
 def _is_unknown(item: ModelError) -> bool:
     return item.type == "extra_forbidden" and len(item.path) == 1
+
+
+def _has(raw: object, field: list[str]) -> bool:
+    """Return whether a map has a field, given by its path."""
+    for name in field:
+        if not isinstance(raw, dict) or name not in raw:
+            return False
+        raw = raw[name]
+    return True
 
 
 def _places(raw: Any, wanted: set[int]) -> dict[int, list[Path]]:

@@ -11,7 +11,8 @@ import pluggy
 from msgspec import Struct, field
 
 from gert_core import hookspecs
-from gert_core.plugin.kinds import KINDS
+from gert_core.plugin.claims import faulty_claim
+from gert_core.plugin.kinds import KINDS, STEP
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.states import PluginInfo, PluginState
 
@@ -184,6 +185,8 @@ def _check(records: Sequence[Any], kind: RecordKind) -> None:
         if name in names:
             raise Fault(f"{kind.hook} gave {kind.label} {name!r} twice")
         names.add(name)
+    if kind is STEP and (fault := faulty_claim(records)) is not None:
+        raise Fault(fault)
 
 
 def _kind_of(value: object) -> str:

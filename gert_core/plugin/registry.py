@@ -6,10 +6,13 @@ from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError
 from gert_core.plugin import kinds
 from gert_core.plugin.advice import pip, ways_out
+from gert_core.plugin.claims import contested
 from gert_core.plugin.discovery import GROUP, Candidate, normalise
 from gert_core.plugin.discovery import scan as scan_installed
 from gert_core.plugin.selection import Selection, unmet
@@ -290,11 +293,30 @@ class Registry:
                         plugin.notes.append(_conflict(kind, name, rivals))
                     else:
                         plugin.state, plugin.cause = PluginState.CONFLICTING, _conflict(kind, name, rivals)
+        _drop_contested_claims(tables[kinds.STEP.word])
         return tables
 
 
+def _drop_contested_claims(table: Table) -> None:
+    """Take away every claim to a field that several step types claim, and make their plugins CONFLICTING."""
+    for path, names in contested(table.records).items():
+        rivals = [table.owners[name] for name in names]
+        words = " and ".join(f"{name!r} of {_version(table.owners[name])}" for name in names)
+        for name, plugin in zip(names, rivals, strict=True):
+            table.records[name] = replace(table.records[name], claims="")
+            plugin.state = PluginState.CONFLICTING
+            plugin.cause = (
+                f"the step types {words} claim the field {path!r} of other steps, so none gets it; "
+                "uninstall or block all but one of them"
+            )
+
+
+def _version(plugin: Plugin) -> str:
+    return f"{plugin.candidate.distribution} {plugin.candidate.version}"
+
+
 def _conflict(kind: RecordKind, name: str, rivals: Sequence[Plugin]) -> str:
-    who = " and ".join(f"{p.candidate.distribution} {p.candidate.version}" for p in rivals)
+    who = " and ".join(map(_version, rivals))
     all_, none, others = ("both", "neither", "one") if len(rivals) < 3 else ("all", "none", "all but one")
     return f"{who} {all_} provide {kind.label} {name!r}, so {none} is used; uninstall or block {others} of them"
 

@@ -167,6 +167,15 @@ class ApprovalProviderConformance(Light):
         assert session.wait(ticket, Deadline(stop)) is None
         assert time.monotonic() - began < 1
 
+    def test_a_closed_session_keeps_its_tickets(self, tmp_path: Path) -> None:
+        services = Services(console=ScriptedConsole(self.answers), run_dir=tmp_path, actor="tester")
+        request = self.request()
+        for _ in range(2):
+            session = resolve(self.provider().open)(services)
+            assert session.submit(request).ticket_id == request.ticket_id, "the next process goes on with the ticket"
+            session.close()
+            session.close()
+
 
 class InputResolverConformance(Light):
     """Set ``plugin``, ``source`` (a ``from:`` text), ``expected`` and what makes it so."""

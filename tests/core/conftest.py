@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from pydantic import Field
 
@@ -55,10 +53,6 @@ def _loop_blocks(step: Loop) -> list[Block]:
     return [Block(name="round", steps=steps or [], runs=(1, step.loop.max), binds={"index": "int"})]
 
 
-def _claims(raw: Any) -> bool:
-    return isinstance(raw.get("loop"), dict) and "steps" in raw["loop"]
-
-
 TYPES = [
     StepType(
         name="call",
@@ -84,7 +78,7 @@ TYPES = [
         run="nowhere:run",
         flow=Flow.IN_ORDER,
         blocks=_loop_blocks,
-        claims=_claims,
+        claims="loop.steps",
         binds=True,
     ),
     StepType(

@@ -129,7 +129,7 @@ class RealBackend:
             raise StepProblem("secret_missing", f"the runbook requires secret {names}, which is not set")
         run.journal.sync()
         services = replace(run.services, environ=run.secrets.child_environ(run.environ))
-        return run.sessions.get(f"peer:{name}", lambda: open(services))
+        return run.sessions.get(execution.session_name(name), lambda: open(services))
 
     # -- people --------------------------------------------------------------------------------------------------
 

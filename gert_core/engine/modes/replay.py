@@ -62,7 +62,7 @@ class Replay(RealBackend):
         if given.status == "failed":
             return Failed(kind=given.kind or "canned", message=message, outputs=given.outputs, fields=given.fields)
         if given.status == "error":
-            return Errored(kind=given.kind or "canned", message=message, fields=given.fields)
+            return Errored(kind=given.kind or "canned", message=message, outputs=given.outputs, fields=given.fields)
         return Completed(outputs=given.outputs, fields=given.fields)
 
     def elapsed(self, began: float) -> float:
@@ -220,6 +220,9 @@ class _Canned:
             timestamp=self._request.created,
             reason=given.reason,
         )
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def _approval() -> CannedApproval:

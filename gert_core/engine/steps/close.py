@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Ended, Errored, Failed, StepProblem, StepStatus
+from gert_core.api import Completed, Ended, Errored, Failed, StepProblem, StepStatus
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.exports import apply_state, entry_only, hide_remains, record_of
@@ -26,14 +26,15 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     assert result is not None  # noqa: S101 - without a kept signal there is a result
     if isinstance(result, Ended):
         return _close_end(execution, result)
-    outputs: Mapping[str, Any] = {} if isinstance(result, Errored) else result.outputs
+    outputs = result.outputs
     try:
         outputs = normalise(outputs)
-        if execution.unit.external and not isinstance(result, Errored):
-            outputs = check_contract(execution, outputs, failed=isinstance(result, Failed))
+        if execution.unit.external:
+            outputs = check_contract(execution, outputs, failed=not isinstance(result, Completed))
         fields = normalise(result.fields)
     except StepProblem as problem:
-        result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
+        if not isinstance(result, Errored):  # an error is not hidden by another one
+            result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
         outputs, fields = {}, {}
     if result.principal is not None and execution.principal is None:
         execution.principal = result.principal

@@ -6,7 +6,7 @@ import random
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import BlockResult, RunError, StepProblem
+from gert_core.api import BlockResult, BlockStatus, RunError, StepProblem
 from gert_core.engine.flow import fork
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Unwind
@@ -133,7 +133,7 @@ class AttemptContext:
         result = self._keep([signal], catch=catch)[0]
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
-        return BlockResult(status=result[0], kind=result[1], message=result[2], key=result[3], outputs=produced)
+        return BlockResult(status=result[0], kind=result[1], message=result[2], failed_key=result[3], outputs=produced)
 
     def fork(
         self,
@@ -151,7 +151,7 @@ class AttemptContext:
         outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit)
         kept = self._keep([signal for signal, _ in outcome], catch=catch)
         return [
-            BlockResult(status=status, kind=kind, message=message, key=key, outputs=outputs)
+            BlockResult(status=status, kind=kind, message=message, failed_key=key, outputs=outputs)
             for (status, kind, message, key), (_, outputs) in zip(kept, outcome, strict=True)
         ]
 
@@ -177,13 +177,13 @@ class AttemptContext:
         out: list[tuple[Any, ...]] = []
         for signal in signals:
             if signal is None:
-                out.append(("success", None, None, None))
+                out.append((BlockStatus.SUCCESS, None, None, None))
             elif signal.failures:
                 first = signal.failures[0]
                 status = signal.status if signal.rank is Rank.FAILED else signal.rank.name.lower()
-                out.append((status, first.kind, first.message, first.key))
+                out.append((BlockStatus(status), first.kind, first.message, first.key))
             else:
-                out.append((signal.rank.name.lower(), None, None, None))
+                out.append((BlockStatus[signal.rank.name], None, None, None))
         keep = [s for s in signals if s is not None and not (catch and s.rank is Rank.FAILED)]
         self._execution.signals.add(keep)
         return out
@@ -207,7 +207,8 @@ class AttemptContext:
         return execution.run.backend.session(execution, name, open)
 
     def drop_session(self, name: str) -> None:
-        self._enter(acts=True).run.sessions.drop(f"peer:{name}")
+        execution = self._enter(acts=True)
+        execution.run.sessions.drop(execution.session_name(name))
 
     def ask(self, question: Question) -> Answer:
         execution = self._enter(acts=True)

@@ -13,6 +13,7 @@ from gert_core.engine.steps.attempt import attempt
 from gert_core.engine.steps.close import close, finish, recalled
 from gert_core.engine.steps.inputs import resolve_step_inputs
 from gert_core.engine.steps.visibility import visible
+from gert_core.plugin.kinds import STEP
 from gert_core.template import TemplateError
 
 if TYPE_CHECKING:
@@ -238,6 +239,11 @@ class StepExecution:
             encoded=encoded,
             fresh=fresh,
         )
+
+    def session_name(self, name: str) -> str:
+        """Return the name of a session among those of all plugins: names belong to the plugin of the step's type."""
+        (owner,) = self.run.registry.providers(STEP, self.unit.type.name)
+        return f"plugin:{owner.name}:{name}"
 
     def view(self, bind: Mapping[str, Any] | None = None) -> View | Layer:
         """The variables as this step sees them, with its type's own names bound."""

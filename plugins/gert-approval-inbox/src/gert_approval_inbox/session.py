@@ -39,6 +39,9 @@ class InboxSession:
                 return None
             left -= _POLL
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 def open_session(services: Services) -> InboxSession:
     """The provider's ``open``."""

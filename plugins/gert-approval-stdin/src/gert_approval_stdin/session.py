@@ -66,6 +66,9 @@ class StdinSession:
             reason=reason or None,
         )
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 def _again(request: ApprovalRequest) -> str:
     """Why one answer was not enough."""

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from gert_core import hookimpl
 from gert_core.api import PURE, Flow, StepType
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-def claims(raw: Mapping[str, Any]) -> bool:
-    """A step of any type with ``repeat.steps`` is a repeat; asked about every step, so it is here, without models."""
-    nested = raw.get("repeat")
-    return isinstance(nested, dict) and "steps" in nested
 
 
 @hookimpl
@@ -26,7 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_repeat.step:RepeatStep",
             run="gert_step_repeat.step:run",
             blocks="gert_step_repeat.step:blocks",
-            claims=claims,
+            claims="repeat.steps",
             contract=PURE,
             flow=Flow.IN_ORDER,
             fields={"iterations": "int"},

@@ -1,0 +1,44 @@
+"""Fields by which a step type takes over steps of other types: how they are written, and who else wants them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.api.steps import StepType
+
+_PATH: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*")
+
+
+def faulty_claim(types: Sequence[StepType]) -> str | None:
+    """Return what is wrong with the claims of one plugin's step types, or None."""
+    claiming = [found for found in types if found.claims]
+    for found in claiming:
+        if not isinstance(found.claims, str) or not _PATH.fullmatch(found.claims):
+            return f"step type {found.name!r} claims {found.claims!r}; give the path of a field, such as 'loop.steps'"
+        for other in claiming:
+            if other is not found and overlap(found.claims, other.claims):
+                return f"step types {found.name!r} and {other.name!r} both claim the field {found.claims!r}"
+    return None
+
+
+def contested(types: Mapping[str, StepType]) -> dict[str, list[str]]:
+    """Return the names of the step types that claim a field which another one claims too, by that field."""
+    claiming = {name: found.claims for name, found in types.items() if found.claims}
+    found: dict[str, list[str]] = {}
+    for path in dict.fromkeys(claiming.values()):
+        rivals = [name for name, other in claiming.items() if overlap(path, other)]
+        if len(rivals) > 1:
+            found[path] = rivals
+    return found
+
+
+def overlap(one: str, other: str) -> bool:
+    """Return whether two paths name the same field, or one a field inside the other."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+__all__ = ["contested", "faulty_claim", "overlap"]
