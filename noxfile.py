@@ -98,7 +98,17 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
-    """Speed, as ratios; never part of the tests."""
+    """Speed, as ratios; never part of the tests. `-- --wheels` measures how gert starts as users install it."""
+    if "--wheels" in session.posargs:
+        build(session)
+        place = ROOT / ".nox" / "bench-wheels"
+        uv = [sys.executable, "-m", "uv"]
+        session.run(*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(place))
+        install = ["pip", "install", "--quiet", "--compile-bytecode", "--python", str(place), "-c", str(CONSTRAINTS)]
+        session.run(*uv, *install, "gert[tools]")
+        others = [word for word in session.posargs if word != "--wheels"]
+        session.run(sys.executable, "tests/bench/bench_speed.py", "--installed", str(place), *others)
+        return
     for script in sorted(Path("tests/bench").glob("bench_*.py")):
         session.run(sys.executable, str(script), *session.posargs)
 

@@ -15,14 +15,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import Figure, measure, progress, show
-from rows import Row, build
+from rows import Row, build, starting
 
 
 def main() -> int:
     """Measure and print."""
     options = arguments(__doc__)
     with tempfile.TemporaryDirectory(prefix="gert-bench-") as place:
-        contenders, rows = build(Path(place))
+        contenders, rows = build(Path(place)) if options.installed is None else starting(Path(place), options.installed)
         if options.only:
             rows = [row for row in rows if any(word in row.what for word in options.only)]
             wanted = {name for row in rows for name in row.needs}
@@ -50,6 +50,9 @@ def arguments(about: str | None) -> argparse.Namespace:
         "--cpu", action="store_true", help="processor time instead of time, for a machine with other work"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument(
+        "--installed", type=Path, metavar="DIR", help="only how gert starts, of the one in this virtual environment"
+    )
     parser.add_argument("--peers", type=Path, metavar="DIR", help="where the commands of other tools are installed")
     return parser.parse_args()
 

@@ -63,11 +63,18 @@ def build(place: Path) -> tuple[dict[str, Contender], list[Row]]:
     return contenders, rows
 
 
-def _start_up(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:
-    script, home = work.nothing_script()
+def starting(place: Path, environment: Path) -> tuple[dict[str, Contender], list[Row]]:
+    """Return the rows about starting, for the gert that is installed in a virtual environment."""
+    contenders: dict[str, Contender] = {}
+    return contenders, _start_up(Workloads(place), contenders, programs=environment / "bin")
+
+
+def _start_up(work: Workloads, contenders: dict[str, Contender], *, programs: Path | None = None) -> list[Row]:
+    programs = programs or gert_script().parent
+    gert = str(programs / "gert")
+    script, home = work.nothing_script(programs / "gert")
     ten, one = work.book("ten", mixed_steps(2)), work.book("one", tool_step(1))
-    gert = str(gert_script())
-    contenders["python -c pass"] = Command(argv=[sys.executable, "-c", "pass"], cwd=work.place)
+    contenders["python -c pass"] = Command(argv=[str(programs / "python"), "-c", "pass"], cwd=work.place)
     contenders["do-nothing script"] = Command(
         argv=[str(script)], cwd=work.place, environ=clean_environ(PYTHONPATH=str(home))
     )

@@ -123,14 +123,14 @@ class Workloads:
         file.write_text("".join(f"def test_{n}():\n    assert {n} + 1 == {n + 1}\n\n" for n in range(count)))
         return file
 
-    def nothing_script(self) -> tuple[Path, Path]:
-        """A console script that does nothing, worded as the installer worded gert's; and its directory."""
+    def nothing_script(self, gert: Path) -> tuple[Path, Path]:
+        """A console script that does nothing, worded as the installer worded ``gert``; and its directory."""
         home = self.place / "nothing"
         home.mkdir()
         (home / "bench_nothing.py").write_text("def main():\n    return 0\n")
         (home / "do_nothing.py").write_text("")
         script = home / "nothing"
-        script.write_text(gert_script().read_text().replace("gert_core.cli", "bench_nothing"))
+        script.write_text(gert.read_text().replace("gert_core.cli", "bench_nothing"))
         script.chmod(0o755)
         return script, home
 
