@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api.errors import UsageError
 from gert_core.cli import reader
 from gert_core.cli.errors import settle
-from gert_core.cli.lean import lean
+from gert_core.cli.lean import lean, restore
 from gert_core.cli.render.terminal import err, out
 from gert_core.cli.session import Options, registry_for
 from gert_core.cli.verbs import COMMANDS, VERBS
 from gert_core.plugin.kinds import COMMAND
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gert_core.api import Command
 
@@ -24,21 +24,21 @@ _HELP: Final = {"--help", "-h"}
 
 def run(args: Sequence[str]) -> int:
     """Run one command line and return its exit code; never raises."""
-    lean()
     as_json = "--json" in _before_dashes(args)
     try:
-        code = _dispatch(list(args))
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        with lean() as environ:
+            code = _dispatch(list(args), environ)
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except BaseException as exc:  # noqa: BLE001, RUF100 - the last line of defence: every ending has an exit code
         return settle(exc, as_json=as_json)
     return code
 
 
-def _dispatch(args: list[str]) -> int:
+def _dispatch(args: list[str], environ: Mapping[str, str]) -> int:
     words, rest = _take_plugins(args, leading=True)
     if not rest or rest[0] in _HELP:
-        out(_help(Options(plugins=words)))
+        out(_help(Options(plugins=words, environ=environ)))
         return 0 if rest else UsageError.exit_code
     verb, rest = rest[0], rest[1:]
     if verb == "--version":
@@ -50,8 +50,8 @@ def _dispatch(args: list[str]) -> int:
         raise UsageError(f"there is no option {verb!r}", hint="`gert --help` lists options and commands")
     if verb in VERBS:
         more, rest = _take_plugins(rest, leading=False)
-        return _verb(verb, rest, Options(plugins=words + more))
-    return _plugin_command(verb, rest, Options(plugins=words))
+        return _verb(verb, rest, Options(plugins=words + more, environ=environ))
+    return _plugin_command(verb, rest, Options(plugins=words, environ=environ))
 
 
 def _verb(verb: str, args: list[str], options: Options) -> int:
@@ -79,7 +79,9 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
         close = get_close_matches(verb, [*VERBS, *commands], n=1)
         hint = f"did you mean `gert {close[0]}`?" if close else "`gert --help` lists the commands"
         raise UsageError(f"there is no command {verb!r}", hint=hint)
-    return int(resolve(commands[verb].target)(args) or 0)
+    function = resolve(commands[verb].target)
+    restore(options.environ)
+    return int(function(args) or 0)
 
 
 def _plugin_commands(options: Options) -> dict[str, Command]:

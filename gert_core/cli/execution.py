@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from contextlib import ExitStack
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api import GertError, RunError, RunStatus, UsageError
 from gert_core.cli.errors import report
 from gert_core.cli.interrupt import interrupts
+from gert_core.cli.lean import restore
 from gert_core.cli.render.console import TerminalConsole
 from gert_core.cli.render.progress import DryProgress, TerminalProgress
 from gert_core.cli.render.result import show
@@ -18,7 +18,7 @@ from gert_core.cli.render.terminal import out
 from gert_core.engine.cancel import Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gert_core.engine.run import Run, RunResult
 
@@ -26,9 +26,15 @@ _LAST_CODE: Final = 255
 
 
 def carry_out(
-    begin: Callable[..., Run], *, mode: str, no_input: bool, as_json: bool, pending_exit_code: int = 0
+    begin: Callable[..., Run],
+    *,
+    environ: Mapping[str, str],
+    mode: str,
+    no_input: bool,
+    as_json: bool,
+    pending_exit_code: int = 0,
 ) -> int:
-    """Start a run with ``begin(stack, console=, progress=, stop=)``, execute it and report it."""
+    """Start a run with ``begin(stack, console=, progress=, stop=, environ=)``, execute it and report it."""
     if not 0 <= pending_exit_code <= _LAST_CODE:
         raise UsageError(f"--pending-exit-code takes 0 to {_LAST_CODE}, not {pending_exit_code}; nothing was run")
     stop = Stop()
@@ -38,14 +44,13 @@ def carry_out(
     with ExitStack() as stack, interrupts(stop) as interrupt:
         stack.callback(stop.close)
         try:
-            run = begin(stack, console=console, progress=progress, stop=stop)
+            run = begin(stack, console=console, progress=progress, stop=stop, environ=environ)
         except GertError:
             if interrupt.signal is None:
                 raise
             report(RunError(f"cancelled by {stop.reason}; nothing was run", kind="cancelled"), as_json=as_json)
             return interrupt.exit_code
-        # The document stays until the end: the collector need not look at it again and again.
-        gc.freeze()
+        restore(environ)
         progress.mask = run.masker.mask_text
         if isinstance(progress, DryProgress):
             progress.begin(run)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gert_core.api.errors import ProjectError
 from gert_core.cli.render.terminal import err
@@ -22,10 +22,12 @@ BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
 class Options(Struct, frozen=True, kw_only=True):
     """The global options; a verb finds them at ``ctx.obj`` of its ``Context``.
 
-    ``plugins`` are the words after ``-p``: ``NAME`` allows a plugin, ``no:NAME`` blocks it.
+    ``plugins`` are the words after ``-p``: ``NAME`` allows a plugin, ``no:NAME`` blocks it. ``environ`` is the
+    environment as the user set it, for tools and providers.
     """
 
     plugins: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property
     def allow(self) -> tuple[str, ...]:

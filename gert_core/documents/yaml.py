@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 from gert_core.documents.compose import MAX_DIAGNOSTICS, Composer, Map, Mark, Seq, UnreadableError, parser
-from gert_core.documents.uncollected import uncollected
 from gert_core.documents.yaml_errors import BREAKS, explain
 
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -118,14 +117,11 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
     text = ""
     value = None
     start = (1, 1)
-    # Nothing built here can be garbage before the end, and collections triggered by the many new containers
-    # would take a third of the time.
     try:
-        with uncollected():
-            text = _decode(data)
-            composer = Composer(parser(data), report)
-            value = composer.document()
-            start = composer.start
+        text = _decode(data)
+        composer = Composer(parser(data), report)
+        value = composer.document()
+        start = composer.start
     except UnreadableError as error:
         value = None
         report("yaml-syntax", error.message, error.line, error.column, error.hint)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from gert_core.api import Diagnostic, Severity
 from gert_core.documents import yaml
 from gert_core.documents.kinds import DocumentKind, kind_of
-from gert_core.documents.uncollected import uncollected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -91,21 +90,20 @@ def validate_document(
     """The same for a document that is loaded already."""
     environ = os.environ if environ is None else environ
     kind = kind or kind_of(document)
-    with uncollected():
-        if kind == DocumentKind.RUNBOOK:
-            return _runbook(document, registry=registry, project=project, environ=environ)
-        if kind == DocumentKind.TOOL:
-            return _tool(document, registry=registry, environ=environ)
-        from gert_core.validation.kinds import judge_other
+    if kind == DocumentKind.RUNBOOK:
+        return _runbook(document, registry=registry, project=project, environ=environ)
+    if kind == DocumentKind.TOOL:
+        return _tool(document, registry=registry, environ=environ)
+    from gert_core.validation.kinds import judge_other
 
-        found, name = judge_other(document, kind)
-        return Validated(
-            document=document,
-            kind=kind,
-            name=name,
-            diagnostics=_settle(found, {document.file: document}),
-            documents={document.file: document},
-        )
+    found, name = judge_other(document, kind)
+    return Validated(
+        document=document,
+        kind=kind,
+        name=name,
+        diagnostics=_settle(found, {document.file: document}),
+        documents={document.file: document},
+    )
 
 
 def _runbook(

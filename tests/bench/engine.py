@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import subprocess
@@ -51,11 +50,9 @@ class Engine:
             request = self._request(checked=self._checked, governed=self._governed)
             stack.callback(request.stop.close)
             run = start(request, stack)
-            gc.freeze()  # as the command does before it executes
             began = time.perf_counter()
             result = run.execute()
             taken = time.perf_counter() - began
-            gc.unfreeze()
         if str(result.status) != "completed":
             raise RuntimeError(f"{self.book.name}: {result.status}: {[f.message for f in result.failures]}")
         shutil.rmtree(self.runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -39,11 +40,10 @@ sys.exit(code)
 """
 
 
-def test_a_program_ends_at_once_but_runs_what_is_registered(book):
+def test_a_program_ends_at_once(book):
     done = python(PROGRAM, "validate", str(book))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "registered"
-    assert "came back" not in done.stdout
+    assert done.stdout.endswith("no problems\n")
 
 
 def test_the_exit_code_is_kept(book):
@@ -62,56 +62,135 @@ THREAD = """
 import threading
 threading.Thread(target=lambda: (threading.main_thread().join(), print("waited for"))).start()
 """
+MONITORING = """
+if hasattr(sys, "monitoring"):
+    sys.monitoring.use_tool_id(sys.monitoring.COVERAGE_ID, "coverage")
+else:
+    sys.settrace(lambda *_: None)
+"""
 
 
 @pytest.mark.parametrize(
     ("before", "flags"),
     [
         ("sys.setprofile(lambda *_: None)", ()),
+        (MONITORING, ()),
         (THREAD, ()),
         ("import gert_core.trace.observers", ()),
+        ("import logging", ()),
+        ("import multiprocessing", ()),
+        ("import concurrent.futures", ()),
         ("", ("-X", "dev")),
     ],
-    ids=["profiler", "thread", "observers", "dev-mode"],
+    ids=["profiler", "coverage", "thread", "observers", "logging", "processes", "futures", "dev-mode"],
 )
 def test_python_ends_the_process_where_something_would_be_lost(book, before, flags):
     done = python(PROGRAM.replace("code = main()", f"{before}\ncode = main()"), "validate", str(book), flags=flags)
     assert done.returncode == 0, done.stderr
     assert "came back" in done.stdout
+    assert "registered" in done.stdout
     if before is THREAD:
         assert "waited for" in done.stdout
 
 
 def test_output_to_a_pipe_arrives_whole(book):
     done = python(PROGRAM, "validate", str(book), "--json")
-    assert json.loads(done.stdout.removesuffix("registered\n"))["valid"] is True
+    assert json.loads(done.stdout)["valid"] is True
 
 
-LOADER = """
-import sys
+# -- pydantic's plugins ----------------------------------------------------------------------------------------------
+
+SEEN = """
+import os, sys
 from gert_core.cli import main
-main(["validate", sys.argv[1]])
+{before}
+main(sys.argv[1:])
 import pydantic.plugin._loader as loader
-print("stand-in", type(loader).__name__, list(loader.get_plugins()))
-print("real", loader.PYDANTIC_ENTRY_POINT_GROUP, type(sys.modules["pydantic.plugin._loader"]).__name__)
+print("plugins", loader._plugins, os.environ.get("PYDANTIC_DISABLE_PLUGINS"))
 """
+"""``None`` is what pydantic keeps while it has not looked for plugins."""
 
 
-def test_a_command_does_not_look_for_pydantics_plugins_but_others_can(book):
-    done = python(LOADER, str(book))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-2:] == ["stand-in _NoPlugins []", "real pydantic module"]
+def seen(*args, before="", environ=None):
+    code = SEEN.format(before=before)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, **(environ or {})},
+    )
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("verb", ["validate", "exec"])
+def test_a_command_does_not_look_for_pydantics_plugins(book, verb):
+    assert seen(verb, str(book)) == "plugins None None"
+
+
+def test_a_users_setting_wins(book):
+    found = seen("validate", str(book), environ={"PYDANTIC_DISABLE_PLUGINS": "some-plugin"})
+    assert found == "plugins {} some-plugin"
 
 
 def test_a_host_that_has_pydantic_keeps_its_plugins(book):
-    code = "import pydantic, sys; from gert_core.cli import main; main(['validate', sys.argv[1]]); "
-    code += "print(type(sys.modules.get('pydantic.plugin._loader')).__name__)"
-    assert python(code, str(book)).stdout.splitlines()[-1] == "module"
+    assert seen("validate", str(book), before="import pydantic") == "plugins {} None"
 
 
-def test_tools_inherit_nothing_from_it(book):
-    code = (
-        "import os, sys; before = dict(os.environ); from gert_core.cli import main; main(['validate', sys.argv[1]]); "
+TOOL_BOOK = """
+apiVersion: kernel/v0
+meta: { name: listing }
+tools: [env]
+steps:
+  - { id: list, type: tool, tool: env }
+  - { id: done, type: end, outcome: { category: resolved, meta: { seen: "{{ .list.stdout }}" } } }
+"""
+ENV_TOOL = """
+apiVersion: tool/v0
+meta: { name: env }
+contract: { effects: [], reads: [], writes: [], deterministic: false, outputs: { stdout: { type: string } } }
+actions: { run: { argv: [env], extract: { stdout: { from: stdout } } } }
+"""
+PLUGIN_COMMAND = """
+from gert_core import hookimpl
+from gert_core.api import Command
+
+@hookimpl
+def gert_commands():
+    return [Command(name="list-env", summary="Lists the environment.", target="list_env:main")]
+"""
+LIST_ENV = "import subprocess\ndef main(args):\n    print(subprocess.check_output(['env'], text=True))\n"
+
+
+def variables(text):
+    return {line.partition("=")[0] for line in text.splitlines()}
+
+
+def test_a_tool_gets_the_environment_that_the_user_set(tmp_path):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "env.tool.yaml").write_text(ENV_TOOL)
+    (tmp_path / "book.yaml").write_text(TOOL_BOOK)
+    done = subprocess.run(
+        [sys.executable, "-m", "gert_core", "exec", "book.yaml", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
     )
-    code += "print('same', before == dict(os.environ))"
-    assert python(code, str(book)).stdout.splitlines()[-1] == "same True"
+    shown = json.loads(done.stdout)["outcome"]["meta"]["seen"]
+    assert "PATH" in variables(shown)
+    assert "PYDANTIC_DISABLE_PLUGINS" not in variables(shown)
+
+
+def test_a_plugins_command_inherits_nothing_that_the_user_did_not_set(tmp_path, fake_dist):
+    fake_dist.add("gert-command-list", PLUGIN_COMMAND, files={"list_env.py": LIST_ENV})
+    done = subprocess.run(
+        [sys.executable, "-m", "gert_core", "list-env"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(fake_dist.directory)},
+    )
+    assert "PATH" in variables(done.stdout)
+    assert "PYDANTIC_DISABLE_PLUGINS" not in variables(done.stdout)

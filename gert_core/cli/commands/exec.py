@@ -85,7 +85,14 @@ def exec_(
         )
         return start(request, stack)
 
-    return carry_out(begin, mode=mode, no_input=no_input, as_json=json, pending_exit_code=pending_exit_code)
+    return carry_out(
+        begin,
+        environ=ctx.obj.environ,
+        mode=mode,
+        no_input=no_input,
+        as_json=json,
+        pending_exit_code=pending_exit_code,
+    )
 
 
 def parse_vars(pairs: Any) -> dict[str, str]:

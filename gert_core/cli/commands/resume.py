@@ -78,7 +78,14 @@ def resume(
         return resume_run(request, stack)
 
     try:
-        return carry_out(begin, mode="real", no_input=no_input, as_json=json, pending_exit_code=pending_exit_code)
+        return carry_out(
+            begin,
+            environ=ctx.obj.environ,
+            mode="real",
+            no_input=no_input,
+            as_json=json,
+            pending_exit_code=pending_exit_code,
+        )
     except Finished as finished:
         return _show_finished(finished, as_json=json)
 

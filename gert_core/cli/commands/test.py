@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-import os
 import sys
 from contextlib import closing
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
@@ -14,7 +13,6 @@ from msgspec import Struct
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out
-from gert_core.documents.uncollected import uncollected
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -54,11 +52,10 @@ def run_tests(
     seconds = _seconds(timeout)
     if jobs < 1:
         raise UsageError(f"-j takes a number of processes from 1, not {jobs}")
-    with uncollected():
-        from gert_core.scenarios import Selection, Summary
-        from gert_core.scenarios.results import reports_to_json
+    from gert_core.scenarios import Selection, Summary
+    from gert_core.scenarios.results import reports_to_json
 
-        plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything))
+    plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything))
     show = _Show(plan, quiet=json)
     with closing(_verdicts(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as verdicts:
         for job, verdict in zip(plan.jobs, verdicts, strict=True):
@@ -135,7 +132,7 @@ class _Plan:
             registry=self._registries[root],
             console=SilentConsole(),
             project=project,
-            environ=dict(os.environ),
+            environ=self._options.environ,
         )
 
 
