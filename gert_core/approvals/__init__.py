@@ -1,11 +1,11 @@
-"""Approvals: tickets, hashes, signatures, and the desk that settles a request."""
+"""Approvals: tickets, request hashes, signatures, and the decision about a request."""
 
 from __future__ import annotations
 
 from gert_core.approvals.decide import ApprovalDecision, ApprovalProcess
 from gert_core.approvals.requests import ticket_id, valid_ticket_id
 from gert_core.approvals.signing import (
-    Unverified,
+    UnverifiedError,
     key_variable,
     request_hash,
     sign_response,
@@ -18,7 +18,7 @@ from gert_core.approvals.signing import (
 __all__ = [
     "ApprovalDecision",
     "ApprovalProcess",
-    "Unverified",
+    "UnverifiedError",
     "key_variable",
     "request_hash",
     "sign_response",

@@ -1,4 +1,4 @@
-"""The desk settles one approval request: it submits, listens, checks every answer and traces it all."""
+"""Decide approval requests: submit each to the provider, check every answer, and trace both."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api import ApprovalResponse, ApprovalTicket, GertError, Principal, StepProblem
-from gert_core.approvals.checks import AnswerAssessment, Weight, judge, recorded_response
-from gert_core.approvals.requests import parse_time, person
-from gert_core.approvals.signing import Unverified, verify_response
-from gert_core.approvals.waiting import UntilExpiry
+from gert_core.approvals.checks import AnswerAssessment, AnswerResult, assess, recorded_response
+from gert_core.approvals.deadline import TicketDeadline
+from gert_core.approvals.requests import comparable_id, parse_time
+from gert_core.approvals.signing import UnverifiedError, verify_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     Emit = Callable[[str, Mapping[str, Any], Mapping[str, Any] | None], None]
 
 MAX_SET_ASIDE: Final = 100
-"""A provider that keeps sending answers that cannot count would fill the trace without end."""
+"""The number of answers without effect that is accepted, so that a provider cannot fill the trace without end."""
 
 
 class ApprovalDecision(Struct, frozen=True, kw_only=True):
-    """How a request came out: ``approved``, ``rejected`` or ``pending``.
+    """The decision about a request: ``approved``, ``rejected`` or ``pending``.
 
     ``reason`` is a stable word (``approval_rejected``, ``approval_timeout``, ``signature_wrong`` ...),
-    ``message`` the sentence for people, ``responses`` every answer heard in this process.
+    ``message`` a sentence for people, ``responses`` every answer received in this process.
     """
 
     status: str
@@ -40,23 +40,23 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
     responses: tuple[ApprovalResponse, ...] = ()
 
 
-class _Hearing(Struct):
-    """What is known about one request while it is being settled."""
+class _RequestState(Struct):
+    """The state of one request until it is decided."""
 
     request: ApprovalRequest
     approvers: dict[str, str] = field(default_factory=dict)
     known: Counter[tuple[Any, ...]] = field(default_factory=Counter)
-    heard: list[ApprovalResponse] = field(default_factory=list)
+    answers: list[ApprovalResponse] = field(default_factory=list)
     last: ApprovalResponse | None = None
     verified: bool = True
     set_aside: int = 0
 
 
 class ApprovalProcess:
-    """Settles requests over one opened provider.
+    """The decisions about requests that are made over one opened provider.
 
     ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``schemes``
-    finds a signature scheme by its algorithm, ``now`` is the run's clock, ``actor`` who started the run.
+    finds a signature scheme by its algorithm, ``now`` is the run's clock, ``actor`` the id of who started the run.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ApprovalProcess:
         self._now = now
         self._actor = actor
 
-    def settle(
+    def decide(
         self,
         request: ApprovalRequest,
         *,
@@ -88,51 +88,51 @@ class ApprovalProcess:
         submitted: bool = False,
         recorded: Sequence[Mapping[str, Any]] = (),
     ) -> ApprovalDecision:
-        """Bring one request to its end, or to ``pending`` when the provider has no answer yet.
+        """Return the decision about one request; ``pending`` when the provider has no answer yet.
 
-        After a resume ``submitted`` says that ``approval_submitted`` is in the trace and ``recorded`` are the
-        data of its ``approval_response`` events, so that nobody is counted or written down twice.
+        After a resume ``submitted`` is true when ``approval_submitted`` is in the trace, and ``recorded`` are the
+        data of its ``approval_response`` events, so that no answer is counted or written twice.
         """
-        hearing = _Hearing(request)
+        state = _RequestState(request)
         if not submitted:
-            self._emit("approval_submitted", _submission(request), _person(request.requested_by or self._actor))
+            self._emit("approval_submitted", _submission(request), _principal(request.requested_by or self._actor))
         for data in recorded:
-            if (settled := self._recall(hearing, data)) is not None:
-                return settled
-        if len(hearing.approvers) >= request.min_approvers:
-            return self._resolve(hearing, approved=True)
+            if (decision := self._add_recorded(state, data)) is not None:
+                return decision
+        if len(state.approvers) >= request.min_approvers:
+            return self._resolve(state, approved=True)
         self._sync()
         expires = parse_time(request.expires_at) if request.expires_at else None
-        waiting = UntilExpiry(deadline, expires=expires, now=self._now)
+        waiting = TicketDeadline(deadline, expires=expires, now=self._now)
         ticket = self._call("submit", lambda: self._session.submit(request))
         if not isinstance(ticket, ApprovalTicket) or ticket.ticket_id != request.ticket_id:
             raise StepProblem("approval_provider", "the approval provider answered submit with another ticket")
         while True:
             response = self._call("wait", lambda: self._session.wait(ticket, waiting))
             if response is None:
-                return self._silence(hearing, waiting)
-            if (settled := self._hear(hearing, response)) is not None:
-                return settled
+                return self._without_answer(state, waiting)
+            if (decision := self._add_answer(state, response)) is not None:
+                return decision
             self._sync()
 
-    def _recall(self, hearing: _Hearing, data: Mapping[str, Any]) -> ApprovalDecision | None:
-        """Take an answer over from the trace; its verdict stands, if its signature (where one is needed) does."""
+    def _add_recorded(self, state: _RequestState, data: Mapping[str, Any]) -> ApprovalDecision | None:
+        """Add an answer from the trace with its recorded result; a required signature is verified again."""
         response = recorded_response(data)
-        hearing.known[_identity(response)] += 1
-        hearing.last = response
-        weight = data.get("result")
-        if weight == Weight.COUNTED:
-            if hearing.request.require_signed:
+        state.known[_identity(response)] += 1
+        state.last = response
+        result = data.get("result")
+        if result == AnswerResult.COUNTED:
+            if state.request.require_signed:
                 try:
-                    self._verify(response, hearing.request)
-                except Unverified as problem:
-                    message = f"the approval by {response.approver_id!r} in the trace is refused: {problem}"
-                    return self._resolve(hearing, approved=False, reason=problem.kind, message=message)
-            hearing.approvers[person(response.approver_id)] = response.approver_id
-            hearing.verified = hearing.verified and bool(data.get("verified"))
-        elif weight == Weight.REJECTED:
+                    self._verify(response, state.request)
+                except UnverifiedError as error:
+                    message = f"the approval by {response.approver_id!r} in the trace is refused: {error}"
+                    return self._resolve(state, approved=False, reason=error.kind, message=message)
+            state.approvers[comparable_id(response.approver_id)] = response.approver_id
+            state.verified = state.verified and bool(data.get("verified"))
+        elif result == AnswerResult.REJECTED:
             return self._resolve(
-                hearing,
+                state,
                 approved=False,
                 reason=str(data.get("problem") or "approval_rejected"),
                 message=str(data.get("message") or "the answer in the trace is a rejection"),
@@ -142,115 +142,115 @@ class ApprovalProcess:
     def _verify(self, response: ApprovalResponse, request: ApprovalRequest) -> None:
         verify_response(response, request_hash=request.request_hash, schemes=self._schemes, environ=self._environ)
 
-    def _hear(self, hearing: _Hearing, response: ApprovalResponse) -> ApprovalDecision | None:
-        """Weigh one answer and write it down; a result when it settles the request."""
-        request = hearing.request
-        if isinstance(response, ApprovalResponse) and hearing.known[_identity(response)] > 0:
-            hearing.known[_identity(response)] -= 1
+    def _add_answer(self, state: _RequestState, response: ApprovalResponse) -> ApprovalDecision | None:
+        """Check one answer and trace it; return a decision when it decides the request."""
+        request = state.request
+        if isinstance(response, ApprovalResponse) and state.known[_identity(response)] > 0:
+            state.known[_identity(response)] -= 1
             return None
-        verdict = judge(
+        assessment = assess(
             response,
             request,
-            heard=hearing.approvers.keys(),
+            counted=state.approvers.keys(),
             actor=self._actor,
             schemes=self._schemes,
             environ=self._environ,
         )
-        self._record(request, response, verdict)
+        self._record(request, response, assessment)
         if not isinstance(response, ApprovalResponse):
-            return self._resolve(hearing, approved=False, reason=verdict.kind, message=verdict.message)
-        hearing.heard.append(response)
-        if verdict.weight is Weight.SET_ASIDE:
-            hearing.set_aside += 1
-            if hearing.set_aside < MAX_SET_ASIDE:
+            return self._resolve(state, approved=False, reason=assessment.kind, message=assessment.message)
+        state.answers.append(response)
+        if assessment.result is AnswerResult.SET_ASIDE:
+            state.set_aside += 1
+            if state.set_aside < MAX_SET_ASIDE:
                 return None
-            message = f"{MAX_SET_ASIDE} answers in a row could not count"
-            return self._resolve(hearing, approved=False, reason="approval_unusable", message=message)
-        hearing.last = response
-        hearing.verified = hearing.verified and verdict.verified
-        if verdict.weight is Weight.REJECTED:
-            return self._resolve(hearing, approved=False, reason=verdict.kind, message=verdict.message)
-        hearing.approvers[person(response.approver_id)] = response.approver_id
-        if len(hearing.approvers) >= request.min_approvers:
-            return self._resolve(hearing, approved=True)
+            message = f"{MAX_SET_ASIDE} answers had no effect"
+            return self._resolve(state, approved=False, reason="approval_unusable", message=message)
+        state.last = response
+        state.verified = state.verified and assessment.verified
+        if assessment.result is AnswerResult.REJECTED:
+            return self._resolve(state, approved=False, reason=assessment.kind, message=assessment.message)
+        state.approvers[comparable_id(response.approver_id)] = response.approver_id
+        if len(state.approvers) >= request.min_approvers:
+            return self._resolve(state, approved=True)
         return None
 
-    def _silence(self, hearing: _Hearing, waiting: UntilExpiry) -> ApprovalDecision:
-        """Nobody answers: expired, still open, or a blocking provider that gave up."""
+    def _without_answer(self, state: _RequestState, waiting: TicketDeadline) -> ApprovalDecision:
+        """Decide without an answer: the ticket expired, is still open, or a blocking provider gave up."""
         if waiting.cancelled:
-            return self._pending(hearing, "cancelled")
+            return self._pending(state, "cancelled")
         if waiting.expired:
-            hearing.last = None
+            state.last = None
             return self._resolve(
-                hearing,
+                state,
                 approved=False,
                 reason="approval_timeout",
-                message=f"nobody settled it before {hearing.request.expires_at}",
+                message=f"the ticket expired at {state.request.expires_at} without a decision",
                 expired=True,
             )
         if not self._blocking or waiting.stopped:
-            return self._pending(hearing, "approval_pending")
-        hearing.last = None
+            return self._pending(state, "approval_pending")
+        state.last = None
         return self._resolve(
-            hearing,
+            state,
             approved=False,
             reason="approval_no_answer",
-            message="nobody answered: the input ended, or nobody can be asked here",
+            message="no answer: the input ended, or questions cannot be asked here",
         )
 
-    def _record(self, request: ApprovalRequest, response: ApprovalResponse, verdict: AnswerAssessment) -> None:
+    def _record(self, request: ApprovalRequest, response: ApprovalResponse, assessment: AnswerAssessment) -> None:
         known = isinstance(response, ApprovalResponse)
         data: dict[str, Any] = response.to_json() if known else {"ticket_id": request.ticket_id}
-        data |= {"step_id": request.step_id, "result": str(verdict.weight), "verified": verdict.verified}
-        if verdict.kind:
-            data |= {"problem": verdict.kind, "message": verdict.message}
-        self._emit("approval_response", data, _person(response.approver_id if known else ""))
-        if verdict.breach:
+        data |= {"step_id": request.step_id, "result": str(assessment.result), "verified": assessment.verified}
+        if assessment.kind:
+            data |= {"problem": assessment.kind, "message": assessment.message}
+        self._emit("approval_response", data, _principal(response.approver_id if known else ""))
+        if assessment.breach:
             violation = {
                 "step_id": request.step_id,
                 "ticket_id": request.ticket_id,
-                "kind": verdict.kind,
-                "message": verdict.message,
+                "kind": assessment.kind,
+                "message": assessment.message,
                 "severity": "error",
             }
             self._emit("contract_violation", violation, None)
 
     def _resolve(
-        self, hearing: _Hearing, *, approved: bool, reason: str = "", message: str = "", expired: bool = False
+        self, state: _RequestState, *, approved: bool, reason: str = "", message: str = "", expired: bool = False
     ) -> ApprovalDecision:
-        approvers = tuple(hearing.approvers.values())
-        last = hearing.last
+        approvers = tuple(state.approvers.values())
+        last = state.last
         data: dict[str, Any] = {
-            "ticket_id": hearing.request.ticket_id,
-            "step_id": hearing.request.step_id,
+            "ticket_id": state.request.ticket_id,
+            "step_id": state.request.step_id,
             "approved": approved,
             "status": "approved" if approved else "expired" if expired else "rejected",
             "approver_id": last.approver_id if last else None,
             "method": last.method if last else None,
-            "verified": last is not None and hearing.verified,
+            "verified": last is not None and state.verified,
             "approvers": list(approvers),
         }
         if last is not None and last.signature:
             data["signature"] = last.signature
         if not approved:
             data |= {"reason": reason, "message": message}
-        self._emit("approval_resolved", data, _person(last.approver_id if last else ""))
+        self._emit("approval_resolved", data, _principal(last.approver_id if last else ""))
         return ApprovalDecision(
             status="approved" if approved else "rejected",
             reason=reason,
             message=message,
             approvers=approvers,
-            responses=tuple(hearing.heard),
+            responses=tuple(state.answers),
         )
 
-    def _pending(self, hearing: _Hearing, reason: str) -> ApprovalDecision:
+    def _pending(self, state: _RequestState, reason: str) -> ApprovalDecision:
         self._sync()
         return ApprovalDecision(
             status="pending",
             reason=reason,
-            message=f"ticket {hearing.request.ticket_id} waits for an answer",
-            approvers=tuple(hearing.approvers.values()),
-            responses=tuple(hearing.heard),
+            message=f"ticket {state.request.ticket_id} waits for an answer",
+            approvers=tuple(state.approvers.values()),
+            responses=tuple(state.answers),
         )
 
     def _call(self, what: str, call: Callable[[], Any]) -> Any:
@@ -277,13 +277,13 @@ def _submission(request: ApprovalRequest) -> dict[str, Any]:
     }
 
 
-def _person(approver_id: str) -> dict[str, str]:
-    """Who an approval event is attributed to; the kernel when no person is known."""
+def _principal(approver_id: str) -> dict[str, str]:
+    """Return the principal of an approval event; the kernel when no person is known."""
     return (Principal(kind="human", id=approver_id) if approver_id else Principal()).to_json()
 
 
 def _identity(response: ApprovalResponse) -> tuple[Any, ...]:
-    """What makes two answers the same one; the free text is left out because the trace holds it masked."""
+    """Return what identifies an answer; its free text is left out because the trace has it masked."""
     return response.ticket_id, response.approved, response.approver_id, response.timestamp, response.signature
 
 

@@ -1,4 +1,4 @@
-"""Finds tickets over all runs and answers them: what ``gert approve`` and ``gert approvals`` do."""
+"""Find and answer the tickets of all runs, for ``gert approve`` and ``gert approvals``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, GertError, RunError, UsageError
-from gert_core.approvals.requests import format_time, parse_time, person, same_person, valid_ticket_id
-from gert_core.approvals.signing import Unverified, request_hash, sign_response, signing_key
+from gert_core.approvals.requests import comparable_id, format_time, parse_time, same_approver, valid_ticket_id
+from gert_core.approvals.signing import UnverifiedError, request_hash, sign_response, signing_key
 from gert_core.kit.tickets import TicketStore
 from gert_core.runs.directory import RunDirectory
 
@@ -25,7 +25,7 @@ DEFAULT_ALG: Final = "hmac-sha256"
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One ticket of one run with what has been answered so far."""
+    """One ticket of one run with its answers so far."""
 
     request: ApprovalRequest
     run: RunDirectory
@@ -35,12 +35,12 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     @property
     def approvers(self) -> tuple[str, ...]:
-        """Everybody who has said yes, once each."""
-        yes = {person(answer.approver_id): answer.approver_id for answer in self.answers if answer.approved}
+        """The approvers who have approved, once each."""
+        yes = {comparable_id(answer.approver_id): answer.approver_id for answer in self.answers if answer.approved}
         return tuple(yes.values())
 
     def status(self, now: datetime) -> str:
-        """``pending``, ``answered`` (the run has to be resumed), ``expired``, or how it was resolved."""
+        """Return ``pending``, ``answered`` (the run has to be resumed), ``expired``, or how it was resolved."""
         if self.resolved is not None:
             return self.resolved
         if self.answered:
@@ -50,12 +50,12 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     @property
     def answered(self) -> bool:
-        """Whether the answers given settle it, as far as can be seen before the run checks them."""
+        """Whether the answers given decide it, as far as is known before the run checks them."""
         rejected = any(not answer.approved for answer in self.answers)
         return rejected or len(self.approvers) >= self.request.min_approvers
 
     def to_json(self, now: datetime) -> dict[str, Any]:
-        """One entry of ``gert approvals list --json``."""
+        """Return one entry of ``gert approvals list --json``."""
         return {
             "ticket_id": self.request.ticket_id,
             "status": self.status(now),
@@ -65,7 +65,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def entries(root: Path) -> Iterator[Entry]:
-    """Every readable ticket of every run below ``root``, newest run first."""
+    """Yield every readable ticket of every run below ``root``, newest run first."""
     try:
         folders = sorted((path for path in root.iterdir() if (path / "tickets").is_dir()), reverse=True)
     except (FileNotFoundError, NotADirectoryError):
@@ -84,7 +84,7 @@ def entries(root: Path) -> Iterator[Entry]:
 
 
 def find(root: Path, ticket_id: str) -> Entry:
-    """The ticket wherever it is below ``root``; ``UsageError`` when no run has it."""
+    """Return the ticket from any run below ``root``; raise ``UsageError`` when no run has it."""
     if valid_ticket_id(ticket_id) and root.is_dir():
         for folder in sorted(root.iterdir(), reverse=True):
             if (folder / "tickets").is_dir() and not folder.is_symlink():
@@ -108,9 +108,9 @@ def respond(
     schemes: Schemes,
     now: datetime | None = None,
 ) -> ApprovalResponse:
-    """Answer a ticket, signed when a signing key is set; refused when it can no longer be answered."""
+    """Answer a ticket, signed when a signing key is set; raise when it can no longer be answered."""
     moment = now or datetime.now(UTC)
-    _refuse(entry, approved=approved, approver=approver, now=moment)
+    _check_answerable(entry, approved=approved, approver=approver, now=moment)
     response = ApprovalResponse(
         ticket_id=entry.request.ticket_id,
         approved=approved,
@@ -134,7 +134,7 @@ def _entry(run: RunDirectory, ticket_id: str) -> Entry | None:
 
 
 def _resolved(run: RunDirectory, ticket_id: str) -> str | None:
-    """What the run's trace says about the ticket."""
+    """Return how the run's trace resolved the ticket, None when it did not."""
     from gert_core.trace.reader import read
 
     if not run.trace.exists():
@@ -145,11 +145,11 @@ def _resolved(run: RunDirectory, ticket_id: str) -> str | None:
     return None
 
 
-def _refuse(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
+def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
     request = entry.request
     name = f"ticket {request.ticket_id}"
     status = entry.status(now)
-    if not person(approver):
+    if not comparable_id(approver):
         raise UsageError("an approver needs a name", hint="give it with --as ID")
     if status == "expired":
         raise RunError(f"{name} expired at {request.expires_at}", kind="ticket_expired", hint="start a new run")
@@ -157,7 +157,7 @@ def _refuse(entry: Entry, *, approved: bool, approver: str, now: datetime) -> No
         raise RunError(
             f"{name} has all the answers it needs",
             kind="ticket_resolved",
-            hint=f"go on with: gert resume --run {request.run_id}",
+            hint=f"resume the run: gert resume --run {request.run_id}",
         )
     if status != "pending":
         raise RunError(f"{name} is resolved already ({status})", kind="ticket_resolved")
@@ -167,15 +167,15 @@ def _refuse(entry: Entry, *, approved: bool, approver: str, now: datetime) -> No
         contract=request.contract,
         inputs=request.inputs,
     ):
-        # Who signs a hash must have seen what it stands for.
+        # An approver must have seen what the signed hash covers.
         raise RunError(
-            f"{name} was altered: it shows another contract or other inputs than its hash stands for",
+            f"{name} was altered: its contract or inputs do not match its hash",
             kind="ticket_altered",
-            hint=f"resume the run to have it asked again: gert resume --run {request.run_id}",
+            hint=f"resume the run to request approval again: gert resume --run {request.run_id}",
         )
-    if any(same_person(approver, answer.approver_id) for answer in entry.answers):
+    if any(same_approver(approver, answer.approver_id) for answer in entry.answers):
         raise RunError(f"{approver!r} has answered {name} already", kind="ticket_duplicate", hint="ask another person")
-    if approved and request.exclude_actor and same_person(approver, request.requested_by):
+    if approved and request.exclude_actor and same_approver(approver, request.requested_by):
         raise RunError(
             f"{approver!r} started the run and may not approve {name}",
             kind="ticket_own_actor",
@@ -193,7 +193,7 @@ def _signed(
         if key is None:
             if request.require_signed and response.approved:
                 raise UsageError(
-                    f"ticket {request.ticket_id} takes signed approvals only and there is no key to sign with",
+                    f"ticket {request.ticket_id} requires signed approvals and there is no signing key",
                     kind="signature_key_missing",
                     hint="set GERT_APPROVAL_SIGNING_KEY (base64)",
                 )
@@ -203,10 +203,10 @@ def _signed(
             raise UsageError(
                 f"no installed plugin can sign with {algorithm!r}",
                 kind="signature_algorithm",
-                hint=f"correct {SIGNING_ALG}, or install a plugin that knows it",
+                hint=f"correct {SIGNING_ALG}, or install a plugin that supports it",
             )
         return sign_response(response, request_hash=request.request_hash, scheme=scheme, key=key, key_id=key_id)
-    except (Unverified, ValueError) as error:
+    except (UnverifiedError, ValueError) as error:
         raise UsageError(
             f"the approval cannot be signed: {error}",
             kind="signature_key_unusable",

@@ -1,4 +1,4 @@
-"""The names and times of tickets."""
+"""Ticket ids, approver ids and times of approval requests."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ _TICKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 
 
 def ticket_id(run_id: str, step_key: str) -> str:
-    """The ticket of one execution of a step: the same after a crash, another for every other step."""
+    """Return the ticket id of one step of a run: the same after a crash, different for every other step."""
     digest = hashlib.sha256(f"ticket\n{run_id}\n{step_key}".encode()).hexdigest()
     return f"t-{digest[:20]}"
 
 
 def valid_ticket_id(text: str) -> bool:
-    """Whether the text can be a ticket's name; it may become a file name, so nothing else passes."""
+    """Return whether the text is a valid ticket id; it may become a file name, so nothing else is accepted."""
     return _TICKET.fullmatch(text) is not None
 
 
-def same_person(first: str, second: str) -> bool:
-    """Whether two ids name one approver: spelling in case, width and blanks makes nobody a second person."""
-    return person(first) == person(second)
+def same_approver(first: str, second: str) -> bool:
+    """Return whether two ids name one approver: case, character width and blanks make no difference."""
+    return comparable_id(first) == comparable_id(second)
 
 
-def person(approver_id: str) -> str:
-    """The form in which approver ids are compared."""
+def comparable_id(approver_id: str) -> str:
+    """Return the form in which approver ids are compared."""
     return " ".join(unicodedata.normalize("NFKC", approver_id).casefold().split())
 
 
 def parse_time(text: str) -> datetime:
-    """An RFC 3339 time; raises ``ValueError`` when it is none or has no zone."""
+    """Parse an RFC 3339 time; raise ``ValueError`` when it is invalid or has no time zone."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError(f"the time {text!r} has no zone")
+        raise ValueError(f"the time {text!r} has no time zone")
     return moment.astimezone(UTC)
 
 
 def format_time(moment: datetime) -> str:
-    """The RFC 3339 text of a time, in UTC."""
+    """Return a time as RFC 3339 text, in UTC."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-__all__ = ["format_time", "parse_time", "person", "same_person", "ticket_id", "valid_ticket_id"]
+__all__ = ["comparable_id", "format_time", "parse_time", "same_approver", "ticket_id", "valid_ticket_id"]

@@ -1,4 +1,4 @@
-"""What a signature on an approval covers, and the keys that make and check it."""
+"""Sign and verify approvals: what a signature covers, and the keys."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ VERIFY_KEY: Final = "GERT_APPROVAL_VERIFY_KEY"
 VERIFY_ALG: Final = "GERT_APPROVAL_VERIFY_ALG"
 
 
-class Unverified(Exception):  # noqa: N818 - a verdict about an answer, not a fault of the program
-    """A signature that does not hold; ``kind`` is a stable word, the text a sentence."""
+class UnverifiedError(Exception):
+    """A signature that is missing, invalid or cannot be verified; ``kind`` is a stable word, the text a sentence."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -34,13 +34,13 @@ class Unverified(Exception):  # noqa: N818 - a verdict about an answer, not a fa
 
 
 def request_hash(*, runbook_hash: str, step_id: str, contract: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-    """What binds an approval to its action; ``inputs`` are the masked ones the approver saw."""
+    """Return the hash that binds an approval to its step; ``inputs`` are the masked ones shown to the approver."""
     facts = {"runbook_hash": runbook_hash, "step_id": step_id, "contract": contract, "inputs": inputs}
     return hashlib.sha256(canonical(facts)).hexdigest()
 
 
 def signature_payload(response: ApprovalResponse, request_hash: str) -> bytes:
-    """The bytes an approver signs."""
+    """Return the bytes an approver signs."""
     return canonical(
         {
             "ticket_id": response.ticket_id,
@@ -60,7 +60,7 @@ def sign_response(
     key: bytes,
     key_id: str | None = None,
 ) -> ApprovalResponse:
-    """The response with its signature; ``ValueError`` when the key is no key of this kind."""
+    """Return the response with its signature; raise ``ValueError`` when the key does not fit the scheme."""
     sign = resolve(scheme.sign)
     signature = sign(key, signature_payload(response, request_hash))
     return replace(response, signature=signature, signature_alg=scheme.algorithm, key_id=key_id)
@@ -69,42 +69,42 @@ def sign_response(
 def verify_response(
     response: ApprovalResponse, *, request_hash: str, schemes: Schemes, environ: Mapping[str, str]
 ) -> None:
-    """Raise ``Unverified`` unless the signature is there and holds."""
+    """Raise ``UnverifiedError`` unless there is a signature and it is valid."""
     if not response.signature:
-        raise Unverified("signature_missing", "the answer carries no signature")
+        raise UnverifiedError("signature_missing", "the answer has no signature")
     algorithm = response.signature_alg
     scheme = schemes(algorithm) if algorithm else None
     if not algorithm or scheme is None:
-        raise Unverified(
+        raise UnverifiedError(
             "signature_algorithm",
-            f"no installed plugin knows the signature algorithm {algorithm or '(none)'!r}",
+            f"no installed plugin supports the signature algorithm {algorithm or '(none)'!r}",
         )
     pinned = _first(environ, VERIFY_ALG, response.key_id)
     if pinned is not None and pinned[1] != algorithm:
-        raise Unverified(
+        raise UnverifiedError(
             "signature_algorithm",
-            f"{pinned[0]} wants {pinned[1]!r} and the answer is signed with {algorithm!r}",
+            f"{pinned[0]} requires {pinned[1]!r} and the answer is signed with {algorithm!r}",
         )
     key = verify_key(environ, response.key_id, symmetric=scheme.symmetric)
     if key is None:
-        raise Unverified(
+        raise UnverifiedError(
             "signature_key_missing",
-            f"there is no key to check it: set {key_variable(VERIFY_KEY, response.key_id)}",
+            f"there is no key to verify it: set {key_variable(VERIFY_KEY, response.key_id)}",
         )
     verify = resolve(scheme.verify)
     try:
-        holds = verify(key, signature_payload(response, request_hash), response.signature)
+        valid = verify(key, signature_payload(response, request_hash), response.signature)
     except ValueError as error:
-        raise Unverified("signature_key_unusable", f"the key cannot check it: {error}") from error
-    if holds is not True:
-        raise Unverified(
+        raise UnverifiedError("signature_key_unusable", f"the key cannot be used to verify it: {error}") from error
+    if valid is not True:
+        raise UnverifiedError(
             "signature_wrong",
-            "the signature does not hold: the answer was altered or signed with another key",
+            "the signature is invalid: the answer was altered or signed with another key",
         )
 
 
 def verify_key(environ: Mapping[str, str], key_id: str | None, *, symmetric: bool) -> bytes | None:
-    """The key that checks signatures of ``key_id``; symmetric schemes fall back to the signing key."""
+    """Return the key that verifies signatures of ``key_id``; symmetric schemes fall back to the signing key."""
     names = (VERIFY_KEY, SIGNING_KEY) if symmetric else (VERIFY_KEY,)
     candidates = [key_variable(name, key_id) for name in names] + list(names)
     for variable in dict.fromkeys(candidates):
@@ -114,13 +114,13 @@ def verify_key(environ: Mapping[str, str], key_id: str | None, *, symmetric: boo
 
 
 def signing_key(environ: Mapping[str, str], key_id: str | None = None) -> bytes | None:
-    """The key that signs, the one of ``key_id`` first; ``Unverified`` when it is not base64."""
+    """Return the signing key, the one of ``key_id`` first; raise ``UnverifiedError`` when it is not base64."""
     found = _first(environ, SIGNING_KEY, key_id)
     return None if found is None else _decode(*found)
 
 
 def key_variable(name: str, key_id: str | None) -> str:
-    """The variable of a key id: upper case, every other character an underscore."""
+    """Return the environment variable of a key id: upper case, every other character an underscore."""
     if not key_id:
         return name
     return f"{name}_{re.sub(r'[^A-Z0-9]', '_', key_id.upper())}"
@@ -139,7 +139,7 @@ def _decode(variable: str, text: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if not key:
-        raise Unverified("signature_key_unusable", f"{variable} does not hold a key in base64")
+        raise UnverifiedError("signature_key_unusable", f"{variable} is not a base64-encoded key")
     return key
 
 
@@ -147,7 +147,7 @@ __all__ = [
     "SIGNING_KEY",
     "VERIFY_ALG",
     "VERIFY_KEY",
-    "Unverified",
+    "UnverifiedError",
     "key_variable",
     "request_hash",
     "sign_response",

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket
 from gert_core.approvals import (
     ApprovalProcess,
-    Unverified,
+    UnverifiedError,
     key_variable,
     request_hash,
     sign_response,
@@ -112,7 +112,7 @@ def settle(*answers, environ=KEYS, asked=None, schemes=SCHEMES.get, actor="olga"
             return queue.pop(0) if queue else None
 
     queue = list(answers)
-    desk = ApprovalProcess(
+    process = ApprovalProcess(
         session=Provider(),
         blocking=False,
         emit=lambda kind, data, principal: events.append((kind, dict(data))),
@@ -122,7 +122,7 @@ def settle(*answers, environ=KEYS, asked=None, schemes=SCHEMES.get, actor="olga"
         now=lambda: START,
         actor=actor,
     )
-    settled = desk.settle(asked or request(), deadline=Deadline(Stop()), recorded=recorded)
+    settled = process.decide(asked or request(), deadline=Deadline(Stop()), recorded=recorded)
     return settled, events
 
 
@@ -184,7 +184,7 @@ def test_a_symmetric_scheme_falls_back_to_the_signing_key_and_an_asymmetric_one_
     verify_response(
         signed(key=SECRET, key_id=None, scheme=HMAC), request_hash=HASH, schemes=SCHEMES.get, environ=environ
     )
-    with pytest.raises(Unverified, match="set GERT_APPROVAL_VERIFY_KEY_ALICE") as caught:
+    with pytest.raises(UnverifiedError, match="set GERT_APPROVAL_VERIFY_KEY_ALICE") as caught:
         verify_response(
             signed(), request_hash=HASH, schemes=SCHEMES.get, environ={"GERT_APPROVAL_SIGNING_KEY": b64(ALICE)}
         )
@@ -197,7 +197,7 @@ def test_rotation_old_and_new_key_verify_side_by_side():
     for key, key_id in ((old, "k1"), (new, "k2")):
         answer = signed(key=key, key_id=key_id, scheme=HMAC)
         verify_response(answer, request_hash=HASH, schemes=SCHEMES.get, environ=environ)
-    with pytest.raises(Unverified) as caught:
+    with pytest.raises(UnverifiedError) as caught:
         verify_response(
             signed(key=old, key_id="k2", scheme=HMAC), request_hash=HASH, schemes=SCHEMES.get, environ=environ
         )
@@ -210,7 +210,7 @@ def test_a_key_that_is_no_base64_says_so(text):
     if not text:
         assert signing_key(environ) is None
         return
-    with pytest.raises(Unverified, match="GERT_APPROVAL_SIGNING_KEY"):
+    with pytest.raises(UnverifiedError, match="GERT_APPROVAL_SIGNING_KEY"):
         signing_key(environ)
 
 

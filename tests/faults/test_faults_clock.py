@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from gertproc import Gert
 
-from gert_core.approvals.waiting import UntilExpiry
+from gert_core.approvals.deadline import TicketDeadline
 from gert_core.cli.render.timeline import timeline
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.plugin.registry import Registry
@@ -103,7 +103,7 @@ def test_an_answer_from_before_its_request_is_refused(tmp_path):
 def test_turning_the_clock_back_does_not_keep_a_ticket_open(monkeypatch):
     """The time a ticket has left is also measured by a clock that cannot be set."""
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
-    waiting = UntilExpiry(Deadline(Stop()), expires=now[0] + timedelta(seconds=0.2), now=lambda: now[0])
+    waiting = TicketDeadline(Deadline(Stop()), expires=now[0] + timedelta(seconds=0.2), now=lambda: now[0])
     assert not waiting.expired
     now[0] -= timedelta(days=1)
     assert 0 < waiting.remaining() <= 0.2
@@ -114,7 +114,7 @@ def test_turning_the_clock_back_does_not_keep_a_ticket_open(monkeypatch):
 def test_turning_the_clock_forward_expires_a_ticket():
     """The other way round it expires at once: closed is the safe side."""
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
-    waiting = UntilExpiry(Deadline(Stop()), expires=now[0] + timedelta(hours=1), now=lambda: now[0])
+    waiting = TicketDeadline(Deadline(Stop()), expires=now[0] + timedelta(hours=1), now=lambda: now[0])
     now[0] += timedelta(hours=2)
     assert waiting.expired
     assert waiting.remaining() == 0

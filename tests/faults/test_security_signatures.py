@@ -12,7 +12,7 @@ import pytest
 from gertproc import Gert
 
 from gert_core.api import ApprovalResponse
-from gert_core.approvals import Unverified, sign_response, verify_response
+from gert_core.approvals import UnverifiedError, sign_response, verify_response
 from gert_core.plugin.registry import Registry
 
 SEED = base64.b64encode(bytes(range(32))).decode()
@@ -83,7 +83,7 @@ def test_a_public_key_is_no_shared_key_for_approvals():
     answer = ApprovalResponse(ticket_id="t", approved=True, approver_id="eve", method="x", timestamp="now")
     forged = sign_response(answer, request_hash="h", scheme=scheme, key=base64.b64decode(PUBLIC))
     environ = {"GERT_APPROVAL_VERIFY_KEY": PUBLIC, "GERT_APPROVAL_VERIFY_ALG": "ed25519"}
-    with pytest.raises(Unverified, match="wants 'ed25519'"):
+    with pytest.raises(UnverifiedError, match="requires 'ed25519'"):
         verify_response(forged, request_hash="h", schemes=lambda name: scheme, environ=environ)
 
 

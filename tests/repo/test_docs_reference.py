@@ -74,7 +74,7 @@ def error_kinds():
                 for keyword in node.keywords:
                     if keyword.arg == "kind":
                         here |= words(keyword.value)
-                if name in ("StepProblem", "Unverified") and node.args:
+                if name in ("StepProblem", "UnverifiedError") and node.args:
                     here |= words(node.args[0])
             elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]

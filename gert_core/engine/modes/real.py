@@ -172,7 +172,7 @@ class RealBackend:
             execution.add(type, data, principal=principal_of(principal), fresh=True)
 
         process = run.approval_process(emit)
-        return process.settle(
+        return process.decide(
             request,
             deadline=execution.frame.deadline,
             submitted=recorded is not None,

@@ -148,7 +148,7 @@ class Replay(RealBackend):
             actor=run.actor,
         )
         # Nobody can sign for a request whose ticket is named only now.
-        return process.settle(replace(request, require_signed=False), deadline=execution.frame.deadline)
+        return process.decide(replace(request, require_signed=False), deadline=execution.frame.deadline)
 
     def _answers(self, name: str) -> Iterator[CannedApproval]:
         given = self._scenario.approvals[name]

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from gert_core.api import Deadline
 
 
-class UntilExpiry:
+class TicketDeadline:
     """The outer deadline, but never later than ``expires``; follows the ``Deadline`` protocol.
 
-    The time that is left is also measured by a clock nobody can set: turning the other one back gains nothing.
+    The time left is also measured by the monotonic clock, so setting the system clock back does not extend it.
     """
 
     def __init__(self, outer: Deadline, *, expires: datetime | None, now: Callable[[], datetime]) -> None:
@@ -26,7 +26,7 @@ class UntilExpiry:
 
     @property
     def expired(self) -> bool:
-        """Whether the ticket's own time is up."""
+        """Whether the ticket has expired."""
         return self._end is not None and self._left() <= 0
 
     @property
@@ -40,7 +40,7 @@ class UntilExpiry:
         return self._outer.cancelled
 
     def remaining(self) -> float | None:
-        """Seconds left; the nearer of the two ends."""
+        """Return the seconds left until the earlier of the two ends."""
         outer = self._outer.remaining()
         if self._end is None:
             return outer
@@ -53,7 +53,7 @@ class UntilExpiry:
         return min((self._expires - self._now()).total_seconds(), self._end - time.monotonic())
 
     def wait(self, seconds: float) -> bool:
-        """Sleep for at most ``seconds``; True as soon as waiting must stop."""
+        """Sleep for at most ``seconds``; return True as soon as waiting must stop."""
         left = self.remaining()
         return self._outer.wait(seconds if left is None else min(seconds, left)) or self.stopped
 
@@ -62,8 +62,8 @@ class UntilExpiry:
         return self._outer.on_stop(fn)
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the run is cancelled."""
+        """Return a descriptor that becomes readable when the run is cancelled."""
         return self._outer.fileno()
 
 
-__all__ = ["UntilExpiry"]
+__all__ = ["TicketDeadline"]

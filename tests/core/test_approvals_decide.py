@@ -1,4 +1,4 @@
-"""The desk, sentence by sentence: ecosystem section 4 and the invariants of section 6.4."""
+"""Deciding approval requests, sentence by sentence: ecosystem section 4 and the invariants of section 6.4."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Provider:
 
 
 class Case:
-    """A desk with everything around it observable."""
+    """An approval process with everything around it observable."""
 
     def __init__(self, *answers, blocking=False, now=START, actor="olga", provider=None):
         self.log = []
         self.events = []
         self.clock = now
         self.provider = provider or Provider(self.log, answers)
-        self.desk = ApprovalProcess(
+        self.process = ApprovalProcess(
             session=self.provider,
             blocking=blocking,
             emit=self._emit,
@@ -61,7 +61,7 @@ class Case:
 
     def settle(self, asked=None, **more):
         more.setdefault("deadline", Deadline(Stop()))
-        return self.desk.settle(asked or request(), **more)
+        return self.process.decide(asked or request(), **more)
 
     def data(self, kind):
         return [data for name, data, _ in self.events if name == kind]
@@ -264,7 +264,7 @@ def test_a_time_that_cannot_be_read_or_has_no_zone_is_a_rejection(text):
 # --- several approvers ---
 
 
-def test_the_desk_collects_as_many_approvals_as_are_asked_for():
+def test_the_process_collects_as_many_approvals_as_are_asked_for():
     case = Case(answer("alice"), answer("bob"), answer("carol"))
     settled = case.settle(request(min_approvers=2))
     assert settled.approvers == ("alice", "bob")
