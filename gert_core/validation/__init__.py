@@ -1,4 +1,4 @@
-"""Judging documents: three phases, every problem collected, each at its place."""
+"""Validate documents: three phases, every finding collected, each at its place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Validated", "validate_document", "validate_file", "validate_runbook"
 
 
 def __getattr__(name: str) -> Any:
-    """Import the pipeline when one of its names is asked for; rules and kinds alone stay cheap."""
+    """Import the pipeline when one of its names is used; rules alone stay cheap to import."""
     if name in __all__:
         from gert_core.validation import pipeline
 

@@ -1,4 +1,4 @@
-"""The three phases over one document: read it, judge its values, judge its meaning; every problem is collected."""
+"""Run the three phases on one document: structure, values and meaning; every finding is collected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Validated(Struct, frozen=True, kw_only=True):
-    """What validation found about one document; ``runbook`` is the tree when it could be built whole."""
+    """The result of validating one document; ``runbook`` is the tree when it could be built completely."""
 
     document: yaml.Document
     kind: str | None
@@ -33,7 +33,7 @@ class Validated(Struct, frozen=True, kw_only=True):
     runbook: Runbook | None = None
     secrets: tuple[SecretNeed, ...] = ()
     documents: Mapping[str, yaml.Document] = field(default_factory=dict)
-    """Every file that was read, by the name diagnostics use."""
+    """Every file that was read, by its name in diagnostics."""
 
     @property
     def valid(self) -> bool:
@@ -41,7 +41,7 @@ class Validated(Struct, frozen=True, kw_only=True):
         return not any(found.severity is Severity.ERROR for found in self.diagnostics)
 
     def to_json(self) -> dict[str, Any]:
-        """The object printed by ``gert validate --json``."""
+        """Return the object printed by ``gert validate --json``."""
         return {
             "file": self.document.file,
             "kind": self.kind,
@@ -61,7 +61,7 @@ def validate_runbook(
     environ: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Validated:
-    """All three phases of a runbook and of the tools it lists; ``UsageError`` when the file cannot be opened."""
+    """Validate a runbook and the tools it lists; raise ``UsageError`` when the file cannot be opened."""
     document = yaml.load(path, name=name)
     return validate_document(document, kind=DocumentKind.RUNBOOK, registry=registry, project=project, environ=environ)
 
@@ -74,7 +74,7 @@ def validate_file(
     environ: Mapping[str, str] | None = None,
     name: str | None = None,
 ) -> Validated:
-    """The same for a document of any kind, known by its ``apiVersion`` or its file name."""
+    """Validate a document of any kind, recognised by its ``apiVersion`` or its file name."""
     document = yaml.load(path, name=name)
     return validate_document(document, kind=None, registry=registry, project=project, environ=environ)
 
@@ -87,21 +87,21 @@ def validate_document(
     project: Project | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Validated:
-    """The same for a document that is loaded already."""
+    """Validate a document that is loaded already."""
     environ = os.environ if environ is None else environ
     kind = kind or kind_of(document)
     if kind == DocumentKind.RUNBOOK:
         return _runbook(document, registry=registry, project=project, environ=environ)
     if kind == DocumentKind.TOOL:
         return _tool(document, registry=registry, environ=environ)
-    from gert_core.validation.kinds import judge_other
+    from gert_core.validation.other import validate_other
 
-    found, name = judge_other(document, kind)
+    found, name = validate_other(document, kind)
     return Validated(
         document=document,
         kind=kind,
         name=name,
-        diagnostics=_settle(found, {document.file: document}),
+        diagnostics=_sorted_findings(found, {document.file: document}),
         documents={document.file: document},
     )
 
@@ -123,7 +123,7 @@ def _runbook(
             document=document,
             kind=DocumentKind.RUNBOOK,
             name=_name(document),
-            diagnostics=_settle(found, documents),
+            diagnostics=_sorted_findings(found, documents),
             documents=documents,
         )
     documents |= {node.document.file: node.document for node in tree.tools.values()}
@@ -138,14 +138,14 @@ def _runbook(
     )
     found += report.found
     if loaded.runbook is not None:
-        found += [_placed(item, document) for item in registry.diagnostics(tree, project)]
+        found += [_with_position(item, document) for item in registry.diagnostics(tree, project)]
     return Validated(
         document=document,
         kind=DocumentKind.RUNBOOK,
         name=tree.name if loaded.runbook is not None else _name(document),
         steps=sum(1 for _ in tree.walk()),
         runbook=loaded.runbook,
-        diagnostics=_settle(found, documents),
+        diagnostics=_sorted_findings(found, documents),
         secrets=tuple(runbook_secrets(tree, environ)),
         documents=documents,
     )
@@ -169,20 +169,20 @@ def _tool(document: yaml.Document, *, registry: Registry, environ: Mapping[str, 
         document=document,
         kind=DocumentKind.TOOL,
         name=_name(document),
-        diagnostics=_settle(found, {document.file: document}),
+        diagnostics=_sorted_findings(found, {document.file: document}),
         secrets=tuple(secrets),
         documents={document.file: document},
     )
 
 
-def _settle(found: Iterable[Diagnostic], documents: Mapping[str, yaml.Document]) -> tuple[Diagnostic, ...]:
-    """Each finding once, without silenced warnings, by file, line, column and rule."""
+def _sorted_findings(found: Iterable[Diagnostic], documents: Mapping[str, yaml.Document]) -> tuple[Diagnostic, ...]:
+    """Return each finding once, without silenced warnings, by file, line, column and rule."""
     kept = {item: None for item in found if not _silenced(item, documents)}
     return tuple(sorted(kept, key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.rule, d.message)))
 
 
-def _placed(item: Diagnostic, document: yaml.Document) -> Diagnostic:
-    """A plugin's finding about nothing in particular belongs to the start of the runbook."""
+def _with_position(item: Diagnostic, document: yaml.Document) -> Diagnostic:
+    """Return a plugin's finding with a position: without a file it is placed at the start of the runbook."""
     if item.file is not None:
         return item
     line, column = document.start

@@ -1,4 +1,4 @@
-"""Every rule by its stable id: severity, phase and one line of meaning."""
+"""The rules of validation by stable id: severity, phase and a one-line description."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """One thing validation looks for; the page ``docs/reference/rules.md`` has a section for each."""
+    """One rule of validation; the page ``docs/reference/rules.md`` has a section for each."""
 
     id: str
     severity: Severity
@@ -24,17 +24,17 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 _STRUCTURE: Final = {
     "yaml-syntax": "the file is not one readable YAML 1.2 document",
-    "duplicate-key": "a map holds the same key twice",
-    "api-version": "`apiVersion` is missing or names no known kind of document",
+    "duplicate-key": "a map has the same key twice",
+    "api-version": "`apiVersion` is missing or unknown",
     "unknown-field": "a field that this kind of document does not have",
-    "missing-field": "a field that must be there is not",
-    "wrong-type": "a value of the wrong kind or outside its vocabulary",
+    "missing-field": "a required field is missing",
+    "wrong-type": "a value of the wrong type or not one of the allowed values",
 }
 
 _VALUES: Final = {
     "unknown-step-type": "no installed plugin provides this step type",
     "duplicate-step-id": "two steps have the same id",
-    "outcome-category": "an outcome category outside the fixed four",
+    "outcome-category": "an outcome category that is not one of the four",
     "branch-empty": "a step that takes one of several arms has none",
     "assert-empty": "an assertion step without checks",
     "assert-type": "an assertion of an unknown kind",
@@ -46,9 +46,9 @@ _VALUES: Final = {
     "side-effects-and-effects": "`side_effects` next to `effects`",
     "governance-action": "a governance rule without a usable action",
     "governance-default": "the default rule is not the last one, or not alone",
-    "duration-syntax": "a duration that cannot be read",
+    "duration-syntax": "an invalid duration",
     "visibility-glob": "a visibility pattern that can match nothing",
-    "scope-syntax": "a scope that is not a path of plain segments",
+    "scope-syntax": "a scope that is not a path of simple names",
     "pattern-unsupported": "a pattern uses something that cannot be searched in linear time, such as look-around",
 }
 
@@ -59,8 +59,8 @@ _MEANING: Final = {
     "next-unknown": "a jump to a step that does not exist",
     "next-cross-scope": "a jump into another list of steps",
     "next-backward-unbounded": "a jump backwards, or to itself, without `max`",
-    "unresolved-variable": "a template names something that no path defines before it",
-    "template-syntax": "a template that cannot be read",
+    "unresolved-variable": "a template uses a variable that no path defines before it",
+    "template-syntax": "an invalid template",
     "condition-not-expression": "a condition that is neither a boolean nor exactly one `{{ }}`",
     "constant-shadowed": "a step's output would overwrite a constant",
     "loop-variable-leak": "a loop's variable is used outside the loop",
@@ -72,12 +72,12 @@ _MEANING: Final = {
     "input-type": "an input whose type cannot be the declared one",
     "extension-contract": "a step whose type needs an inline `contract` has none",
     "contract-relaxed": "a contract claims to be safer than the one it builds on",
-    "inputs-from-unknown": "`inputs_from` names nothing that holds keys",
+    "inputs-from-unknown": "`inputs_from` names something that is not a map",
     "inputs-from-key": "`inputs_from` spreads a key that the contract does not declare",
     "export-undeclared": "`export` of something the step does not produce",
-    "export-collision": "`export` of a name that an input, a constant or another step holds",
+    "export-collision": "`export` of a name that an input, a constant or another step has",
     "provider-unknown": "an input's `from` names a source that does not exist",
-    "plugin-failed": "an installed plugin's own check of the runbook did not work",
+    "plugin-failed": "an installed plugin failed to check the runbook",
 }
 
 _WARNINGS: Final = {
@@ -85,10 +85,10 @@ _WARNINGS: Final = {
     "parallel-conflict": "concurrent blocks touch the same resource and will run one after another",
     "branch-not-exhaustive": "no arm is certain to match",
     "transport-missing": "no installed plugin provides the tool's transport",
-    "side-effects-deprecated": "`side_effects` is an old word for `effects` and `writes`",
+    "side-effects-deprecated": "`side_effects` is deprecated; use `effects` and `writes`",
     "platform-mismatch": "the tool is not meant for this operating system",
     "secret-missing": "a required secret is not in the environment",
-    "not-acted-on": "something is written that nothing acts on",
+    "not-acted-on": "a field that has no effect",
 }
 
 

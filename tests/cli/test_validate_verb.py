@@ -77,7 +77,7 @@ def test_a_wrong_runbook_shows_line_and_caret(gert):
     assert done.returncode == 1
     assert done.stdout.split("\n") == [
         "bad.yaml",
-        "     7:31  error  nothing defines `.hostnam`  [unresolved-variable]",
+        "     7:31  error  `.hostnam` is not defined  [unresolved-variable]",
         '           |     instructions: "Löök at {{ .hostnam }}"',
         "           |                               ^",
         "           hint: did you mean `.hostname`?",
@@ -125,7 +125,7 @@ def test_one_file_is_an_object_several_are_a_list(gert):
             "rule": "unresolved-variable",
             "severity": "error",
             "phase": 3,
-            "message": "nothing defines `.hostnam`",
+            "message": "`.hostnam` is not defined",
             "path": "steps[0].instructions",
             "file": "bad.yaml",
             "line": 7,

@@ -347,7 +347,7 @@ def test_messages_say_why_a_name_is_not_there(registry, tmp_path):
     itself = said(tmp_path, CASES["a step itself"], registry=registry)[0]
     assert "itself, before it has run" in itself[0]
     lost = said(tmp_path, CASES["a repeat throws away what is not exported"], registry=registry)
-    assert any("inside the loop `rounds` and is gone after it" in m and "export" in h for m, h in lost)
+    assert any("inside the loop `rounds` and does not exist after it" in m and "export" in h for m, h in lost)
     listed = said(tmp_path, CASES["a for_each leaves a list"], registry=registry)
     assert any('index .check 0 "latency"' in hint for _, hint in listed)
     path = said(

@@ -27,7 +27,6 @@ PENDING: tuple[str, ...] = (
     "gert_core/testing/",
     "gert_core/tools.py",
     "gert_core/trace/",
-    "gert_core/validation/",
     "gert_core/values.py",
     "plugins/gert-approval-inbox/",
     "plugins/gert-approval-stdin/",

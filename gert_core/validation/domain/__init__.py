@@ -1,4 +1,4 @@
-"""Phase 3: what a runbook means. One module per concern, all working on the same tree."""
+"""Phase 3, the meaning of a runbook: one module per concern, all working on the same tree."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def check_runbook(
     report: Report,
     gaps: frozenset[str] = frozenset(),
 ) -> None:
-    """Run every rule of phase 3; ``gaps`` are the parts missing from it."""
+    """Run every rule of phase 3; ``gaps`` are the parts missing from the runbook."""
     from gert_core.validation.domain.concurrent import check_concurrent
     from gert_core.validation.domain.context import Context
-    from gert_core.validation.domain.facts import FactBook
+    from gert_core.validation.domain.facts import FactTable
     from gert_core.validation.domain.head import check_head
     from gert_core.validation.domain.names import check_names
-    from gert_core.validation.domain.own import check_own
     from gert_core.validation.domain.paths import check_paths
+    from gert_core.validation.domain.step_checks import check_step_types
     from gert_core.validation.domain.toolfiles import ToolFile
     from gert_core.validation.domain.tools import check_tool_use
     from gert_core.validation.domain.variables import Variables
 
     ctx = Context(runbook, registry=registry, project=project, environ=environ, report=report, gaps=gaps)
-    facts = FactBook(runbook)
+    facts = FactTable(runbook)
     check_head(ctx)
     check_names(ctx, facts)
     check_paths(ctx)
-    check_own(ctx)
+    check_step_types(ctx)
     check_tool_use(ctx, facts)
     Variables(ctx, facts).run()
     check_concurrent(ctx, facts)

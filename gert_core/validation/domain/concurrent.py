@@ -1,4 +1,4 @@
-"""Blocks that run at the same time: no name set twice, and a warning where resources make them wait."""
+"""Check concurrent blocks: no name set twice, and a warning where shared resources serialise them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gert_core.validation.domain.report import phrase
 if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, Path, StepNode
     from gert_core.validation.domain.context import Context
-    from gert_core.validation.domain.facts import FactBook
+    from gert_core.validation.domain.facts import FactTable
 
     Names = dict[str, tuple[StepNode, Path]]
 
 
-def check_concurrent(ctx: Context, facts: FactBook) -> None:
+def check_concurrent(ctx: Context, facts: FactTable) -> None:
     """Report clashes of names and conflicts of resources in every step whose blocks run concurrently."""
     if any(step.type.flow is Flow.ALL_OF for step in ctx.steps):
         _names(ctx, ctx.runbook.root, facts)
 
 
-def _names(ctx: Context, block: BlockNode, facts: FactBook) -> Names:
-    """The global names a block leaves behind, each with the step and place that sets it."""
+def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:
+    """Return the global names a block sets, each with the step and place that sets it."""
     found: Names = {}
     for step in block.steps:
         inner = [_names(ctx, child, facts) for child in step.blocks]
@@ -70,7 +70,7 @@ def _conflicts(ctx: Context, step: StepNode) -> None:
         try:
             contract = block_contract(block, ctx.runbook)
         except LookupError:
-            continue  # a tool is missing, which is reported by itself
+            continue  # a tool is missing, which is reported separately
         tags = {tag: touched[tag] for tag in contract.writes if tag in touched}
         tags |= {tag: written[tag] for tag in contract.reads if tag in written and tag not in tags}
         if tags:
@@ -80,7 +80,7 @@ def _conflicts(ctx: Context, step: StepNode) -> None:
                 f"`{block.name}` and {phrase(before)} both touch {phrase(sorted(tags))} and one writes it, "
                 "so they run one after another",
                 path=block.path[:-1],
-                hint="nothing to do if that is fine; else split the resource tags, or let only one of them write",
+                hint="no change needed if that is intended; else split the resource tags, or let only one block write",
             )
         for tag in contract.writes:
             written.setdefault(tag, block.name)

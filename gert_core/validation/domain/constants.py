@@ -1,4 +1,4 @@
-"""Constants: their shapes, the templates in them, and cycles between them."""
+"""Check constants: their shapes, the templates in them, and cycles between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_constants(ctx: Context, env: Environment, refs: References) -> None:
     for name, value in constants.items():
         env.set(name, Entry(of_value(value)))
     uses: dict[str, list[tuple[str, TemplateText, int]]] = {}
-    refs.at(None)
+    refs.enter(None)
     for name, value in constants.items():
         found: list[TemplateText] = []
         templates(value, path=("meta", "constants", name), found=found)
@@ -61,7 +61,7 @@ def _cycles(ctx: Context, uses: dict[str, list[tuple[str, TemplateText, int]]]) 
                     f"constant `{target}` depends on itself: {circle}",
                     path=text.path,
                     offset=offset,
-                    hint="write one of them as a plain value",
+                    hint="write one of them as a value without a template",
                 )
             elif target not in done and target in uses:
                 trail.append(target)

@@ -1,4 +1,4 @@
-"""What all rules of phase 3 share: the runbook, what is installed around it, and the report."""
+"""The context that all rules of phase 3 share: runbook, registry, project, environment and report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESERVED: Final = frozenset({"step", "scope", "run"})
 
 
 class Context:
-    """One runbook under examination.
+    """One runbook that is checked.
 
     ``gaps`` are parts of the document that could not be read, so that absence there proves nothing; ``broken``: steps
     are among them.
@@ -66,7 +66,7 @@ class Context:
         self.binders = frozenset(name for name, kind in registry.step_types().items() if kind.binds)
         """Step types whose blocks bind variables under the type's name."""
         self.reserved = RESERVED | self.binders
-        """Names that mean something of their own in templates."""
+        """Names of built-in variables of templates."""
 
     def add(
         self,
@@ -79,7 +79,7 @@ class Context:
         severity: Severity | None = None,
         offset: int | None = None,
     ) -> None:
-        """Note a finding in the runbook's own file."""
+        """Add a finding in the runbook's own file."""
         self.report.add(
             rule,
             message,

@@ -1,4 +1,4 @@
-"""The variables along the flow: what may be defined at a point, and by which steps."""
+"""The variables that may be defined at a point of the flow, and the steps that set them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCOPE: Final = "scope"
 EACH: Final = "*"
 """In a scope's key: the results of a for_each, by key or index."""
 BELOW: Final = "**"
-"""In a scope's key: anything may stand below, because the path holds a template."""
+"""In a scope's key: anything may be below, because the path contains a template."""
 NAMESPACE: Final = Shape("object")
 """The shape of a scope itself, as opposed to an output in it."""
 _MANY: Final = 64
@@ -40,7 +40,7 @@ class Entry:
         self.stays = stays
 
     def steps(self) -> Iterator[StepNode]:
-        """The steps that may have set it, newest first; at most a few dozen."""
+        """Yield the steps that may have set it, newest first; at most a few dozen."""
         stack = [self.origin]
         count = 0
         while stack and count < _MANY:
@@ -53,14 +53,14 @@ class Entry:
 
 
 class Environment:
-    """Variables with an undo log, so that a block's changes can be taken back and merged without copying."""
+    """Variables with an undo log, so that a block's changes can be undone and merged without copying."""
 
     __slots__ = ("_log", "names", "open")
 
     def __init__(self) -> None:
         self.names: dict[Key, Entry] = {}
         self.open = False
-        """Whether a step before this point has outputs nobody can know, so that absence proves nothing."""
+        """Whether a step before this point has unknown outputs, so that absence proves nothing."""
         self._log: list[tuple[Key, Entry | None]] = []
 
     def set(self, key: Key, entry: Entry) -> None:
@@ -69,7 +69,7 @@ class Environment:
         self.names[key] = entry
 
     def define(self, key: Key, shape: Shape, step: StepNode, *, sure: bool, stays: bool = False) -> None:
-        """A step sets a variable; if it may not have run, what was there before remains possible."""
+        """Set a variable by a step; if the step may not have run, the previous value remains possible."""
         old = self.names.get(key)
         if sure or old is None:
             entry = Entry(shape, step, sure=sure, stays=stays)
@@ -84,11 +84,11 @@ class Environment:
         self.names[key] = entry
 
     def mark(self) -> int:
-        """A point to come back to."""
+        """Return the current point of the undo log."""
         return len(self._log)
 
     def rewind(self, mark: int) -> dict[Key, Entry]:
-        """Take back everything since ``mark``; what it was."""
+        """Undo all changes since ``mark`` and return them."""
         changed: dict[Key, Entry] = {}
         log, names = self._log, self.names
         while len(log) > mark:
@@ -127,12 +127,12 @@ class Environment:
                 ),
             )
 
-    def plain_names(self) -> Iterable[str]:
-        """Every variable that can be written as ``.name`` here."""
+    def variable_names(self) -> Iterable[str]:
+        """Return every variable that can be written as ``.name`` here."""
         return (key for key in self.names if isinstance(key, str))
 
     def scope(self, segments: Sequence[str]) -> tuple[Entry, int] | None:
-        """The entry of a scope path with the number of segments it covers."""
+        """Return the entry of a scope path with the number of segments it covers."""
         names = self.names
         whole = len(segments)
         for length in range(whole, -1, -1):

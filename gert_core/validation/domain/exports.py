@@ -1,4 +1,4 @@
-"""Exports: only what the step produces, and only to a name that nobody else holds."""
+"""Check exports: only outputs of the step, and only to a name that is free."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def check_exports(ctx: Context, env: Environment, step: StepNode, facts: Facts) 
             )
             continue
         holder = _holder(ctx, env, step, name)
-        # A loop whose name is taken keeps its results under its id and warns; it does not fail.
+        # A loop whose export name is taken keeps its results under its id and warns; it does not fail.
         if holder and step.fields.for_each is None:
             ctx.add(
                 "export-collision",
-                f"`{name}` cannot be exported: {holder} holds that name",
+                f"`{name}` cannot be exported: {holder} has that name",
                 path=path,
                 hint=f"read it as `.{step.id}.{name}` instead, or rename one of them",
             )
 
 
 def _holder(ctx: Context, env: Environment, step: StepNode, name: str) -> str | None:
-    """Who certainly holds the name already; what only some paths set is left to the run."""
+    """Return what certainly has the name already; names that only some paths set are left to the run."""
     meta = ctx.runbook.model.meta
     if name in meta.inputs:
         return "an input"

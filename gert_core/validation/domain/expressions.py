@@ -1,4 +1,4 @@
-"""Which strings of a step are templates, which are conditions: read from the step model's annotations."""
+"""Find the templates and conditions of a step by the annotations of its model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Plan:
 
 
 class Plans:
-    """The plans of all models met, each worked out once."""
+    """The plans of all models, each computed once."""
 
     __slots__ = ("_known",)
 
@@ -49,7 +49,7 @@ class Plans:
         self._known: dict[type[BaseModel], Plan] = {}
 
     def of(self, model: type[BaseModel]) -> Plan:
-        """The plan of a model, from its fields' annotations."""
+        """Return the plan of a model, computed from its fields' annotations."""
         known = self._known.get(model)
         if known is None:
             fields: dict[str, Plan | str] = {}
@@ -96,7 +96,7 @@ def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[TemplateText]) 
         for key, value in raw.items():
             below = members if fields is None else fields.get(key)
             if below is TEMPLATE:
-                # Most fields are short plain texts, so they are passed over without another call.
+                # Most fields are short strings without templates, so they are skipped without another call.
                 if type(value) is not str or "{" in value:
                     templates(value, path=(*path, key), found=found)
             elif below is not None:
@@ -108,7 +108,7 @@ def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[TemplateText]) 
 
 
 def templates(raw: Any, *, path: Path, found: list[TemplateText]) -> None:
-    """Add every string below ``raw`` that holds a template."""
+    """Add every string below ``raw`` that contains a template."""
     if type(raw) is str:
         if "{" in raw:
             found.append(TemplateText(raw, False, path))

@@ -1,4 +1,4 @@
-"""What each step uses and produces: its tool, its contract, its outputs and what ``.id`` shows."""
+"""Facts about each step: its tool, its contract, its outputs and the shape of ``.id``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.contracts import step_contract, step_outputs
 from gert_core.plugin.lazy import resolve
-from gert_core.validation.domain.shapes import ANY, Shape, plain
+from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from gert_core.api import Contract, ToolUse
     from gert_core.documents.tree import Runbook, StepNode, ToolNode
 
-_COMMON: Final = {"status": plain("string"), "retry_count": plain("int")}
+_COMMON: Final = {"status": declared_shape("string"), "retry_count": declared_shape("int")}
 
 
 class Facts:
-    """One step's tool and contract. ``known`` False: its tool or contract is missing, so nothing can be said."""
+    """One step's tool, contract and outputs; ``known`` is False when its tool or contract is missing."""
 
     __slots__ = ("action", "contract", "known", "outputs", "result", "shape", "tool", "use")
 
@@ -30,13 +30,13 @@ class Facts:
         self.known = False
         self.outputs: Mapping[str, Shape] = {}
         self.shape: Shape = ANY
-        """What ``.id`` shows."""
+        """The shape of ``.id``."""
         self.result: Shape = ANY
-        """What one item of a loop leaves."""
+        """The shape of the result of one item of a loop."""
 
 
-class FactBook:
-    """The facts of every step, worked out once; steps that call the same action share theirs."""
+class FactTable:
+    """The facts of every step, computed once; steps that call the same action share theirs."""
 
     __slots__ = ("_runbook", "_shared", "_steps")
 
@@ -46,7 +46,7 @@ class FactBook:
         self._shared: dict[Any, Facts] = {}
 
     def of(self, step: StepNode) -> Facts:
-        """The facts of one step."""
+        """Return the facts of one step."""
         facts = self._steps.get(id(step))
         if facts is None:
             facts = self._steps[id(step)] = self._find(step)
@@ -81,8 +81,8 @@ class FactBook:
         except LookupError:
             return facts
         facts.known = True
-        facts.outputs = {name: plain(param.type) for name, param in step_outputs(step, self._runbook).items()}
-        fields = {name: plain(kind) for name, kind in step.type.fields.items()}
+        facts.outputs = {name: declared_shape(param.type) for name, param in step_outputs(step, self._runbook).items()}
+        fields = {name: declared_shape(kind) for name, kind in step.type.fields.items()}
         if not step.blocks:
             facts.result = Shape("object", fields=facts.outputs)
         facts.shape = Shape("object", fields={**_COMMON, **fields, **facts.outputs})
@@ -94,4 +94,4 @@ def _only(tool: ToolNode) -> str | None:
     return next(iter(actions)) if len(actions) == 1 else None
 
 
-__all__ = ["FactBook", "Facts"]
+__all__ = ["FactTable", "Facts"]

@@ -1,4 +1,4 @@
-"""Where a run can go: the flow graph of every list of steps, from flows, blocks, guards and jumps alone."""
+"""The flow graph of every list of steps, from flows, blocks, guards and jumps alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SLOW_BUDGET: Final = 40
 class ListFlow:
     """The graph of one list: ``follow[i]`` are the steps that may come after step i; the list's length means its end.
 
-    ``arms`` holds the exits of single blocks where a block has an own way to go on.
+    ``arms`` holds the exits of single blocks where a block has an exit of its own.
     """
 
     __slots__ = ("_ahead", "_breaks", "_budget", "_known", "arms", "block", "falls", "follow", "jumps", "reached")
@@ -33,7 +33,7 @@ class ListFlow:
         self._budget = _SLOW_BUDGET * (len(block.steps) + 50)
 
     def close(self) -> None:
-        """Work out which steps are reached and whether the end of the list is."""
+        """Compute which steps are reached and whether the end of the list is."""
         end = len(self.block.steps)
         if not self.jumps:
             # Without jumps every step leads to its successor or nowhere, so the first "nowhere" decides.
@@ -46,7 +46,7 @@ class ListFlow:
         self.reached.discard(end)
 
     def precedes(self, first: int, arm: int, then: int) -> bool:
-        """Whether step ``first`` (its block ``arm``) may have run before step ``then`` runs for the first time."""
+        """Return whether ``first`` (its block ``arm``) may have run before ``then`` runs for the first time."""
         if not self.jumps or then not in self.reached:
             return first < then or not self.jumps
         exits = self.arms.get((first, arm))
@@ -59,7 +59,7 @@ class ListFlow:
         if known is None:
             known = first == 0 or first in self._from((0,), avoid=then)
             known = known and then in self._from(exits, avoid=-1)
-            # A list that asks this too often is answered generously instead of slowly.
+            # Beyond a budget of searches the answer is generous instead of slow.
             self._budget -= 2 * len(self.follow)
             if self._budget > 0:
                 self._known[asked] = known
@@ -68,7 +68,7 @@ class ListFlow:
         return known
 
     def _straight(self, first: int, then: int) -> bool:
-        """Whether plain falling through leads from the start over ``first`` to ``then``."""
+        """Return whether falling through, without jumps, leads from the start over ``first`` to ``then``."""
         if not self._breaks:
             self._breaks.append(0)
             self._ahead.add(0)
@@ -103,7 +103,7 @@ class FlowMap:
         self._analyse(runbook.root)
 
     def of(self, block: BlockNode) -> ListFlow:
-        """The flow of one list."""
+        """Return the flow of one list."""
         return self._lists[id(block)]
 
     @property
@@ -120,7 +120,7 @@ class FlowMap:
                 self._analyse(inner)
             jump = step.fields.next
             if jump is None and not jumping_blocks(step):
-                flow.follow.append(self._plain(step, index))
+                flow.follow.append(self._without_jump(step, index))
                 continue
             if places is None:
                 places = {other.id: n for n, other in enumerate(steps)}
@@ -129,11 +129,11 @@ class FlowMap:
         flow.close()
         return flow
 
-    def _plain(self, step: StepNode, index: int) -> tuple[int, ...]:
+    def _without_jump(self, step: StepNode, index: int) -> tuple[int, ...]:
         return (index + 1,) if self.continues(step) or guarded(step) else ()
 
     def _jumping(self, flow: ListFlow, step: StepNode, index: int, *, places: dict[str, int]) -> tuple[int, ...]:
-        """The exits of a step that has a jump, or a block with one; jumps to nowhere count as none."""
+        """Return the exits of a step that has a jump, or a block with one; jumps to unknown steps are ignored."""
         usual: tuple[int, ...] = (index + 1,)
         goal, most = jump_of(step)
         if goal is not None and (target := places.get(goal)) is not None:
@@ -159,7 +159,7 @@ class FlowMap:
         return tuple(sorted(exits))
 
     def continues(self, step: StepNode) -> bool:
-        """Whether the run can go on after the step was executed."""
+        """Return whether the run can continue after the step was executed."""
         kind = step.type.flow
         if kind is Flow.LEAF:
             return True
@@ -181,7 +181,7 @@ class FlowMap:
 
 
 def jump_of(step: StepNode) -> tuple[str | None, Any]:
-    """The step's own ``next``: its target and its bound, each None when not given."""
+    """Return the target and the bound of the step's own ``next``, each None when not given."""
     jump = step.fields.next
     if jump is None or isinstance(jump, str):
         return jump, None
@@ -189,25 +189,25 @@ def jump_of(step: StepNode) -> tuple[str | None, Any]:
 
 
 def jumping_blocks(step: StepNode) -> list[int]:
-    """The blocks with a jump of their own; inside an item of a for_each there is no list to jump in."""
+    """Return the blocks with a jump of their own; inside an item of a for_each there is no list to jump in."""
     if step.fields.for_each is not None:
         return []
     return [n for n, block in enumerate(step.blocks) if block.block is not None and block.block.jump]
 
 
 def guarded(step: StepNode) -> bool:
-    """Whether the step may be skipped by its guard."""
+    """Return whether the step may be skipped by its guard."""
     return step.fields.when is not None and step.fields.when is not True
 
 
 def surely_iterates(step: StepNode) -> bool:
-    """Whether the step's for_each goes over a list that is written down and not empty."""
+    """Return whether the step's for_each iterates over a literal list that is not empty."""
     loop = step.fields.for_each
     return loop is not None and isinstance(loop.over, list) and bool(loop.over)
 
 
 def loops(block: BlockNode) -> bool:
-    """Whether a block may run several times, so that what its steps set is thrown away."""
+    """Return whether a block may run several times, so that the variables its steps set are discarded."""
     inner = block.block
     return inner is not None and (inner.runs[1] != 1 or bool(inner.binds))
 

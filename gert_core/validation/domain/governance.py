@@ -1,4 +1,4 @@
-"""Governance rules that can never do what they say: a default that is not last, or not alone."""
+"""Check governance rules: a default must be the last rule and match nothing, and every part must have an effect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _APPROVAL: Final = ("min_approvers", "exclude_actor")
 
 
 def check_rules(report: Report, document: Document, rules: Sequence[RuleModel], *, base: Path) -> None:
-    """Report misplaced defaults, and warn about parts of rules that do nothing."""
+    """Report misplaced defaults, and warn about parts of rules that have no effect."""
     for index, rule in enumerate(rules):
         path = (*base, index)
         if rule.default is not None:
@@ -27,7 +27,7 @@ def check_rules(report: Report, document: Document, rules: Sequence[RuleModel], 
         if approval is not None and action in ("allow", "deny"):
             report.add(
                 "not-acted-on",
-                f"`{approval}` does nothing in a rule whose action is `{action}`",
+                f"`{approval}` has no effect in a rule whose action is `{action}`",
                 document=document,
                 path=(*path, approval),
                 key=True,
@@ -50,7 +50,7 @@ def _default(report: Report, document: Document, rule: RuleModel, *, last: bool,
     elif rule.action is not None and rule.action != rule.default:
         report.add(
             "governance-default",
-            f"the rule says `{rule.default}` as its default and `{rule.action}` as its action",
+            f"the rule has the default `{rule.default}` and the action `{rule.action}`",
             document=document,
             path=place,
             key=True,

@@ -1,4 +1,4 @@
-"""Rules about a runbook's head: where inputs come from, their defaults, secrets, governance, outcomes."""
+"""Check a runbook's head: sources and defaults of inputs, secrets, governance, outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_head(ctx: Context) -> None:
-    """Report everything about ``meta``."""
+    """Report findings about ``meta``."""
     meta, document = ctx.runbook.model.meta, ctx.runbook.document
     words: set[str] | None = None
     for name, declared in meta.inputs.items():
@@ -30,7 +30,7 @@ def check_head(ctx: Context) -> None:
     if meta.on_outcome:
         ctx.add(
             "not-acted-on",
-            "nothing acts on `on_outcome` yet",
+            "`on_outcome` has no effect yet",
             path=("meta", "on_outcome"),
             key=True,
             hint="the outcome is in the trace; act on it from there",
@@ -38,7 +38,7 @@ def check_head(ctx: Context) -> None:
 
 
 def _first_words(ctx: Context) -> set[str]:
-    """The words ``from`` may begin with: resolvers, and the members they have in this project."""
+    """Return the words ``from`` may begin with: resolvers, and the members they have in this project."""
     words: set[str] = set()
     for prefix, resolver in ctx.registry.input_resolvers().items():
         words.add(prefix)
@@ -48,7 +48,7 @@ def _first_words(ctx: Context) -> set[str]:
 
 
 def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
-    """``prefix/rest``, ``member.rest`` or a bare prefix; a prefix with members needs one of them."""
+    """Check a ``from``: ``prefix/rest``, ``member.rest`` or only a prefix; a prefix with members needs one of them."""
     slash, dot = source.find("/"), source.find(".")
     ends = [at for at in (slash, dot) if at >= 0]
     word = source[: min(ends)] if ends else source
@@ -56,7 +56,7 @@ def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
     if word not in words:
         ctx.add(
             "provider-unknown",
-            f"input `{name}` comes from `{source}`, and nothing provides `{word}`",
+            f"input `{name}` comes from `{source}`, and `{word}` is not a known source",
             path=path,
             hint=ctx.report.did_you_mean(word, words) or f"known sources: {listing(sorted(words)) or 'none'}",
         )

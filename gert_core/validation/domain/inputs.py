@@ -1,4 +1,4 @@
-"""A step's inputs against its contract: every one known, none missing, types that can fit."""
+"""Check a step's inputs against its contract: every one declared, none missing, types that can fit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FITS: Final = {
     "list": frozenset({"list", "string"}),
     "object": frozenset({"object", "string"}),
 }
-"""Which types a value may have so that it can still become the declared one when the step runs."""
+"""Which types a value may have so that it can still be coerced to the declared one when the step runs."""
 
 
 def check_inputs(ctx: Context, refs: References, step: StepNode, facts: Facts) -> None:
@@ -80,7 +80,7 @@ def _missing(ctx: Context, step: StepNode, name: str) -> None:
 
 
 def _type(ctx: Context, refs: References, value: Any, param: Param, *, name: str, path: Path) -> None:
-    """Report a value that cannot become the declared type, whatever the run brings."""
+    """Report a value that cannot be coerced to the declared type in any run."""
     wanted = param.type
     if wanted == "any":
         return
@@ -110,7 +110,7 @@ def _type(ctx: Context, refs: References, value: Any, param: Param, *, name: str
 
 
 def _spread(ctx: Context, refs: References, step: StepNode, contract: Contract | None) -> set[str] | None:
-    """The names ``inputs_from`` brings; None when that cannot be known."""
+    """Return the names that ``inputs_from`` adds; None when they are unknown."""
     sources = step.body.inputs_from  # type: ignore[attr-defined] # only asked for models with inputs
     single = isinstance(sources, str)
     names: set[str] = set()
@@ -143,7 +143,7 @@ def _spread(ctx: Context, refs: References, step: StepNode, contract: Contract |
 
 
 def _keys(ctx: Context, refs: References, source: str, *, path: Path) -> dict[str, Shape] | None:
-    """The keys of one source with their shapes; None (and a report, if it is certain) when it has none."""
+    """Return the keys of one source with their shapes; None (and a finding, if that is certain) when it has none."""
     parts = tuple(part for part in source.removeprefix(".").split(".") if part)
     found = refs.find(parts) if parts and "{" not in source else None
     if isinstance(found, Shape):
@@ -160,7 +160,7 @@ def _keys(ctx: Context, refs: References, source: str, *, path: Path) -> dict[st
             "inputs-from-unknown",
             f"`inputs_from` needs a map, and `{source}` is of type {found.kind}",
             path=path,
-            hint="name a constant that holds a map, or a step before this one",
+            hint="name a constant that is a map, or a step before this one",
         )
         return None
     if found is None and refs.env.open:
@@ -168,7 +168,7 @@ def _keys(ctx: Context, refs: References, source: str, *, path: Path) -> dict[st
     steps = (name for name in refs.env.names if name in ctx.runbook.by_id)
     ctx.add(
         "inputs-from-unknown",
-        f"`inputs_from` names `{source}`, which is no constant and no step before this one",
+        f"`inputs_from` names `{source}`, which is neither a constant nor a step before this one",
         path=path,
         hint=ctx.report.did_you_mean(source, chain(ctx.runbook.model.meta.constants, steps)),
     )

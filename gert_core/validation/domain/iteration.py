@@ -1,4 +1,4 @@
-"""``for_each``: what it goes over, and what the loop variable holds."""
+"""Check ``for_each``: what it iterates over, and the shape of the loop variable."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.template import infer
 from gert_core.validation.domain.expressions import TemplateText, templates
-from gert_core.validation.domain.shapes import ANY, Shape, of_value, plain
+from gert_core.validation.domain.shapes import ANY, Shape, declared_shape, of_value
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import StepNode
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_for_each(ctx: Context, refs: References, step: StepNode) -> Shape:
-    """Check ``over`` and ``max_parallel``; the shape of one item."""
+    """Check ``over`` and ``max_parallel``; return the shape of one item."""
     loop = step.fields.for_each
     if loop is None:
         return ANY
@@ -33,7 +33,7 @@ def check_for_each(ctx: Context, refs: References, step: StepNode) -> Shape:
     if kind not in ("list", "object", "any"):
         ctx.add(
             "for-each-shape",
-            f"`over` gives a value of type {kind}; a loop goes over a list or a map",
+            f"`over` gives a value of type {kind}; a loop iterates over a list or a map",
             path=(*step.path, "for_each", "over"),
             hint="use `split`, or make the value a list",
         )
@@ -46,11 +46,11 @@ def check_for_each(ctx: Context, refs: References, step: StepNode) -> Shape:
 
 
 def item_of(shape: Shape) -> Shape:
-    """What one turn of a loop over ``shape`` sees."""
+    """Return the shape of the loop variable in a loop over ``shape``."""
     if shape.kind == "list":
         return shape.item or ANY
     if shape.kind == "object":
-        return Shape("object", fields={"key": plain("string"), "value": shape.item or ANY})
+        return Shape("object", fields={"key": declared_shape("string"), "value": shape.item or ANY})
     return ANY
 
 

@@ -1,4 +1,4 @@
-"""Names: none twice, none of gert's own, and constants that stay what they are."""
+"""Check names: no collisions, no reserved names, no shadowed constants."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gert_core.documents.tree import Path, StepNode
     from gert_core.validation.domain.context import Context
-    from gert_core.validation.domain.facts import FactBook
+    from gert_core.validation.domain.facts import FactTable
 
 
-def check_names(ctx: Context, facts: FactBook) -> None:
+def check_names(ctx: Context, facts: FactTable) -> None:
     """Report collisions, reserved names and shadowed constants."""
     meta = ctx.runbook.model.meta
     for kind, names in (("inputs", meta.inputs), ("constants", meta.constants)):
@@ -33,7 +33,7 @@ def check_names(ctx: Context, facts: FactBook) -> None:
             _step_id(ctx, step, promoted)
 
 
-def _step_names(ctx: Context, step: StepNode, facts: FactBook, promoted: dict[str, StepNode]) -> None:
+def _step_names(ctx: Context, step: StepNode, facts: FactTable, promoted: dict[str, StepNode]) -> None:
     fields, constants = step.fields, ctx.runbook.model.meta.constants
     loop = fields.for_each
     if loop is not None:
@@ -100,7 +100,7 @@ def _reserved(ctx: Context, name: str, path: Path, *, key: bool = False) -> None
     if name in ctx.reserved:
         ctx.add(
             "reserved-name",
-            f"`{name}` is reserved: templates use it for something of their own",
+            f"`{name}` is reserved: it is a built-in variable of templates",
             path=path,
             key=key,
             hint="choose another name",

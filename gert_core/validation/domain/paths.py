@@ -1,4 +1,4 @@
-"""The rules about the flow: every path ends, every step is reached, every jump stays in its list and is bounded."""
+"""Check the flow: every path ends, every step is reachable, every jump stays in its list and is bounded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _lists(ctx: Context, block: BlockNode) -> None:
 
 
 def _unreachable(ctx: Context, block: BlockNode, reached: set[int]) -> None:
-    """One finding per run of neighbouring steps that nothing leads to."""
+    """Report unreachable steps, one finding per group of neighbours."""
     for index, step in enumerate(block.steps):
         if index in reached or (index and index - 1 not in reached):
             continue
@@ -47,7 +47,7 @@ def _unreachable(ctx: Context, block: BlockNode, reached: set[int]) -> None:
         also = f" and the {count - 1} after it" if count > 1 else ""
         ctx.add(
             "unreachable-step",
-            f"nothing leads to step `{step.id}`{also}: `{before.id}` before it {why}",
+            f"step `{step.id}`{also} cannot be reached: `{before.id}` before it {why}",
             path=step.path,
             hint="remove it, or put a guard (`when`) on what comes before it",
         )
@@ -69,7 +69,7 @@ def _jumps(ctx: Context, block: BlockNode) -> None:
 
 
 def _item_jumps(ctx: Context, block: BlockNode) -> None:
-    """An arm's jump would leave the item of its for_each while others still run, so there is none."""
+    """Report jumps of arms inside a for_each: they would leave an item while others still run."""
     for step in block.steps:
         if step.fields.for_each is None:
             continue
@@ -98,9 +98,9 @@ def _target(
         if goal in ctx.runbook.by_id:
             ctx.add(
                 "next-cross-scope",
-                f"`next` cannot jump to `{goal}`: it stands in another list of steps",
+                f"`next` cannot jump to `{goal}`: it is in another list of steps",
                 path=path,
-                hint="jump within the same list; move shared steps behind the step that holds both lists",
+                hint="jump within the same list; move shared steps after the step that contains both lists",
             )
         elif not ctx.broken:
             ctx.add(
@@ -137,7 +137,7 @@ def _ends(ctx: Context, block: BlockNode, *, trail: tuple[str, ...]) -> None:
         return
     ctx.add(
         "end-unreachable",
-        f"the path{_via(trail)} has no steps and reaches no outcome",
+        f"the path{_via(trail)} has no steps and no outcome",
         path=block.path,
         key=True,
         hint=_END_HINT,
@@ -145,7 +145,7 @@ def _ends(ctx: Context, block: BlockNode, *, trail: tuple[str, ...]) -> None:
 
 
 def _falls(ctx: Context, step: StepNode, *, trail: tuple[str, ...]) -> None:
-    """The way out of a list over its last step; deeper when only some of the step's blocks fall through."""
+    """Report the exit of a list over its last step; deeper when only some of the step's blocks fall through."""
     loose = [block for block in step.blocks if ctx.flow.of(block).falls]
     if (
         step.type.flow is Flow.ONE_OF
@@ -160,13 +160,13 @@ def _falls(ctx: Context, step: StepNode, *, trail: tuple[str, ...]) -> None:
                 _ends(ctx, block, trail=(*trail, f"`{block.name}` of `{step.id}`"))
         return
     if step.fields.for_each is not None and step.type.flow is not Flow.LEAF:
-        why = f"`{step.id}` may go over an empty list"
+        why = f"`{step.id}` may iterate over an empty list"
     elif guarded(step) and not ctx.flow.continues(step):
         why = f"`{step.id}` is skipped when its `when` is false"
     elif step.blocks and step.fields.continue_on_fail:
-        why = f"`{step.id}` may fail and `continue_on_fail` goes on behind it"
+        why = f"`{step.id}` may fail and `continue_on_fail` continues after it"
     else:
-        why = f"nothing comes after `{step.id}`"
+        why = f"no step comes after `{step.id}`"
     ctx.add(
         "end-unreachable",
         f"a path{_via(trail)} reaches the end of the steps without an outcome: {why}",

@@ -1,4 +1,4 @@
-"""The regular expressions written out in templates: each constant pattern of ``matches``, checked before a run."""
+"""Check the constant regular expressions of ``matches`` in templates before a run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pattern_errors(template: Any) -> tuple[TemplateError, ...]:
 
 def _constants(node: Any) -> Iterator[str]:
     if isinstance(node, Call) and node.function.name == _MATCHES.name:
-        # A filter has its subject first, the function last.
+        # The filter takes its subject first, the function takes it last.
         pattern = node.args[0 if node.function is _MATCHES else 1]
         if isinstance(pattern, Const) and isinstance(pattern.value, str):
             yield pattern.value

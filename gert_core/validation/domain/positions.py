@@ -1,4 +1,4 @@
-"""How two steps stand to each other: in which common list, before or after, inside which loop."""
+"""Relative positions of two steps: their common list, their order, and a loop around the first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
 
 
-class Meeting(NamedTuple):
-    """The list two steps have in common, and the members of it they stand in; ``loop`` holds the first one only."""
+class CommonList(NamedTuple):
+    """The list two steps have in common, and the members that contain them; ``loop`` contains the first one only."""
 
     block: BlockNode
     first: int
@@ -23,7 +23,7 @@ class Meeting(NamedTuple):
 
 
 def ancestors(step: StepNode) -> dict[int, int]:
-    """Every list around a step, by identity, with the index of the member that leads to it."""
+    """Return every list around a step, by identity, with the index of the member that contains it."""
     found: dict[int, int] = {}
     node: StepNode | None = step
     while node is not None and node.within is not None:
@@ -32,8 +32,8 @@ def ancestors(step: StepNode) -> dict[int, int]:
     return found
 
 
-def meet(first: StepNode, around: dict[int, int]) -> Meeting | None:
-    """Where ``first`` meets the step whose ancestors are ``around``."""
+def common_list(first: StepNode, around: dict[int, int]) -> CommonList | None:
+    """Return the innermost list that ``first`` shares with the step whose ancestors are ``around``."""
     node: StepNode | None = first
     arm, loop = -1, None
     while node is not None and node.within is not None:
@@ -41,7 +41,7 @@ def meet(first: StepNode, around: dict[int, int]) -> Meeting | None:
             loop = node
         block = node.within
         if id(block) in around:
-            return Meeting(block, node.index, arm, around[id(block)], loop)
+            return CommonList(block, node.index, arm, around[id(block)], loop)
         if loops(block):
             loop = block.owner
         owner = block.owner
@@ -51,16 +51,16 @@ def meet(first: StepNode, around: dict[int, int]) -> Meeting | None:
 
 
 def may_precede(flow: FlowMap, steps: Iterable[StepNode], around: dict[int, int]) -> bool:
-    """Whether any of the steps may have run before the step with these ancestors runs for the first time."""
+    """Return whether any of the steps may have run before the step with these ancestors runs for the first time."""
     asked = False
     for step in steps:
         asked = True
-        met = meet(step, around)
-        if met is None or met.first == met.then:
+        common = common_list(step, around)
+        if common is None or common.first == common.then:
             return True
-        if flow.of(met.block).precedes(met.first, met.arm, met.then):
+        if flow.of(common.block).precedes(common.first, common.arm, common.then):
             return True
     return not asked
 
 
-__all__ = ["Meeting", "ancestors", "may_precede", "meet"]
+__all__ = ["CommonList", "ancestors", "common_list", "may_precede"]

@@ -1,4 +1,4 @@
-"""Every name a template uses must be defined on some path before it; what is said when it is not."""
+"""Check the references of templates: every variable must be defined on some path before it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.template import TemplateError, compile_condition, compile_value
 from gert_core.validation.domain.environment import SCOPE
-from gert_core.validation.domain.misses import Misses
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.positions import ancestors, may_precede
 from gert_core.validation.domain.scalars import scalar_uses
-from gert_core.validation.domain.shapes import Miss, Shape, follow, plain
+from gert_core.validation.domain.shapes import MissingMember, Shape, declared_shape, follow
+from gert_core.validation.domain.unresolved import UnresolvedReferences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Environment
     from gert_core.validation.domain.expressions import TemplateText
-    from gert_core.validation.domain.facts import FactBook
+    from gert_core.validation.domain.facts import FactTable
     from gert_core.validation.domain.scalars import ScalarUse
 
 RETRY: Final = "retry_count"
-_RUN: Final = Shape("object", fields={name: plain("string") for name in ("id", "actor", "mode", "runbook")})
+_RUN: Final = Shape("object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook")})
 
 
 class CheckedTemplate:
-    """A template text, compiled once: its references, or what is wrong with it."""
+    """A template text, compiled once: its references, or its error."""
 
     __slots__ = ("error", "patterns", "references", "scalars", "template")
 
@@ -48,29 +48,29 @@ class CheckedTemplate:
 
 
 class References:
-    """Checks the templates of one runbook, step by step, against the environment at that point."""
+    """The check of a runbook's templates, step by step, against the environment at that point."""
 
-    __slots__ = ("_around", "_step", "ctx", "env", "facts", "jumps", "misses")
+    __slots__ = ("_around", "_step", "ctx", "env", "facts", "jumps", "unresolved")
 
-    def __init__(self, ctx: Context, env: Environment, facts: FactBook) -> None:
+    def __init__(self, ctx: Context, env: Environment, facts: FactTable) -> None:
         self.ctx = ctx
         self.env = env
         self.facts = facts
-        self.misses = Misses(ctx, env, facts)
+        self.unresolved = UnresolvedReferences(ctx, env, facts)
         self.jumps = ctx.flow.jumps
         self._step: StepNode | None = None
         self._around: dict[int, int] | None = None
 
     def compiled(self, text: Any, *, condition: bool = False) -> CheckedTemplate:
-        """The compiled form of a text, from the cache."""
+        """Return the compiled form of a text, from the cache."""
         key = (condition, text)
         found: CheckedTemplate | None = self.ctx.texts.get(key)
         if found is None:
             found = self.ctx.texts[key] = CheckedTemplate(text, condition=condition)
         return found
 
-    def at(self, step: StepNode | None) -> None:
-        """Everything checked from now on belongs to this step."""
+    def enter(self, step: StepNode | None) -> None:
+        """Make ``step`` the one whose templates are checked next."""
         self._step = step
         self._around = None
 
@@ -93,14 +93,14 @@ class References:
                     and (len(path) == 1 or type(follow(entry.shape, path, 1)) is Shape)
                 ):
                     continue
-                self._slow(text, reference)
+                self._check_reference(text, reference)
             if compiled.scalars:
                 self._scalars(text, compiled.scalars)
             for wrong in compiled.patterns:
                 self._syntax(text, wrong)
 
-    def find(self, path: Sequence[str]) -> Shape | Miss | None:
-        """The shape at a path; where it leaves what is known; or None when the name itself is not there."""
+    def find(self, path: Sequence[str]) -> Shape | MissingMember | None:
+        """Return the shape at a path, the missing member, or None when the variable itself is not defined."""
         names = self.env.names
         head = path[0]
         if head == SCOPE and head not in names:
@@ -120,11 +120,11 @@ class References:
             if not self._counter(head, path[start:]):
                 return found
         if self._counter(head, path[start:]):
-            return plain("int")
+            return declared_shape("int")
         return None
 
     def kind(self, path: tuple[str, ...]) -> str | None:
-        """The type of the value at a path, when it is known."""
+        """Return the type of the value at a path, None when it is unknown."""
         found = self.find(path)
         return found.kind if isinstance(found, Shape) else None
 
@@ -134,12 +134,12 @@ class References:
         return may_precede(self.ctx.flow, entry.steps(), self.around())
 
     def around(self) -> dict[int, int]:
-        """The lists around the current step."""
+        """Return the lists around the current step."""
         if self._around is None:
             self._around = ancestors(self._step) if self._step is not None else {}
         return self._around
 
-    def _scope(self, path: Sequence[str]) -> Shape | Miss | None:
+    def _scope(self, path: Sequence[str]) -> Shape | MissingMember | None:
         segments = [part for segment in path[1:] for part in segment.split("/")]
         found = self.env.scope(segments)
         if found is None or not self._reached(found[0]):
@@ -147,7 +147,7 @@ class References:
         return follow(found[0].shape, segments, found[1])
 
     def _counter(self, name: str, rest: Sequence[str]) -> bool:
-        """Whether the path is a step's retry count, which is there as soon as the step's list is entered."""
+        """Return whether the path is a step's retry count, which exists as soon as the step's list is entered."""
         if len(rest) != 1 or rest[0] != RETRY:
             return False
         step = self.ctx.runbook.by_id.get(name)
@@ -155,16 +155,16 @@ class References:
             return False
         return id(step.within) in self.around() or step.within.steps[0].id in self.env.names
 
-    def _slow(self, text: TemplateText, reference: Reference) -> None:
+    def _check_reference(self, text: TemplateText, reference: Reference) -> None:
         if reference.guarded:
             return
         found = self.find(reference.path)
         if isinstance(found, Shape):
             return
-        said = self.misses.explain(reference.path, found, self._step, self.around())
-        if said is None:
+        explanation = self.unresolved.explain(reference.path, found, self._step, self.around())
+        if explanation is None:
             return
-        rule, message, hint = said
+        rule, message, hint = explanation
         self.ctx.add(
             rule,
             message,
@@ -174,7 +174,7 @@ class References:
         )
 
     def _scalars(self, text: TemplateText, uses: Sequence[ScalarUse]) -> None:
-        """A list or map where a single value is needed can never be what is meant."""
+        """Report lists and maps where a single value is needed."""
         for use in uses:
             found = self.find(use.path)
             if isinstance(found, Shape) and found.kind in ("list", "object"):
@@ -196,7 +196,7 @@ class References:
 
 
 def _offset(text: str, *, path: Sequence[str], offset: int) -> int:
-    """Where the variable stands in the text; its expression's place when it is spelt in another way there."""
+    """Return the offset of the variable in the text; that of its expression when it is spelt in another way there."""
     end = text.find("}}", offset)
     found = text.find(path[0], offset, end if end >= 0 else len(text))
     if found < 0:

@@ -1,4 +1,4 @@
-"""Collecting findings: where a place of a document is, and which finding belongs there."""
+"""Collect findings with their positions, and suggest similar names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 _MANY: Final = 500
-_LOOKS: Final = 300_000
-"""How many names are looked at for suggestions in one document; one that is wrong all over needs no more of them."""
+_SUGGESTION_BUDGET: Final = 300_000
+"""How many names are compared for suggestions in one document."""
 _FOLDED: Final = 50
 """How many more lines than its text a folded value may take in the file."""
 
@@ -25,11 +25,11 @@ _FOLDED: Final = 50
 class Report:
     """The findings of phase 3, each with file, line and column."""
 
-    __slots__ = ("_looks", "found")
+    __slots__ = ("_budget", "found")
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
-        self._looks = _LOOKS
+        self._budget = _SUGGESTION_BUDGET
 
     def add(
         self,
@@ -43,10 +43,10 @@ class Report:
         severity: Severity | None = None,
         offset: int | None = None,
     ) -> None:
-        """Note one finding; ``key`` points at the key instead of the value, ``offset`` into the value's text."""
+        """Add one finding; ``key`` points at the key instead of the value, ``offset`` into the value's text."""
         line, column = document.locate(path, key=key)
         if offset is not None:
-            line, column = within(document, path, line=line, column=column, offset=offset)
+            line, column = position_in_value(document, path, line=line, column=column, offset=offset)
         known = RULES.get(rule)
         if severity is None:
             severity = known.severity if known else Severity.ERROR
@@ -66,20 +66,20 @@ class Report:
 
     @property
     def suggests(self) -> bool:
-        """Whether it still looks for names to suggest."""
-        return self._looks > 0
+        """Whether the budget for suggestions is not used up."""
+        return self._budget > 0
 
     def did_you_mean(self, word: str, known: Iterable[str], *, prefix: str = "") -> str | None:
-        """A hint with the nearest known name; none when too many were asked for already."""
+        """Return a hint with the most similar known name; None when the budget for suggestions is used up."""
         if not self.suggests:
             return None
         names = list(known)
-        self._looks -= len(names) + 1
+        self._budget -= len(names) + 1
         return did_you_mean(word, names, prefix=prefix)
 
 
-def within(document: Document, path: Path, *, line: int, column: int, offset: int) -> tuple[int, int]:
-    """Where a place inside a template's text stands in the file; the value's own place when it cannot be told.
+def position_in_value(document: Document, path: Path, *, line: int, column: int, offset: int) -> tuple[int, int]:
+    """Return the file position of an offset in a template's text; the value's own position when it is not found.
 
     ``offset`` counts in the decoded value, which escapes, folding and indentation shift, so the braces before it
     are counted in the value and found again in the source.
@@ -115,7 +115,7 @@ def _value_at(value: object, path: Path) -> object:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known name most like ``word``, if any is like it at all."""
+    """Return the known name most similar to ``word``, None when none is similar."""
     names = [name for name in known if abs(len(name) - len(word)) <= 3]
     if len(names) > _MANY:
         names = [name for name in names if name[:1] == word[:1]][:_MANY]
@@ -126,22 +126,22 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str | None:
-    """A hint with the nearest known name."""
+    """Return a hint with the most similar known name."""
     close = nearest(word, known)
     return f"did you mean `{prefix}{close}`?" if close else None
 
 
 def listing(names: Iterable[str], *, most: int = 8) -> str:
-    """A few names for a message."""
+    """Return a few names for a message."""
     all_names = list(names)
     shown = ", ".join(f"`{name}`" for name in all_names[:most])
     return f"{shown} and {len(all_names) - most} more" if len(all_names) > most else shown
 
 
 def phrase(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Join names for a sentence: ``a``, ``a and b``, ``a, b and c``."""
     quoted = [f"`{name}`" for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-__all__ = ["Report", "did_you_mean", "listing", "nearest", "phrase", "within"]
+__all__ = ["Report", "did_you_mean", "listing", "nearest", "phrase", "position_in_value"]

@@ -1,4 +1,4 @@
-"""Where a template uses a variable as a single value: compared with one, or given to a function of text."""
+"""Find the variables that a template uses as single values: compared with one, or passed to a string function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXT: Final = frozenset({"upper", "lower", "trim", "hasPrefix", "hasSuffix", "m
 
 
 class ScalarUse(NamedTuple):
-    """A variable that must be a single value for ``function`` to make sense."""
+    """A variable that must be a single value for ``function``."""
 
     path: tuple[str, ...]
     function: str
@@ -23,7 +23,7 @@ class ScalarUse(NamedTuple):
 
 
 def scalar_uses(template: Any) -> tuple[ScalarUse, ...]:
-    """Every such use in a template or condition."""
+    """Return every such use in a template or condition."""
     return tuple(
         ScalarUse(path.segments, name, part.offset + path.offset)
         for part in expressions(template)

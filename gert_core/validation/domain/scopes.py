@@ -1,4 +1,4 @@
-"""Scopes and visibility patterns: paths whose segments are separated by ``/`` or ``.``."""
+"""Check scopes and visibility patterns: paths whose segments are separated by ``/`` or ``.``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STAND_IN: Final = "x"
 
 
 def scope_segments(scope: str) -> tuple[tuple[str, ...], bool]:
-    """The segments of a scope that are certain, and whether a template follows them."""
+    """Return the literal segments of a scope, and whether a template follows them."""
     literal, brace, _ = scope.partition("{{")
     parts = _SEPARATOR.split(literal)
     if brace:
@@ -26,19 +26,19 @@ def scope_segments(scope: str) -> tuple[tuple[str, ...], bool]:
 
 
 def check_scope(ctx: Context, step: StepNode) -> None:
-    """Report a scope that is no path of plain segments."""
+    """Report a scope that is not a path of simple names."""
     scope = step.fields.scope
     if scope is None:
         return
-    plain = _EXPRESSION.sub(_STAND_IN, scope)
-    if "{{" in plain:
-        return  # a template that is not closed is reported by itself
-    wrong = next((part for part in _SEPARATOR.split(plain) if not _SEGMENT.fullmatch(part)), None)
+    literal = _EXPRESSION.sub(_STAND_IN, scope)
+    if "{{" in literal:
+        return  # a template that is not closed is reported separately
+    wrong = next((part for part in _SEPARATOR.split(literal) if not _SEGMENT.fullmatch(part)), None)
     if wrong is not None:
-        what = f"the segment `{wrong}` is no plain name" if wrong else "it has an empty segment"
+        what = f"the segment `{wrong}` is not a simple name" if wrong else "it has an empty segment"
         ctx.add(
             "scope-syntax",
-            f"`{scope}` is no scope: {what}",
+            f"`{scope}` is not a valid scope: {what}",
             path=(*step.path, "scope"),
             hint="write names separated by `/`, such as `round/0`",
         )
@@ -55,7 +55,7 @@ def check_visibility(ctx: Context, step: StepNode) -> None:
             if wrong is None:
                 continue
             what = f"`{wrong}` is neither a name nor `*` or `**`" if wrong else "it has an empty segment"
-            hint = "`*` stands for one whole segment, `**` for any number of them"
+            hint = "`*` matches one whole segment, `**` any number of them"
             if pattern.startswith("."):
                 hint = f"write it without the leading dot: `{pattern.lstrip('.')}`"
             ctx.add(

@@ -1,4 +1,4 @@
-"""Which secrets a document needs, and which of them the environment lacks."""
+"""List the secrets a document needs, and warn about those missing from the environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SecretNeed(Struct, frozen=True, kw_only=True):
-    """One secret: who needs it and whether it is there. Values are never looked at."""
+    """One secret: what needs it and whether the environment has it. Values are never read."""
 
     env: str
     required: bool
@@ -27,7 +27,7 @@ class SecretNeed(Struct, frozen=True, kw_only=True):
     description: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The object in ``secrets`` of ``gert validate --json``."""
+        """Return the object in ``secrets`` of ``gert validate --json``."""
         return {
             "env": self.env,
             "required": self.required,
@@ -38,7 +38,7 @@ class SecretNeed(Struct, frozen=True, kw_only=True):
 
 
 def runbook_secrets(runbook: Runbook, environ: Mapping[str, str]) -> list[SecretNeed]:
-    """The secrets of a runbook and of the tools it lists, by name."""
+    """Return the secrets of a runbook and of the tools it lists, by name."""
     needs: dict[str, SecretNeed] = {}
     _collect(needs, runbook.model.meta.secrets, who="runbook", environ=environ)
     for tool in {id(node): node for node in runbook.tools.values()}.values():
@@ -47,7 +47,7 @@ def runbook_secrets(runbook: Runbook, environ: Mapping[str, str]) -> list[Secret
 
 
 def tool_secrets(tool: ToolModel, environ: Mapping[str, str]) -> list[SecretNeed]:
-    """The secrets of a tool."""
+    """Return the secrets of a tool."""
     needs: dict[str, SecretNeed] = {}
     _collect(needs, tool.all_secrets, who=tool.meta.name, environ=environ)
     return list(needs.values())

@@ -1,4 +1,4 @@
-"""What static analysis knows about a value: its type and, where declared, its members."""
+"""Shapes of values for static analysis: a type and, where declared, its members."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ class Shape:
         self.fields = fields
         self.item = item
         self.origin = origin
-        """Why it has this type, where that explains a mistake (``for_each``)."""
+        """What gave it this type, where that explains a mistake (``for_each``)."""
 
 
 ANY: Final = Shape("any")
-_PLAIN: Final = {name: Shape(name) for name in ("string", "int", "float", "bool", "list", "object")}
+_SHAPES: Final = {name: Shape(name) for name in ("string", "int", "float", "bool", "list", "object")}
 
 
-def plain(kind: str) -> Shape:
-    """The shape of a declared type."""
-    return _PLAIN.get(kind, ANY)
+def declared_shape(kind: str) -> Shape:
+    """Return the shape of a declared type."""
+    return _SHAPES.get(kind, ANY)
 
 
 def of_value(value: Any) -> Shape:
-    """The shape of a literal value of a document; strings with templates are open."""
+    """Return the shape of a literal value of a document; a string that is a template may be anything."""
     if isinstance(value, str):
-        return ANY if value.startswith("{{") and value.endswith("}}") else _PLAIN["string"]
+        return ANY if value.startswith("{{") and value.endswith("}}") else _SHAPES["string"]
     if isinstance(value, bool):
-        return _PLAIN["bool"]
+        return _SHAPES["bool"]
     if isinstance(value, int):
-        return _PLAIN["int"]
+        return _SHAPES["int"]
     if isinstance(value, float):
-        return _PLAIN["float"]
+        return _SHAPES["float"]
     if isinstance(value, dict):
         return Shape("object", fields={str(key): of_value(item) for key, item in value.items()})
     if isinstance(value, list):
@@ -58,7 +58,7 @@ def of_value(value: Any) -> Shape:
 
 
 def joined(shapes: Sequence[Shape]) -> Shape:
-    """What holds of all of them; the items of a list of maps share the fields that any of them has."""
+    """Return the common shape of all; maps get the fields that any of them has."""
     if not shapes:
         return ANY
     first = shapes[0]
@@ -72,11 +72,11 @@ def joined(shapes: Sequence[Shape]) -> Shape:
             for name, member in (shape.fields or {}).items():
                 names.setdefault(name, []).append(member)
         return Shape("object", fields={name: joined(members) for name, members in names.items()})
-    return plain(first.kind)
+    return declared_shape(first.kind)
 
 
-class Miss:
-    """Where a path leaves what is known: the member ``segment`` of ``shape`` does not exist."""
+class MissingMember:
+    """The end of a path that cannot be followed: the member ``segment`` of ``shape`` does not exist."""
 
     __slots__ = ("depth", "segment", "shape")
 
@@ -86,8 +86,8 @@ class Miss:
         self.depth = depth
 
 
-def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | Miss:
-    """Go down ``path`` from position ``start``; the shape reached, or the member that cannot exist."""
+def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | MissingMember:
+    """Follow ``path`` from position ``start``; return the shape reached, or the member that cannot exist."""
     for depth in range(start, len(path)):
         segment = path[depth]
         kind = shape.kind
@@ -95,7 +95,7 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | Miss:
             return ANY
         if kind == "list":
             if not segment.isdigit():
-                return Miss(shape=shape, segment=segment, depth=depth)
+                return MissingMember(shape=shape, segment=segment, depth=depth)
             shape = shape.item or ANY
         elif kind == "object":
             if shape.fields is not None and segment in shape.fields:
@@ -105,10 +105,10 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | Miss:
             elif shape.fields is None:
                 return ANY
             else:
-                return Miss(shape=shape, segment=segment, depth=depth)
+                return MissingMember(shape=shape, segment=segment, depth=depth)
         else:
-            return Miss(shape=shape, segment=segment, depth=depth)
+            return MissingMember(shape=shape, segment=segment, depth=depth)
     return shape
 
 
-__all__ = ["ANY", "Miss", "Shape", "follow", "joined", "of_value", "plain"]
+__all__ = ["ANY", "MissingMember", "Shape", "declared_shape", "follow", "joined", "of_value"]

@@ -1,4 +1,4 @@
-"""Rules about a tool's own file: its templates, its actions' contracts, its transport and platform."""
+"""Check a tool's own file: its templates, its actions' contracts, its transport and platform."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.secrets import check_secrets
-from gert_core.validation.domain.shapes import Miss, follow, plain
+from gert_core.validation.domain.shapes import MissingMember, declared_shape, follow
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _RENDERED: Final = ("argv", "method", "mcp_tool", "stdin", "env")
 
 
 class ToolFile:
-    """One tool document under examination."""
+    """One tool document that is checked."""
 
     __slots__ = ("document", "report", "tool")
 
@@ -41,7 +41,7 @@ class ToolFile:
         self.tool = tool
 
     def check(self, *, registry: Registry, environ: Mapping[str, str]) -> None:
-        """Report everything about the file itself."""
+        """Report findings about the file itself."""
         tool = self.tool
         self._defaults(tool.contract, ("contract",))
         seen: set[tuple[Path, str]] = set()
@@ -56,7 +56,7 @@ class ToolFile:
             self._templates(name, contract)
             self._extract(name, action, contract)
             self._program(name, action)
-        self._surroundings(registry)
+        self._transport_and_platform(registry)
         who = f"tool `{tool.meta.name}`"
         check_secrets(self.report, self.document, tool.secrets, base=("secrets",), who=who, environ=environ)
         check_secrets(self.report, self.document, tool.meta.secrets, base=("meta", "secrets"), who=who, environ=environ)
@@ -65,7 +65,7 @@ class ToolFile:
         self.report.add(rule, message, document=self.document, **where)
 
     def _templates(self, name: str, contract: Contract) -> None:
-        """Every template of an action sees the action's inputs and nothing else."""
+        """Check the templates of an action: only its inputs are defined in them."""
         raw = self.document.value["actions"][name]
         found: list[TemplateText] = []
         for field in _RENDERED:
@@ -75,15 +75,15 @@ class ToolFile:
                 template = compile_value(text.value)
                 references = template.references()
             except TemplateError as error:
-                self._wrong(text, error)
+                self._invalid_template(text, error)
                 continue
             for wrong in pattern_errors(template):
-                self._wrong(text, wrong)
+                self._invalid_template(text, wrong)
             for reference in references:
                 if not reference.guarded:
                     self._reference(name, contract, text, reference)
 
-    def _wrong(self, text: TemplateText, error: TemplateError) -> None:
+    def _invalid_template(self, text: TemplateText, error: TemplateError) -> None:
         self._add(error.rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
 
     def _reference(self, action: str, contract: Contract, text: TemplateText, reference: Reference) -> None:
@@ -93,7 +93,7 @@ class ToolFile:
             what = f"declares no input `{head}`"
             known = listing(contract.inputs) if contract.inputs else "none"
             hint = self.report.did_you_mean(head, contract.inputs, prefix=".") or f"its inputs: {known}"
-        elif isinstance(follow(plain(param.type), reference.path, 1), Miss):
+        elif isinstance(follow(declared_shape(param.type), reference.path, 1), MissingMember):
             what = f"has `{head}` as {param.type}"
             hint = f"use `.{head}` as a whole, or declare it as an object"
         else:
@@ -144,7 +144,7 @@ class ToolFile:
                 hint=f"write `{binary}` as the first item of `argv`",
             )
 
-    def _surroundings(self, registry: Registry) -> None:
+    def _transport_and_platform(self, registry: Registry) -> None:
         meta = self.tool.meta
         if meta.transport is not None and registry.transport(meta.transport) is None:
             installed = listing(sorted(registry.transports())) or "none"
@@ -159,12 +159,12 @@ class ToolFile:
                 "platform-mismatch",
                 f"tool `{meta.name}` is for {listing(meta.platform)}, and this is `{current_platform()}`",
                 path=("meta", "platform"),
-                hint="nothing to do if it runs elsewhere",
+                hint="no change needed if it runs elsewhere",
             )
 
 
 def current_platform() -> str:
-    """This operating system, in the words of ``meta.platform``."""
+    """Return this operating system as ``meta.platform`` names it."""
     name = sys.platform
     if name == "win32":
         return "windows"

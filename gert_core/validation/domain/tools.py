@@ -1,4 +1,4 @@
-"""Tools as steps use them: listed, with the action named; contracts that are only tightened."""
+"""Check the use of tools by steps: listed, with a known action, and contracts that only tighten."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from gert_core.api import ToolUse
     from gert_core.documents.tree import StepNode
     from gert_core.validation.domain.context import Context
-    from gert_core.validation.domain.facts import FactBook
+    from gert_core.validation.domain.facts import FactTable
 
 
-def check_tool_use(ctx: Context, facts: FactBook) -> None:
-    """Report steps that use tools or actions which are not there, and contracts that relax."""
+def check_tool_use(ctx: Context, facts: FactTable) -> None:
+    """Report steps that use unknown tools or actions, and contracts that relax."""
     for step in ctx.steps:
         known = facts.of(step)
         if known.use is not None:
@@ -36,7 +36,7 @@ def check_tool_use(ctx: Context, facts: FactBook) -> None:
 def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
     listed = ctx.runbook.model.tools
     if use.tool in listed or "tools" in ctx.gaps:
-        return  # it is listed but could not be loaded, or the list itself is wrong, which is said there
+        return  # it is listed but could not be loaded, or the list itself is invalid, which is reported there
     path = _where(step, use.tool)
     if not listed:
         ctx.add(
@@ -72,7 +72,7 @@ def _action(ctx: Context, step: StepNode, use: ToolUse, actions: list[str]) -> N
 
 
 def _where(step: StepNode, value: str) -> tuple[str | int, ...]:
-    """The field of the step that holds a value; the step itself when none does."""
+    """Return the path of the step's field that has the value; of the step itself when none has."""
     field = next((key for key, given in step.raw.items() if given == value and key not in ("id", "type")), None)
     return (*step.path, field) if field is not None else step.path
 

@@ -1,4 +1,4 @@
-"""Walks the steps in order with the variables that may be defined at each point, and checks what they use."""
+"""Walk the steps in order with the variables that may be defined at each point, and check what they use."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gert_core.validation.domain.inputs import check_inputs
 from gert_core.validation.domain.iteration import check_for_each
 from gert_core.validation.domain.references import References
 from gert_core.validation.domain.scopes import check_scope, check_visibility, scope_segments
-from gert_core.validation.domain.shapes import ANY, Shape, plain
+from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.validation.domain.context import Context
-    from gert_core.validation.domain.facts import FactBook, Facts
+    from gert_core.validation.domain.facts import Facts, FactTable
 
 
 class Variables:
@@ -28,7 +28,7 @@ class Variables:
 
     __slots__ = ("ctx", "env", "facts", "refs")
 
-    def __init__(self, ctx: Context, facts: FactBook) -> None:
+    def __init__(self, ctx: Context, facts: FactTable) -> None:
         self.ctx = ctx
         self.facts = facts
         self.env = Environment()
@@ -38,7 +38,7 @@ class Variables:
         """Check constants, then every step in order."""
         self.env.open = hides_variables(self.ctx.gaps)
         for name, declared in self.ctx.runbook.model.meta.inputs.items():
-            self.env.set(name, Entry(plain(declared.type)))
+            self.env.set(name, Entry(declared_shape(declared.type)))
         check_constants(self.ctx, self.env, self.refs)
         self._list(self.ctx.runbook.root, sure=True)
 
@@ -48,7 +48,7 @@ class Variables:
         for step in block.steps:
             place = step.path[-1]
             if place != expected:
-                self.env.open = True  # a step that could not be read stands before this one
+                self.env.open = True  # there is a step that could not be read before this one
             self._step(step, sure=sure)
             expected = place + 1 if isinstance(place, int) else 0
         if self.ctx.broken:
@@ -59,7 +59,7 @@ class Variables:
     def _step(self, step: StepNode, *, sure: bool) -> None:
         fields, refs = step.fields, self.refs
         facts = self.facts.of(step)
-        refs.at(step)
+        refs.enter(step)
         loop = fields.for_each
         mark = self.env.mark()
         if loop is not None:
@@ -92,7 +92,7 @@ class Variables:
         self._define(step, facts, sure=sure and not guarded(step))
         most = jump_of(step)[1]
         if isinstance(most, str):
-            refs.at(step)
+            refs.enter(step)
             refs.check([TemplateText(most, False, (*step.path, "next", "max"))])
 
     # -- blocks ------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class Variables:
         if kind is Flow.IN_ORDER:
             for block in step.blocks:
                 self._in_order(step, block)
-            self.refs.at(step)
+            self.refs.enter(step)
             self._with_binds(step, later)
             return
         outcomes: list[dict[Any, Entry]] = []
@@ -113,11 +113,11 @@ class Variables:
             changed = env.rewind(mark)
             if loops(block):
                 changed = {key: entry for key, entry in changed.items() if entry.stays}
-            # What a path sets that always ends the run is never seen behind the step.
+            # Variables set by a path that always ends the run do not exist after the step.
             if self.ctx.flow.of(block).falls or step.fields.continue_on_fail:
                 outcomes.append(changed)
         env.merge(outcomes, every=kind is Flow.ALL_OF)
-        self.refs.at(step)
+        self.refs.enter(step)
 
     def _in_order(self, step: StepNode, block: BlockNode) -> None:
         env = self.env
@@ -136,11 +136,11 @@ class Variables:
 
     def _bind(self, step: StepNode, block: BlockNode) -> None:
         if block.block is not None and block.block.binds:
-            bound = {name: plain(kind) for name, kind in block.block.binds.items()}
+            bound = {name: declared_shape(kind) for name, kind in block.block.binds.items()}
             self.env.set(step.type.name, Entry(Shape("object", fields=bound)))
 
     def _with_binds(self, step: StepNode, later: list[TemplateText]) -> None:
-        """Check conditions that are asked after the blocks: they still see what the blocks bind."""
+        """Check conditions that are evaluated after the blocks: what the blocks bind is still defined there."""
         if not later:
             return
         mark = self.env.mark()
@@ -156,9 +156,9 @@ class Variables:
         for key, entry in self.env.rewind(mark).items():
             if entry.stays:
                 self.env.set(key, entry)
-        self.refs.misses.leaked[loop.as_] = step
+        self.refs.unresolved.leaked[loop.as_] = step
 
-    # -- what a step leaves behind -----------------------------------------------------------------------------
+    # -- what a step defines -----------------------------------------------------------------------------------
 
     def _define(self, step: StepNode, facts: Facts, *, sure: bool) -> None:
         env, fields = self.env, step.fields
@@ -184,7 +184,7 @@ class Variables:
             env.define(name, outputs.get(name, ANY), step, sure=sure, stays=True)
 
     def _define_loop(self, step: StepNode, facts: Facts, *, sure: bool) -> None:
-        """A for_each leaves a list of results under its id, or a map when it has a key."""
+        """Define the results of a for_each under its id: a list, or a map when it has a key."""
         env, fields = self.env, step.fields
         item = facts.result
         keyed = fields.for_each is not None and fields.for_each.key is not None
@@ -200,7 +200,7 @@ class Variables:
                 env.define(name, shape, step, sure=sure, stays=True)
 
     def _namespace(self, segments: tuple[str, ...], step: StepNode, *, sure: bool) -> None:
-        """Every scope above and including ``segments`` exists now."""
+        """Define every scope above and including ``segments``."""
         for length in range(len(segments) + 1):
             self.env.define((SCOPE, *segments[:length]), NAMESPACE, step, sure=sure, stays=True)
 

@@ -1,4 +1,4 @@
-"""The judgement of documents that have no third phase of their own, and of those nobody knows."""
+"""Validate documents without a third phase of their own, and those of unknown kind."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from gert_core.documents.yaml import Document
 
 
-def judge_other(document: Document, kind: str | None) -> tuple[list[Diagnostic], str | None]:
-    """Problems and name of a policy, project, scenario or test; of nothing known, that it is not known."""
+def validate_other(document: Document, kind: str | None) -> tuple[list[Diagnostic], str | None]:
+    """Return the findings and the name of a policy, project, scenario, test, or document of unknown kind."""
     from gert_core.documents.standalone import validate_document
 
     if kind is None:
@@ -45,7 +45,7 @@ def _unknown(document: Document) -> list[Diagnostic]:
     if document.value is None and document.diagnostics:
         return list(document.diagnostics)
     version = document.value.get("apiVersion") if isinstance(document.value, dict) else None
-    said = "`apiVersion` is missing" if version is None else f"`apiVersion` {version!r} is not known"
+    reason = "`apiVersion` is missing" if version is None else f"`apiVersion` {version!r} is unknown"
     return [
         *document.diagnostics,
         diagnose(
@@ -53,10 +53,10 @@ def _unknown(document: Document) -> list[Diagnostic]:
             ("apiVersion",) if version is not None else (),
             rule="api-version",
             phase=1,
-            message=f"{said}, so it cannot be told what this document is",
+            message=f"{reason}; cannot determine the kind of this document",
             hint="write `apiVersion: kernel/v0` for a runbook, `tool/v0` for a tool, `policy/v0` for a policy",
         ),
     ]
 
 
-__all__ = ["judge_other"]
+__all__ = ["validate_other"]

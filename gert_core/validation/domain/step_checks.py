@@ -1,4 +1,4 @@
-"""What step types find about the meaning of their own steps, put at its place in the file."""
+"""Run the checks that step types define for their own steps."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.context import Context
 
 
-def check_own(ctx: Context) -> None:
-    """Ask every step's type about the step."""
+def check_step_types(ctx: Context) -> None:
+    """Run the check of every step's type and add its findings."""
     for step in ctx.steps:
         if step.type.check is None:
             continue
         try:
-            problems = list(resolve(step.type.check)(step.body))
+            findings = list(resolve(step.type.check)(step.body))
         except PluginError:
             raise
         except Exception as error:
@@ -25,14 +25,14 @@ def check_own(ctx: Context) -> None:
                 f"the step type `{step.type.name}` cannot check step `{step.id}`: {type(error).__name__}: {error}",
                 hint="report it to the plugin's author, or run without the plugin",
             ) from error
-        for problem in problems:
+        for finding in findings:
             ctx.add(
-                problem.rule,
-                problem.message,
-                path=(*step.path, *problem.path),
-                hint=problem.hint,
-                severity=problem.severity,
+                finding.rule,
+                finding.message,
+                path=(*step.path, *finding.path),
+                hint=finding.hint,
+                severity=finding.severity,
             )
 
 
-__all__ = ["check_own"]
+__all__ = ["check_step_types"]

@@ -1,10 +1,10 @@
-"""Why a name is not there: misspelt, set later, set on another path, or lost with its loop."""
+"""Explain unresolved references: misspelt, set later, set on another path, or local to a loop."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.validation.domain.positions import meet
+from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Environment
-    from gert_core.validation.domain.facts import FactBook
-    from gert_core.validation.domain.shapes import Miss
+    from gert_core.validation.domain.facts import FactTable
+    from gert_core.validation.domain.shapes import MissingMember
 
-    Said = tuple[str, str, str | None]
+    Explanation = tuple[str, str, str | None]
 
 _RULE = "unresolved-variable"
 _SECOND_ROUND = "if it is meant for a second round, give a value for the first: `| default ...`"
 
 
-class Misses:
-    """Explains references that do not resolve; None when nothing can be said for sure."""
+class UnresolvedReferences:
+    """Explanations of references that do not resolve."""
 
     __slots__ = ("_definers", "ctx", "env", "facts", "leaked")
 
-    def __init__(self, ctx: Context, env: Environment, facts: FactBook) -> None:
+    def __init__(self, ctx: Context, env: Environment, facts: FactTable) -> None:
         self.ctx = ctx
         self.env = env
         self.facts = facts
@@ -36,16 +36,16 @@ class Misses:
         self._definers: dict[str, list[StepNode]] | None = None
 
     def explain(
-        self, path: Sequence[str], miss: Miss | None, step: StepNode | None, around: dict[int, int]
-    ) -> Said | None:
-        """Rule, message and hint for one reference of ``step``."""
+        self, path: Sequence[str], miss: MissingMember | None, step: StepNode | None, around: dict[int, int]
+    ) -> Explanation | None:
+        """Return rule, message and hint for one reference of ``step``; None when nothing is certain."""
         if miss is not None:
             return self._member(path, miss)
         if path[0] in ("step", "scope") and path[0] not in self.env.names:
             return self._namespace(path, step, around)
         return self._root(path[0], path, step, around)
 
-    def _member(self, path: Sequence[str], miss: Miss) -> Said:
+    def _member(self, path: Sequence[str], miss: MissingMember) -> Explanation:
         shape, parent = miss.shape, _dotted(path[: miss.depth])
         if shape.origin:
             inside = shape.item.fields if shape.item is not None and shape.item.fields else {}
@@ -69,7 +69,7 @@ class Misses:
             )
         return _RULE, f"`{parent}` is of type {shape.kind} and has no `{miss.segment}`", None
 
-    def _namespace(self, path: Sequence[str], step: StepNode | None, around: dict[int, int]) -> Said | None:
+    def _namespace(self, path: Sequence[str], step: StepNode | None, around: dict[int, int]) -> Explanation | None:
         if path[0] == "step" and len(path) > 1:
             if path[1] in self.ctx.runbook.by_id:
                 return self._root(path[1], path, step, around)
@@ -90,10 +90,12 @@ class Misses:
         scopes = {"/".join(key[1:]) for key in self.env.names if isinstance(key, tuple) and len(key) > 1}
         known = sorted(scope for scope in scopes if "*" not in scope)
         return report.did_you_mean(asked, known, prefix=".scope.") or (
-            f"the scopes set before it hold {listing(known)}" if known else "no step before it has a `scope`"
+            f"the scopes set before it have {listing(known)}" if known else "no step before it has a `scope`"
         )
 
-    def _root(self, name: str, path: Sequence[str], step: StepNode | None, around: dict[int, int]) -> Said | None:
+    def _root(
+        self, name: str, path: Sequence[str], step: StepNode | None, around: dict[int, int]
+    ) -> Explanation | None:
         shown = _dotted(path)
         if name in self.ctx.binders:
             rule = "loop-variable-leak" if self._has_type(name) else _RULE
@@ -110,30 +112,30 @@ class Misses:
         definers = self._all_definers().get(name, [])
         if definers:
             return self._known_elsewhere(name, shown, definers, step=step, around=around)
-        hint = self.ctx.report.did_you_mean(name, self.env.plain_names(), prefix=".")
+        hint = self.ctx.report.did_you_mean(name, self.env.variable_names(), prefix=".")
         if hint is None:
             later = self.ctx.report.did_you_mean(name, self._all_definers(), prefix=".")
             hint = f"{later[:-1]}, which is set later?" if later else None
-        return _RULE, f"nothing defines `{shown}`", hint
+        return _RULE, f"`{shown}` is not defined", hint
 
     def _known_elsewhere(
         self, name: str, shown: str, definers: list[StepNode], *, step: StepNode | None, around: dict[int, int]
-    ) -> Said | None:
-        """The name exists, but not here: tell apart lost in a loop, later, and other paths."""
+    ) -> Explanation | None:
+        """Explain a name that exists elsewhere: local to a loop, set later, or set on other paths."""
         if any(self._jumps_before(definer, around) for definer in definers):
             return None
         first = definers[0]
-        met = meet(first, around)
-        if met is not None and met.loop is not None and met.first < met.then:
+        common = common_list(first, around)
+        if common is not None and common.loop is not None and common.first < common.then:
             what = "export it there" if first.id != name else "export its outputs there"
             return (
                 _RULE,
-                f"`{shown}` is set by `{first.id}` inside the loop `{met.loop.id}` and is gone after it",
+                f"`{shown}` is set by `{first.id}` inside the loop `{common.loop.id}` and does not exist after it",
                 f"{what} (`export: [...]`) to keep it",
             )
         if first.id == name and first is step:
             return _RULE, f"`{shown}` is used by step `{name}` itself, before it has run", _SECOND_ROUND
-        if met is not None and met.first > met.then:
+        if common is not None and common.first > common.then:
             return (
                 _RULE,
                 f"`{shown}` is set by `{first.id}`, which runs only later",
@@ -142,22 +144,22 @@ class Misses:
         return (
             _RULE,
             f"`{shown}` is set by `{first.id}`, but on no path that leads here",
-            "move the step that sets it in front of both paths, or use `| default ...`",
+            "move the step that sets it before both paths, or use `| default ...`",
         )
 
     def _jumps_before(self, definer: StepNode, around: dict[int, int]) -> bool:
-        """Whether jumps can lead from the definer to here although it stands later or aside."""
-        met = meet(definer, around)
-        if met is None or met.loop is not None or met.first == met.then:
+        """Return whether jumps can lead from the definer to here although it is later or on another path."""
+        common = common_list(definer, around)
+        if common is None or common.loop is not None or common.first == common.then:
             return False
-        flow = self.ctx.flow.of(met.block)
-        return flow.jumps and met.first > met.then and flow.precedes(met.first, met.arm, met.then)
+        flow = self.ctx.flow.of(common.block)
+        return flow.jumps and common.first > common.then and flow.precedes(common.first, common.arm, common.then)
 
     def _has_type(self, name: str) -> bool:
         return any(step.type.name == name for step in self.ctx.steps)
 
     def _all_definers(self) -> dict[str, list[StepNode]]:
-        """Every name that any step of the runbook sets, wherever it stands."""
+        """Return every name that any step of the runbook sets, with the steps."""
         if self._definers is None:
             definers: dict[str, list[StepNode]] = {}
             for step in self.ctx.steps:
@@ -175,4 +177,4 @@ def _dotted(path: Sequence[str]) -> str:
     return "." + ".".join(path)
 
 
-__all__ = ["Misses"]
+__all__ = ["UnresolvedReferences"]
