@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import PURE, Contract, Param, Tools
 from gert_core.documents.merge import Relaxation, tighten, tool_contract
@@ -11,8 +11,9 @@ from gert_core.plugin.lazy import resolve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gert_core.api import ToolUse
     from gert_core.documents.tool import ActionModel
-    from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+    from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode, ToolNode
 
 
 _UNDECLARED: Final = Contract(_assumed_writing=True)
@@ -73,32 +74,97 @@ class DeclaredTools(Tools):
         return found
 
 
-def base_contract(node: StepNode, runbook: Runbook) -> Contract:
-    """What a step's type or tool says before the step itself adds anything; ``LookupError`` without the tool."""
-    kind = node.type
-    tools = DeclaredTools(runbook.tools)
-    use = resolve(kind.tool_use)(node.body) if kind.tool_use is not None else None
-    if use is not None:
-        return tools.contract(use.tool, use.action)
-    source = resolve(kind.contract)
-    if source is None:
-        return _UNDECLARED if kind.requires_contract else PURE
-    contract: Contract = source if isinstance(source, Contract) else source(node.body, tools)
-    return contract
+class Contracts:
+    """The contracts of a runbook's steps and blocks, each resolved once and kept by key or path.
+
+    Every method raises ``LookupError`` with a sentence when a tool or an action that a step names is not there.
+    """
+
+    def __init__(self, runbook: Runbook) -> None:
+        self._tools = DeclaredTools(runbook.tools)
+        self._steps: dict[Path, Contract] = {}
+        self._outputs: dict[Path, dict[str, Param]] = {}
+        self._whole: dict[Path, Contract] = {}
+        self._blocks: dict[Path, Contract] = {}
+
+    def of(self, step: StepNode) -> Contract:
+        """Return the contract of a step itself, tightened by what it declares."""
+        key = self.key(step)
+        found = self._steps.get(key)
+        if found is None:
+            found, _ = tighten(self._base(step), step.fields.contract, floor=_is_floor(step))
+            self._steps[key] = found
+        return found
+
+    def key(self, step: StepNode) -> Path:
+        """Return what a step's contract is made of: the action, the type, or else the step's own path.
+
+        Steps with equal keys have the same contract, so that a long list of them shares one.
+        """
+        if step.fields.contract is None:
+            use = _tool_use(step)
+            if use is not None:
+                return ("action", use.tool, use.action or "")
+            if not callable(resolve(step.type.contract)):
+                return ("type", step.type.name)
+        return step.path
+
+    def outputs(self, step: StepNode) -> dict[str, Param]:
+        """Return the outputs a step promotes: the action's or the contract's, and those its type reads in the step."""
+        found = self._outputs.get(step.path)
+        if found is None:
+            found = self._outputs[step.path] = self._find_outputs(step)
+        return found
+
+    def whole(self, step: StepNode) -> Contract:
+        """Return a step's own contract joined with those of its blocks."""
+        found = self._whole.get(step.path)
+        if found is None:
+            found = Contract.union([self.of(step), *map(self.block, step.blocks)])
+            self._whole[step.path] = found
+        return found
+
+    def block(self, block: BlockNode) -> Contract:
+        """Return the union of everything in a block, at any depth."""
+        found = self._blocks.get(block.path)
+        if found is None:
+            found = self._blocks[block.path] = Contract.union(map(self.whole, block.steps))
+        return found
+
+    def relaxations(self, step: StepNode) -> list[Relaxation]:
+        """Return what a step's own ``contract`` relaxes; paths are relative to the step."""
+        return tighten(self._base(step), step.fields.contract, floor=_is_floor(step))[1]
+
+    def _base(self, step: StepNode) -> Contract:
+        """Return what a step's type or tool declares before the step itself adds anything."""
+        kind = step.type
+        use = _tool_use(step)
+        if use is not None:
+            return self._tools.contract(use.tool, use.action)
+        source = resolve(kind.contract)
+        if source is None:
+            return _UNDECLARED if kind.requires_contract else PURE
+        contract: Contract = source if isinstance(source, Contract) else source(step.body, self._tools)
+        return contract
+
+    def _find_outputs(self, step: StepNode) -> dict[str, Param]:
+        declared: Mapping[str, Param] = self.of(step).outputs
+        use = _tool_use(step)
+        if use is not None:
+            yielded = action_outputs(self._tools.node(use.tool), use.action)
+            own = step.fields.contract
+            extra = (own.outputs if own is not None else None) or {}
+            declared = {name: param for name, param in declared.items() if name in yielded or name in extra}
+        found = dict(declared)
+        if step.type.outputs is not None:
+            known: Mapping[str, str] = resolve(step.type.outputs)(step.body)
+            found.update({name: Param(type=type_, required=True) for name, type_ in known.items()})
+        return found
 
 
-def step_contract(node: StepNode, runbook: Runbook) -> Contract:
-    """The contract of a step itself, tightened by what it declares; ``LookupError`` when its tool is not there."""
-    found: Contract | None = node.cache.get("contract")
-    if found is None:
-        found, _ = tighten(base_contract(node, runbook), node.fields.contract, floor=_is_floor(node))
-        node.cache["contract"] = found
-    return found
-
-
-def relaxations(node: StepNode, runbook: Runbook) -> list[Relaxation]:
-    """What a step's own ``contract`` relaxes; paths are relative to the step."""
-    return tighten(base_contract(node, runbook), node.fields.contract, floor=_is_floor(node))[1]
+def _tool_use(step: StepNode) -> ToolUse | None:
+    """Return the tool a step is going to call, if it is a step that calls one."""
+    return resolve(step.type.tool_use)(step.body) if step.type.tool_use is not None else None
 
 
 def accepts_any_input(node: StepNode) -> bool:
@@ -116,56 +182,15 @@ def _states_its_own(node: StepNode) -> bool:
     return node.type.requires_contract and node.type.contract is None
 
 
-def step_outputs(node: StepNode, runbook: Runbook) -> dict[str, Param]:
-    """The outputs a step promotes: the action's or the contract's, and those its type reads from the document."""
-    found: dict[str, Param] | None = node.cache.get("outputs")
-    if found is not None:
-        return found
-    kind = node.type
-    declared: Mapping[str, Param] = step_contract(node, runbook).outputs
-    use = resolve(kind.tool_use)(node.body) if kind.tool_use is not None else None
-    if use is not None:
-        tools = DeclaredTools(runbook.tools)
-        yielded = action_outputs(tools.node(use.tool), use.action)
-        own = node.fields.contract
-        extra = (own.outputs if own is not None else None) or {}
-        declared = {name: param for name, param in declared.items() if name in yielded or name in extra}
-    found = dict(declared)
-    if kind.outputs is not None:
-        known: Mapping[str, Any] = resolve(kind.outputs)(node.body)
-        found.update({name: Param(type=type_, required=True) for name, type_ in known.items()})
-    node.cache["outputs"] = found
-    return found
-
-
-def whole_contract(node: StepNode, runbook: Runbook) -> Contract:
-    """A step's own contract joined with those of its blocks."""
-    found: Contract | None = node.cache.get("whole_contract")
-    if found is None:
-        parts = [step_contract(node, runbook), *(block_contract(block, runbook) for block in node.blocks)]
-        found = node.cache["whole_contract"] = Contract.union(parts)
-    return found
-
-
-def block_contract(block: BlockNode, runbook: Runbook) -> Contract:
-    """The union of everything in a block, at any depth."""
-    return Contract.union(whole_contract(step, runbook) for step in block.steps)
-
-
 __all__ = [
+    "Contracts",
     "DeclaredTools",
     "Relaxation",
     "accepts_any_input",
     "action_outputs",
-    "base_contract",
-    "block_contract",
     "conflict",
     "find_action",
-    "relaxations",
     "risk",
-    "step_contract",
-    "step_outputs",
     "tighten",
     "tool_contract",
-    "whole_contract",
 ]

@@ -124,6 +124,10 @@ class StepContext(Protocol):
     """Seeded by run id and step key."""
 
     @property
+    def blocks(self) -> Sequence[Block]:
+        """The step's blocks as its type lists them, rendered; ``run_block`` and ``fork`` take these."""
+
+    @property
     def vars(self) -> Mapping[str, Any]:
         """The variables this step may see, filtered by its ``visibility``."""
 
@@ -145,7 +149,10 @@ class StepContext(Protocol):
     def run_block(
         self, block: Block, *, key: int | None = None, bind: Mapping[str, Any] | None = None, catch: bool = False
     ) -> BlockResult:
-        """Run a child block now; a failure unwinds unless ``catch``."""
+        """Run a child block now; a failure unwinds unless ``catch``.
+
+        ``block`` is one of ``blocks``, or a block that equals exactly one of them.
+        """
 
     def fork(
         self,

@@ -16,7 +16,7 @@ from gert_core.documents.tree import BlockNode, StepNode
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gert_core.api import Block, StepType
     from gert_core.documents.model_errors import ModelError
@@ -251,10 +251,7 @@ class StepReader:
                 f"{type(error).__name__}: {error}",
                 hint="report it to the plugin's author",
             ) from error
-        places = _places(step.raw, {id(block.steps) for block in found})
-        for block in found:
-            waiting = places.get(id(block.steps))
-            below: Path = waiting.pop(0) if waiting else ()
+        for block, below in zip(found, _places(step.raw, found), strict=True):
             step.blocks.append(self.read(list(block.steps), step.path + below, block=block, owner=step))
 
     def _report(
@@ -285,16 +282,23 @@ def _has(raw: object, field: list[str]) -> bool:
     return True
 
 
-def _places(raw: Any, wanted: set[int]) -> dict[int, list[Path]]:
-    """Return the paths of the wanted lists inside a step, found by identity; the lists are not searched themselves."""
-    places: dict[int, list[Path]] = {}
+def _places(raw: Any, blocks: Sequence[Block]) -> list[Path]:
+    """Return where the list of each block stands inside its step; nothing inside those lists is looked at.
+
+    A list that the type made itself stands nowhere; its block's number, which no field has as its name, makes its
+    path different from all others.
+    """
+    places: list[Path] = [(number,) for number in range(len(blocks))]
+    missing = list(range(len(blocks)))
     stack: list[tuple[Path, Any]] = [((), raw)]
-    while stack:
+    while stack and missing:
         path, value = stack.pop()
-        if id(value) in wanted:
-            places.setdefault(id(value), []).append(path)
+        number = next((n for n in missing if blocks[n].steps is value), None) if isinstance(value, list) else None
+        if number is None:
+            stack.extend(((*path, key), item) for key, item in reversed(list(_items(value))))
             continue
-        stack.extend(((*path, key), item) for key, item in reversed(list(_items(value))))
+        places[number] = path
+        missing.remove(number)  # mostly the first: types list their blocks in the order of the document
     return places
 
 

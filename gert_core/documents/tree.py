@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gert_core.kit.models import StepModel
 
 Path = tuple[str | int, ...]
+"""Where a step or block stands in its document; no two of them have the same."""
 
 
 class StepNode(Struct, kw_only=True, eq=False):
@@ -33,8 +34,6 @@ class StepNode(Struct, kw_only=True, eq=False):
     index: int = 0
     claimed: bool = False
     """Whether a type other than the written one has taken the step over."""
-    cache: dict[str, Any] = field(default_factory=dict)
-    """Room for what later stages compile once per step."""
 
 
 class BlockNode(Struct, kw_only=True, eq=False):

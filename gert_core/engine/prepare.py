@@ -15,6 +15,7 @@ from gert_core.engine.journal import Journal
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.progress import Progress
 from gert_core.engine.run import Run, default_actor
+from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import resolve_inputs
 from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
@@ -65,7 +66,7 @@ class Request(Struct, frozen=True, kw_only=True):
     runs: Path | None = None
     keep: bool = True
     """False runs without a directory, observers and signature: the trace goes to ``trace``, or nowhere."""
-    checked: Runbook | None = None
+    compiled: CompiledRunbook | None = None
     """The runbook when ``check`` found it valid already, for hosts that run it many times."""
     governed: Policies | None = None
     """Its policies when they are loaded already."""
@@ -93,7 +94,8 @@ def start(request: Request, stack: ExitStack) -> Run:
     if request.mode not in MODES:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
     world = backend_for(request)
-    runbook = request.checked or check(request)
+    compiled = request.compiled or CompiledRunbook(check(request))
+    runbook = compiled.runbook
     policies = request.governed or load_policies(
         registry=request.registry, project=request.project, files=request.policies, runbook=runbook
     )
@@ -126,7 +128,7 @@ def start(request: Request, stack: ExitStack) -> Run:
     stack.callback(writer.close)
     return Run(
         run_id=run_id,
-        runbook=runbook,
+        compiled=compiled,
         registry=request.registry,
         policies=policies,
         journal=Journal(writer),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from gert_core.api import StepProblem
-from gert_core.contracts import find_action, step_contract
+from gert_core.contracts import find_action
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from gert_core.approvals import ApprovalProcess
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+    from gert_core.documents.tree import Path as Place
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.real import RealBackend
     from gert_core.engine.progress import Progress
     from gert_core.engine.resume.recorded import Recorded, RecordedApproval
-    from gert_core.engine.steps.compiled import CompiledList, CompiledStep
+    from gert_core.engine.steps.compiled import CompiledRunbook, CompiledStep
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Decision, Policies
     from gert_core.inputs import ResolvedInputs
@@ -49,7 +50,7 @@ class Run(Struct, kw_only=True, eq=False):
     """Everything the steps of one run share."""
 
     run_id: str
-    runbook: Runbook
+    compiled: CompiledRunbook
     registry: Registry
     policies: Policies
     journal: Journal
@@ -69,13 +70,17 @@ class Run(Struct, kw_only=True, eq=False):
     stop: Stop = field(default_factory=Stop)
     sessions: Sessions = field(default_factory=Sessions)
     determinism: Determinism = field(default_factory=Determinism)
-    lists: dict[int, CompiledList] = field(default_factory=dict)
     steps: list[tuple[str, str, str, str]] = field(default_factory=list)
     faults: list[BaseException] = field(default_factory=list)
     possible: list[Outcome] = field(default_factory=list)
     """Every end that was reached; a rehearsal may reach several."""
-    _encoded: dict[tuple[int, int], tuple[bytes, bytes]] = field(default_factory=dict)
+    _governed: dict[tuple[Place, str | None], tuple[Decision, bytes, bytes]] = field(default_factory=dict)
     _tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def runbook(self) -> Runbook:
+        """The runbook as it was read."""
+        return self.compiled.runbook
 
     # -- start to end --------------------------------------------------------------------------------------------
 
@@ -116,8 +121,8 @@ class Run(Struct, kw_only=True, eq=False):
 
     def remember(self, execution: StepExecution, status: str) -> None:
         """Note an executed step for the result."""
-        unit = execution.unit
-        self.steps.append((execution.key, unit.id, unit.type.name, str(status)))
+        compiled = execution.compiled
+        self.steps.append((execution.key, compiled.id, compiled.type.name, str(status)))
 
     def note_fault(self, fault: BaseException) -> None:
         """Keep the exception of a plugin; shown in full only when debugging."""
@@ -135,18 +140,18 @@ class Run(Struct, kw_only=True, eq=False):
         """SHA-256 of masked, canonical data."""
         return "sha256:" + hashlib.sha256(canonical(self.masker.mask(value))).hexdigest()
 
-    def governed(self, unit: CompiledStep, category: str | None) -> tuple[Decision, bytes, bytes]:
+    def governed(self, compiled: CompiledStep, category: str | None) -> tuple[Decision, bytes, bytes]:
         """The decision about a step with both of its events encoded, which is done once per contract and decision."""
-        decision = self.policies.decide(unit.contract, outcome=category)
-        encode = self.journal.writer.encode
-        found = self._encoded.get((id(unit.contract), id(decision)))
+        key = (compiled.contract_key, category)
+        found = self._governed.get(key)
         if found is None:
-            contract = {"resolved_contract": unit.contract.to_json(), "writing": unit.contract.writing}
-            found = encode(contract)[1:], encode(decision.to_json())[1:]
-            self._encoded[id(unit.contract), id(decision)] = found
-        # Equal contracts share their encoding; only the step's id differs.
-        lead = b'{"step_id":"%b",' % unit.id.encode()
-        return decision, lead + found[0], lead + found[1]
+            decision = self.policies.decide(compiled.contract, outcome=category)
+            encode = self.journal.writer.encode
+            contract = {"resolved_contract": compiled.contract.to_json(), "writing": compiled.contract.writing}
+            found = self._governed[key] = decision, encode(contract)[1:], encode(decision.to_json())[1:]
+        # Steps with the same contract share its encoding; only the step's id differs.
+        lead = compiled.lead
+        return found[0], lead + found[1], lead + found[2]
 
     def serializes(self, block: BlockNode) -> bool:
         """Whether a policy wants branches with such steps one after another."""
@@ -156,7 +161,7 @@ class Run(Struct, kw_only=True, eq=False):
         """The same for one step and everything below it."""
         if step.type.blocks is not None:
             return any(self.serializes(block) for block in step.blocks)
-        return self.policies.serializes(step_contract(step, self.runbook))
+        return self.policies.serializes(self.compiled.contracts.of(step))
 
     def action_name(self, use: ToolUse) -> str:
         """The action a step means, also when the tool has only one."""

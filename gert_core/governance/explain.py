@@ -55,13 +55,14 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
     """Every step in document order."""
-    from gert_core.contracts import step_contract, whole_contract
+    from gert_core.contracts import Contracts
 
+    contracts = Contracts(runbook)
     for node in runbook.walk():
         line, _ = runbook.document.locate(node.path)
         governed = node.type.flow in (Flow.LEAF, Flow.TERMINAL)
         try:
-            contract = step_contract(node, runbook) if governed else whole_contract(node, runbook)
+            contract = contracts.of(node) if governed else contracts.whole(node)
         except LookupError as error:
             yield Explained(step_id=node.id, type=node.type.name, line=line, problem=str(error))
             continue

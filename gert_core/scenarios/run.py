@@ -15,6 +15,7 @@ from gert_core.api import DocumentError, GertError, StepStatus
 from gert_core.engine.cancel import Stop
 from gert_core.engine.prepare import Request, check, start
 from gert_core.engine.progress import Progress
+from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.scenarios.expect import Observed, judge, unknown_steps
 from gert_core.scenarios.results import ScenarioResult, ScenarioStatus
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, Console
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ExpectationModel, Scenario
-    from gert_core.documents.tree import Runbook
     from gert_core.engine.run import Run, RunResult
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.execution import StepExecution
@@ -65,13 +65,13 @@ class ScenarioRunner:
         )
 
     @cached_property
-    def _ready(self) -> tuple[Runbook, Policies, dict[str, str]] | DocumentError:
+    def _ready(self) -> tuple[CompiledRunbook, Policies, dict[str, str]] | DocumentError:
         try:
             book = check(self._request)
         except DocumentError as error:
             return error
         policies = load_policies(registry=self.registry, project=self.project, files=(), runbook=book)
-        return book, policies, _harmless(self.environ, collect(book, self.environ))
+        return CompiledRunbook(book), policies, _harmless(self.environ, collect(book, self.environ))
 
     def prepare(self) -> None:
         """Read and check the runbook; policies that are broken stop everything, a wrong runbook its scenarios."""
@@ -107,7 +107,7 @@ class ScenarioRunner:
         self,
         scenario: Scenario,
         test: ExpectationModel,
-        book: Runbook,
+        compiled: CompiledRunbook,
         policies: Policies,
         environ: dict[str, str],
     ) -> ScenarioResult:
@@ -115,7 +115,7 @@ class ScenarioRunner:
         request = replace(
             self._request,
             scenario=scenario.model,
-            checked=book,
+            compiled=compiled,
             governed=policies,
             environ=environ,
             progress=watch,
@@ -235,11 +235,11 @@ class _Watch(Progress):
         self.warnings: list[str] = []
 
     def _note(self, execution: StepExecution, status: str | None = None) -> None:
-        unit = execution.unit
-        repeated = unit.over is not None
+        compiled = execution.compiled
+        repeated = compiled.over is not None
         self.visits.note(
             execution.key,
-            unit.id,
+            compiled.id,
             loop=repeated and not execution.as_item,
             item=repeated and execution.as_item,
             status=status,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.engine.cancel import Stop
 from gert_core.engine.prepare import Request, check, start
+from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.host import SilentConsole
 from gert_core.trace import sinks
@@ -29,8 +30,9 @@ class Engine:
         self.registry = registry
         self.sync = sync
         self.runs = book.parent / "runs"
-        self._checked = check(self._request())
-        self._governed = load_policies(registry=registry, project=None, files=(), runbook=self._checked)
+        checked = check(self._request())
+        self._compiled = CompiledRunbook(checked)
+        self._governed = load_policies(registry=registry, project=None, files=(), runbook=checked)
 
     def _request(self, **known: object) -> Request:
         return Request(
@@ -47,7 +49,7 @@ class Engine:
     def __call__(self) -> float:
         """Seconds of the whole run."""
         with ExitStack() as stack:
-            request = self._request(checked=self._checked, governed=self._governed)
+            request = self._request(compiled=self._compiled, governed=self._governed)
             stack.callback(request.stop.close)
             run = start(request, stack)
             began = time.perf_counter()
@@ -62,7 +64,7 @@ class Engine:
         """The trace of one run, kept."""
         kept = self.book.with_suffix(".jsonl")
         with ExitStack() as stack:
-            request = self._request(checked=self._checked, governed=self._governed, trace=kept)
+            request = self._request(compiled=self._compiled, governed=self._governed, trace=kept)
             stack.callback(request.stop.close)
             start(request, stack).execute()
         return kept

@@ -261,7 +261,7 @@ steps:
 
 def test_contract_of_a_step(book):
     def of(name):
-        return contracts.step_contract(book.by_id[name], book)
+        return contracts.Contracts(book).of(book.by_id[name])
 
     assert of("get").reads == ("site",)
     assert of("put").reads == ("site", "more")
@@ -278,7 +278,7 @@ def test_contract_of_a_step(book):
 
 def test_outputs_of_a_step_are_those_extract_names(book):
     def names(name):
-        return list(contracts.step_outputs(book.by_id[name], book))
+        return list(contracts.Contracts(book).outputs(book.by_id[name]))
 
     assert names("get") == ["code"]
     assert names("put") == ["code", "body"]
@@ -288,8 +288,8 @@ def test_outputs_of_a_step_are_those_extract_names(book):
 
 def test_union_of_blocks_at_any_depth(book):
     pick = book.by_id["pick"]
-    first, second = (contracts.block_contract(block, book) for block in pick.blocks)
+    first, second = (contracts.Contracts(book).block(block) for block in pick.blocks)
     assert (first.writes, second.writes, second.reads) == (("site",), (), ("site",))
     assert conflict(first, second) == {"site"}
-    assert contracts.whole_contract(pick, book).writes == ("site",)
-    assert contracts.step_contract(pick, book) == PURE
+    assert contracts.Contracts(book).whole(pick).writes == ("site",)
+    assert contracts.Contracts(book).of(pick) == PURE

@@ -44,10 +44,10 @@ def test_service_health_check(registry):
         ("check_failed", 6),
         ("_end_3", 6),
     ]
-    risks = {s.id: contracts.risk(contracts.step_contract(s, runbook)) for s in runbook.walk()}
+    risks = {s.id: contracts.risk(contracts.Contracts(runbook).of(s)) for s in runbook.walk()}
     assert risks["restart"] == "medium"
     assert set(risks.values()) == {"low", "medium"}
-    outputs = contracts.step_outputs(runbook.by_id["check_dns"], runbook)
+    outputs = contracts.Contracts(runbook).outputs(runbook.by_id["check_dns"])
     assert list(outputs) == ["status_code"], "no extract yields the declared body"
     assert runbook.by_id["verify"].fields.next.max == "{{ .max_retries }}"
 
@@ -57,8 +57,8 @@ def test_multi_agent_review(registry):
     assert not loaded.diagnostics
     runbook = loaded.runbook
     judge = runbook.by_id["judge"]
-    assert list(contracts.step_outputs(judge, runbook)) == ["decision", "winner", "summary"]
-    contract = contracts.step_contract(judge, runbook)
+    assert list(contracts.Contracts(runbook).outputs(judge)) == ["decision", "winner", "summary"]
+    contract = contracts.Contracts(runbook).of(judge)
     assert (contract.effects, contract.writing, contracts.risk(contract)) == (("network",), False, "low")
     assert runbook.by_id["critiques"].fields.for_each.key == "{{ .agent.id }}"
     assert [secret.env for secret in runbook.tools["llm"].tool.all_secrets] == ["ANTHROPIC_API_KEY"]

@@ -7,6 +7,7 @@ from lab import Lab, tool
 
 from gert_core.api import DocumentError
 from gert_core.documents.load import load_runbook
+from gert_core.engine.steps.compiled import CompiledRunbook
 
 
 @pytest.fixture
@@ -383,7 +384,7 @@ def test_reaching_the_end_of_the_steps_without_an_end_is_an_error(lab, tmp_path)
     lab.runner.write({"runbook.yaml": text})
     # Validation refuses such a runbook; the engine must not rely on it.
     checked = load_runbook(tmp_path / "runbook.yaml", registry=lab.runner.registry).runbook
-    ran = lab.runner(text, inputs={"go": False}, checked=checked)
+    ran = lab.runner(text, inputs={"go": False}, compiled=CompiledRunbook(checked))
     ran.assert_failed("no_outcome", status="error")
     assert ran.events[-1].data["failure"]["kind"] == "no_outcome"
     assert ran.of("outcome_resolved") == []

@@ -11,6 +11,7 @@ from lab import Lab, tool
 
 from gert_core.api import RunError, UsageError
 from gert_core.engine.resume.request import Finished
+from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.trace.verify import verify
 
 
@@ -340,7 +341,7 @@ def test_a_collision_that_was_recorded_is_recalled_as_the_error_it_was(lab, tmp_
     """)
     lab.runner.write({"runbook.yaml": text})
     checked = load_runbook(tmp_path / "runbook.yaml", registry=lab.runner.registry).runbook
-    ran = lab.runner(text, checked=checked)
+    ran = lab.runner(text, compiled=CompiledRunbook(checked))
     assert ran.steps["b"] == "error"
     # Validation would refuse the runbook on resume: the record alone is asked here.
     from gert_core.engine.resume.recorded import Recorded

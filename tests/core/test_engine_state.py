@@ -9,6 +9,7 @@ import pytest
 from lab import Lab, tool
 
 from gert_core.api import DocumentError, InputError
+from gert_core.engine.steps.compiled import CompiledRunbook
 
 TWO = "{ value: { type: any, required: false }, other: { type: any, required: false } }"
 
@@ -159,7 +160,7 @@ def collision_at_run_time(lab, tmp_path, *, more: str = ""):
     """)
     lab.runner.write({"runbook.yaml": text})
     checked = load_runbook(tmp_path / "runbook.yaml", registry=lab.runner.registry).runbook
-    return lab.runner(text, checked=checked)
+    return lab.runner(text, compiled=CompiledRunbook(checked))
 
 
 def test_a_collision_at_run_time_is_an_error_of_the_step(lab, tmp_path):

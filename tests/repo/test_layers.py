@@ -77,6 +77,13 @@ def test_parts_of_one_layer_do_not_depend_on_each_other_in_a_circle():
     assert set(needs) == done, {part: needs[part] - done for part in set(needs) - done}
 
 
+@pytest.mark.parametrize("file", core_modules(), ids=module_name)
+def test_nothing_is_found_by_its_address(file):
+    """An address is given to another object when the first is gone; keys are paths, names and values."""
+    calls = [n for n in ast.walk(tree_of(file)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    assert not [call.lineno for call in calls if call.func.id == "id"]
+
+
 @pytest.mark.parametrize("library", ONLY_IN)
 def test_a_library_has_one_place(library):
     wrong = [

@@ -48,8 +48,8 @@ class TerminalProgress(Progress):
     # -- the run -------------------------------------------------------------------------------------------------
 
     def started(self, execution: StepExecution) -> None:
-        unit = execution.unit
-        if not unit.leaf or (unit.over is not None and not execution.as_item):
+        compiled = execution.compiled
+        if not compiled.leaf or (compiled.over is not None and not execution.as_item):
             self._print(f" {_title(execution)}", lead=_indent(execution) + paint("▸", "cyan", stream=self._stream))
         elif self._live:
             with self._lock:
@@ -61,10 +61,10 @@ class TerminalProgress(Progress):
     def finished(self, execution: StepExecution, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
         with self._lock:
             self._running.pop(execution.key, None)
-            unit = execution.unit
-            if not unit.leaf and status is StepStatus.SUCCESS:
+            compiled = execution.compiled
+            if not compiled.leaf and status is StepStatus.SUCCESS:
                 return
-            if unit.over is not None and not execution.as_item and status is StepStatus.SUCCESS:
+            if compiled.over is not None and not execution.as_item and status is StepStatus.SUCCESS:
                 return
             mark, style = MARKS[str(status)]
             lead = _indent(execution) + paint(mark, style, stream=self._stream)
@@ -72,13 +72,13 @@ class TerminalProgress(Progress):
             symbolic = (data.get("detail") or {}).get("symbolic")
             if status is StepStatus.SKIPPED:
                 line += f"  skipped ({_reason(data)})"
-            elif symbolic and unit.leaf:
+            elif symbolic and compiled.leaf:
                 lead = f"{_indent(execution)}·"
                 line += f"  ({symbolic})" if symbolic != execution.run.mode else ""
             else:
                 line += f"  {duration:.2f}s"
             self._print(line, lead=lead)
-            if status in (StepStatus.FAILED, StepStatus.ERROR) and unit.leaf:
+            if status in (StepStatus.FAILED, StepStatus.ERROR) and compiled.leaf:
                 self._explain(execution, data)
             elif status is StepStatus.SKIPPED and "approval" in data:
                 self._print(f"{_indent(execution)}    {data['approval']['message']}")
@@ -91,8 +91,8 @@ class TerminalProgress(Progress):
     def left(self, execution: StepExecution, signal: Signal) -> None:
         with self._lock:
             self._running.pop(execution.key, None)
-            whole = execution.unit.over is None or execution.as_item
-            if execution.unit.leaf and whole and signal.rank is Rank.CANCELLED:
+            whole = execution.compiled.over is None or execution.as_item
+            if execution.compiled.leaf and whole and signal.rank is Rank.CANCELLED:
                 lead = _indent(execution) + paint("✗", "red", stream=self._stream)
                 self._print(f" {_title(execution)}  cancelled", lead=lead)
 
@@ -188,23 +188,23 @@ class DryProgress(TerminalProgress):
 
     def finished(self, execution: StepExecution, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
         super().finished(execution, status, data, duration)
-        unit = execution.unit
-        if not unit.governed or execution.decision is None or status is StepStatus.SKIPPED:
+        compiled = execution.compiled
+        if not compiled.governed or execution.decision is None or status is StepStatus.SKIPPED:
             return
         indent = _indent(execution) + "    "
-        contract, decision = unit.contract, execution.decision
+        contract, decision = compiled.contract, execution.decision
         words = [f"effects {_tags(contract.effects)}", f"writes {_tags(contract.writes)}"]
         words += [word for word in ("idempotent", "deterministic") if getattr(contract, word)]
         self._print(f"{indent}contract: {', '.join(words)}")
         self._print(f"{indent}governance: {decision.action} (risk {decision.risk}). {decision.reason}")
-        if unit.has_inputs:
+        if compiled.has_inputs:
             for name, value in execution.inputs.items():
                 self._print(f"{indent}input {name} = {value}")
-        if unit.use is not None:
+        if compiled.use is not None:
             self._tool(execution, indent)
 
     def _tool(self, execution: StepExecution, indent: str) -> None:
-        run, use = execution.run, execution.unit.use
+        run, use = execution.run, execution.compiled.use
         assert use is not None  # noqa: S101 - asked by the caller
         tool = run.runbook.tools[use.tool]
         for secret in tool.tool.all_secrets:
@@ -222,9 +222,9 @@ def _indent(execution: StepExecution) -> str:
 
 
 def _title(execution: StepExecution) -> str:
-    unit = execution.unit
-    name = execution.key.rpartition("/")[2] or unit.id
-    return f"{name}  {unit.type.name}" + (" (maybe)" if execution.maybe else "")
+    compiled = execution.compiled
+    name = execution.key.rpartition("/")[2] or compiled.id
+    return f"{name}  {compiled.type.name}" + (" (maybe)" if execution.maybe else "")
 
 
 def _reason(data: Mapping[str, Any]) -> str:

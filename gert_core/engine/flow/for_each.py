@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.compiled import CompiledStep
 
 
-def run_items(run: Run, unit: CompiledStep, frame: Frame, key: str) -> Done:
+def run_items(run: Run, compiled: CompiledStep, frame: Frame, key: str) -> Done:
     """Run a step with ``for_each`` under its own key: start, every item, complete."""
     if run.stop.thrown:
         return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
-    return _Loop(run, unit, frame, key).perform()
+    return _Loop(run, compiled, frame, key).perform()
 
 
 class _Item:
@@ -52,15 +52,15 @@ class _Item:
 class _Loop:
     """One pass over the items of a step."""
 
-    def __init__(self, run: Run, unit: CompiledStep, frame: Frame, key: str) -> None:
+    def __init__(self, run: Run, compiled: CompiledStep, frame: Frame, key: str) -> None:
         self.run = run
-        self.unit = unit
+        self.compiled = compiled
         self.frame = frame
         self.key = key
-        each = unit.node.fields.for_each
+        each = compiled.node.fields.for_each
         assert each is not None  # noqa: S101 - a loop is made for steps that have it
         self.each = each
-        self.execution = StepExecution(run, unit, frame, key=key, layer=frame.layer)
+        self.execution = StepExecution(run, compiled, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
         self.unknown = False
         """Whether only a real run knows the items (dry-run and probe): one stands for all of them."""
@@ -69,7 +69,7 @@ class _Loop:
         run = self.run
         if run.recorded is not None:
             run.recorded.opening(self.frame.prefix, self.key)
-        self._add("step_start", {"step_id": self.unit.id, "type": self.unit.type.name, "for_each": True})
+        self._add("step_start", {"step_id": self.compiled.id, "type": self.compiled.type.name, "for_each": True})
         run.progress.started(self.execution)
         try:
             items = self._items()
@@ -81,7 +81,7 @@ class _Loop:
         self._add(
             "for_each_start",
             {
-                "step_id": self.unit.id,
+                "step_id": self.compiled.id,
                 "over": self.each.over,
                 "item_count": None if self.unknown else len(items),
                 "parallel": self.each.parallel,
@@ -102,7 +102,7 @@ class _Loop:
 
     def _over(self) -> list[Any]:
         try:
-            value = self.unit.over.render(self.frame.layer) if self.unit.over is not None else []
+            value = self.compiled.over.render(self.frame.layer) if self.compiled.over is not None else []
         except Undecided:
             self.unknown = True
             return [Symbol(f"{{{{ .{self.each.as_} }}}}")]
@@ -116,12 +116,12 @@ class _Loop:
 
     def _label(self, items: list[_Item]) -> None:
         """Name each item by its key; names must differ before the first item runs."""
-        if self.unit.key_template is None:
+        if self.compiled.key_template is None:
             return
         seen: set[str] = set()
         for item in items:
             try:
-                item.label = to_text(self.unit.key_template.render(item.layer))
+                item.label = to_text(self.compiled.key_template.render(item.layer))
             except Undecided:
                 item.label = f"{{{{ {item.index} }}}}"
             except TemplateError as error:
@@ -131,10 +131,10 @@ class _Loop:
             seen.add(item.label)
 
     def _limit(self) -> int:
-        if not self.each.parallel or self.run.serializes_step(self.unit.node):
+        if not self.each.parallel or self.run.serializes_step(self.compiled.node):
             return 1
         try:
-            value = self.unit.parallel_limit.render(self.frame.layer) if self.unit.parallel_limit else 16
+            value = self.compiled.parallel_limit.render(self.frame.layer) if self.compiled.parallel_limit else 16
         except Undecided:
             return 1
         except TemplateError as error:
@@ -172,7 +172,7 @@ class _Loop:
             depth=self.frame.depth + 1,
         )
         key = f"{self.key}[{quote(self.run.masker.mask_text(item.label), safe='')}]"
-        return StepExecution(self.run, self.unit, frame, key=key, layer=item.layer, as_item=True)
+        return StepExecution(self.run, self.compiled, frame, key=key, layer=item.layer, as_item=True)
 
     def _task(self, item: _Item) -> Callable[[], Signal | None]:
         def perform() -> Signal | None:
@@ -180,10 +180,10 @@ class _Loop:
             assert child is not None  # noqa: S101 - made just before
             if self.run.stop.thrown:
                 return CANCELLED
-            data = {"step_id": self.unit.id, "index": item.index, "key": item.label, "value": item.value}
+            data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
             child.add("for_each_item", data)
             done = item.done = child.perform()
-            if done.ran and not self.unit.leaf:  # of a step with blocks: what its blocks promoted
+            if done.ran and not self.compiled.leaf:  # of a step with blocks: what its blocks promoted
                 done.outputs = {n: v for n, v in item.layer.vars.items() if item.layer.owners.get(n)}
             return done.signal
 
@@ -202,11 +202,11 @@ class _Loop:
             self.run.progress.left(execution, kept)
             return Done(status=StepStatus.SKIPPED, signal=kept)
         results = self._results(items)
-        layer.set_step(self.unit.id, results)
+        layer.set_step(self.compiled.id, results)
         self._write_scopes(items)
         exported = self._export(results)
         if exported:
-            self._add("scope_export", {"step_id": self.unit.id, "scope": None, "exported_vars": exported})
+            self._add("scope_export", {"step_id": self.compiled.id, "scope": None, "exported_vars": exported})
         data: dict[str, Any] = {"items": len(items)}
         if kept is not None and kept.failures:
             first = kept.first
@@ -219,7 +219,7 @@ class _Loop:
 
     def _results(self, items: list[_Item]) -> Any:
         if self.unknown:
-            return Symbol(f"{{{{ .{self.unit.id} }}}}")
+            return Symbol(f"{{{{ .{self.compiled.id} }}}}")
         if self.each.key is None:
             return [item.result() for item in items]
         return {item.label: item.result() for item in items}
@@ -234,14 +234,14 @@ class _Loop:
         """Each exported name becomes the list or map of its values; a name that is taken is left alone."""
         exported = []
         layer = self.frame.layer
-        for name in self.unit.node.fields.export:
+        for name in self.compiled.node.fields.export:
             owner = layer.owner(name)
-            if owner is not None and owner != self.unit.id:
+            if owner is not None and owner != self.compiled.id:
                 self.run.progress.warn(
                     f"{self.key}: `{name}` is not exported because the name is taken", execution=self.execution
                 )
                 continue
-            layer.export(self.unit.id, name, _values_of(results, name))
+            layer.export(self.compiled.id, name, _values_of(results, name))
             exported.append(name)
         return exported
 

@@ -6,7 +6,7 @@ import _thread
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gert_core.contracts import block_contract, conflict
+from gert_core.contracts import conflict
 from gert_core.engine.signals import Rank, Signal
 from gert_core.engine.state import Layer
 
@@ -43,7 +43,7 @@ def run_forked(
     layers = [Layer(execution.layer) for _ in runs]
     for layer, one in zip(layers, runs, strict=True):
         if one.bind:
-            layer.bind({execution.unit.type.name: dict(one.bind)})
+            layer.bind({execution.compiled.type.name: dict(one.bind)})
 
     def task(index: int) -> Task:
         facts = {"index": runs[index].key, "label": nodes[index].name, "parent": execution.key}
@@ -52,7 +52,7 @@ def run_forked(
     tasks = [task(index) for index in range(len(runs))]
     signals = run_tasks(execution.run, tasks, waits=waits, limit=limit)
     out = []
-    bound = frozenset({execution.unit.type.name})
+    bound = frozenset({execution.compiled.type.name})
     for layer, signal in zip(layers, signals, strict=True):
         execution.layer.absorb(layer, bound=bound)
         out.append((signal, {n: v for n, v in layer.vars.items() if layer.owners.get(n)}))
@@ -61,7 +61,7 @@ def run_forked(
 
 def waits_of(run: Run, nodes: Sequence[BlockNode]) -> list[list[int]]:
     """For each block the earlier ones it must wait for: contracts that conflict, or a policy that serialises."""
-    contracts = [block_contract(node, run.runbook) for node in nodes]
+    contracts = [run.compiled.contracts.block(node) for node in nodes]
     held = [run.serializes(node) for node in nodes]
     writes = [bool(contract.writes) for contract in contracts]  # who only looks is in nobody's way
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import StepProblem, Undecided
 from gert_core.engine.signals import Failure, Rank, Signal
-from gert_core.engine.steps.compiled import CompiledList, compiled
 from gert_core.engine.steps.execution import StepExecution
 from gert_core.template import TemplateError
 
@@ -14,15 +13,13 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.engine.flow.frame import Done, Frame
     from gert_core.engine.run import Run
-    from gert_core.engine.steps.compiled import Jump
+    from gert_core.engine.steps.compiled import CompiledBlock, Jump
     from gert_core.template import Template
 
 
 def run_list(run: Run, block: BlockNode, frame: Frame) -> Signal | None:
     """Run a list of steps to its end; return the signal that stopped it before, if one did."""
-    plan = run.lists.get(id(block))
-    if plan is None:
-        plan = run.lists[id(block)] = CompiledList(block)
+    plan = run.compiled.block(block)
     frame.layer.enter_list(plan.ids)
     used: dict[int, int] = {}
     steps, position = block.steps, 0
@@ -40,16 +37,16 @@ def run_list(run: Run, block: BlockNode, frame: Frame) -> Signal | None:
 
 def run_step(run: Run, step: StepNode, frame: Frame) -> Done:
     """Open a step under its next key and run it, once or per item."""
-    unit = compiled(step, run.runbook)
+    compiled = run.compiled.step(step)
     key = frame.open_key(step.id)
-    if unit.over is not None:
+    if compiled.over is not None:
         from gert_core.engine.flow.for_each import run_items
 
-        return run_items(run, unit, frame, key)
-    return StepExecution(run, unit, frame, key=key, layer=frame.layer).perform()
+        return run_items(run, compiled, frame, key)
+    return StepExecution(run, compiled, frame, key=key, layer=frame.layer).perform()
 
 
-def _next(run: Run, plan: CompiledList, position: int, frame: Frame, *, done: Done, used: dict[int, int]) -> int:
+def _next(run: Run, plan: CompiledBlock, position: int, frame: Frame, *, done: Done, used: dict[int, int]) -> int:
     """Return the position to go on at; ``StepProblem`` when the bound of a jump cannot be read."""
     if done.jump is not None:
         return plan.index_of[done.jump]
@@ -66,7 +63,7 @@ def _next(run: Run, plan: CompiledList, position: int, frame: Frame, *, done: Do
     return jump.index
 
 
-def _count(plan: CompiledList, jump: Jump, frame: Frame) -> None:
+def _count(plan: CompiledBlock, jump: Jump, frame: Frame) -> None:
     """Count a jump for ``retry_count`` of its target and of its source, unless jumps lead to the source too."""
     frame.layer.count_jump(jump.target)
     if jump.source not in plan.targets:

@@ -27,7 +27,7 @@ class DryRunBackend(RealBackend):
 
     def will_execute(self, execution: StepExecution) -> bool:
         """Only what touches nothing."""
-        return execution.unit.contract.pure
+        return execution.compiled.contract.pure
 
     def canned(self, execution: StepExecution) -> Result | None:
         """What is not executed has symbols for its outputs."""
@@ -65,12 +65,12 @@ class ProbeBackend(DryRunBackend):
 
     def will_execute(self, execution: StepExecution) -> bool:
         """No writes, and every effect is on the allow-list."""
-        contract = execution.unit.contract
+        contract = execution.compiled.contract
         return not contract.writing and set(contract.effects) <= self.effects
 
     def reason(self, execution: StepExecution) -> str:
         """Why the probe leaves the step out."""
-        contract = execution.unit.contract
+        contract = execution.compiled.contract
         if contract.writing:
             return "probe: it writes"
         return "probe: effects " + ", ".join(sorted(set(contract.effects) - self.effects)) + " are not allowed"

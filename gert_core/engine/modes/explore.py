@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Completed, Flow, Undecided
-from gert_core.contracts import step_outputs
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Signal
 from gert_core.engine.state import Layer
@@ -24,10 +23,11 @@ def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
 
     Its status is one too where the run would go on whatever it is: the step may fail, or its guard may skip it.
     """
-    unit = execution.unit
-    outputs = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in step_outputs(unit.node, execution.run.runbook)}
-    open_end = ("status",) if execution.maybe or unit.node.fields.continue_on_fail else ()
-    fields = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in (*open_end, *unit.type.fields)}
+    compiled = execution.compiled
+    names = execution.run.compiled.contracts.outputs(compiled.node)
+    outputs = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in names}
+    open_end = ("status",) if execution.maybe or compiled.node.fields.continue_on_fail else ()
+    fields = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in (*open_end, *compiled.type.fields)}
     return Completed(outputs=outputs, fields=fields, detail={"symbolic": reason})
 
 
@@ -36,8 +36,8 @@ def undecided(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNo
 
     ``ran`` are the blocks it has run already before it came to the unknown value; they are not looked at again.
     """
-    unit, layer = execution.unit, execution.layer
-    if unit.leaf:
+    compiled, layer = execution.compiled, execution.layer
+    if compiled.leaf:
         return symbolic_result(execution, reason=str(why))
     signals: list[Signal | None] = []
     overlays: list[Layer] = []
@@ -50,23 +50,23 @@ def undecided(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNo
         execution.signals.add(worst)
         return None
     ended = [s for s in signals if s is not None]
-    if ended and (len(ended) == len(signals) or unit.type.flow is not Flow.ONE_OF):
+    if ended and (len(ended) == len(signals) or compiled.type.flow is not Flow.ONE_OF):
         execution.signals.add([Signal(rank=Rank.ENDED)])
         return None
     _forget_values(layer, [o for o, s in zip(overlays, signals, strict=True) if s is None])
-    fields = {name: Symbol(f"{{{{ .{unit.id}.{name} }}}}") for name in unit.type.fields}
+    fields = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in compiled.type.fields}
     return Completed(fields=fields, detail={"symbolic": str(why)})
 
 
 def _possible(execution: StepExecution, ran: Sequence[BlockNode]) -> list[tuple[int, BlockNode]]:
     """The blocks that may run: of arms, those whose condition is not known to be false, up to one that is true."""
-    unit = execution.unit
+    compiled = execution.compiled
     out = []
-    for index, block in enumerate(unit.node.blocks):
+    for index, block in enumerate(compiled.node.blocks):
         if any(block is done for done in ran):
             continue
         known = None
-        if unit.type.flow is Flow.ONE_OF and block.block is not None and block.block.condition is not None:
+        if compiled.type.flow is Flow.ONE_OF and block.block is not None and block.block.condition is not None:
             known = _known(execution, block.block.condition)
         if known is not False:
             out.append((index, block))
@@ -87,10 +87,10 @@ def _look(execution: StepExecution, block: BlockNode, overlay: Layer, *, index: 
     """Walk one block as if it ran; its binds are symbols."""
     from gert_core.engine.flow.lists import run_list
 
-    run, unit = execution.run, execution.unit
+    run, compiled = execution.run, execution.compiled
     binds = block.block.binds if block.block is not None else {}
     if binds:
-        overlay.bind({unit.type.name: {name: Symbol(f".{unit.type.name}.{name}") for name in binds}})
+        overlay.bind({compiled.type.name: {name: Symbol(f".{compiled.type.name}.{name}") for name in binds}})
     frame = Frame(
         layer=overlay,
         prefix=f"{execution.key}/{index}/",

@@ -55,7 +55,7 @@ class Replay(RealBackend):
     def canned(self, execution: StepExecution) -> Result | None:
         """A result written down for this very execution wins over everything; an end always ends."""
         given = self._scenario.steps.get(execution.key)
-        if given is None or execution.unit.type.flow is Flow.TERMINAL:
+        if given is None or execution.compiled.type.flow is Flow.TERMINAL:
             return None
         self._used_steps.add(execution.key)
         message = given.message or f"the scenario says {given.status}"
@@ -110,14 +110,14 @@ class Replay(RealBackend):
     def ask(self, execution: StepExecution, question: Question) -> Answer:
         """Evidence by step key or id; a mere confirmation needs none."""
         person = Principal(kind="human", id=NOBODY)
-        for name in (execution.key, execution.unit.id):
+        for name in (execution.key, execution.compiled.id):
             given = self._scenario.evidence.get(name)
             if given is not None and question.name in given:
                 self._used_evidence.add((name, question.name))
                 return Answer(value=given[question.name], canned=True, principal=person)
         if question.kind == "confirm":
             return Answer(value="", canned=True, principal=person)
-        raise NoAnswer(f"the scenario has no evidence {question.name!r} for step {execution.unit.id}")
+        raise NoAnswer(f"the scenario has no evidence {question.name!r} for step {execution.compiled.id}")
 
     def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
         """Nothing is copied in a replay."""
@@ -128,7 +128,7 @@ class Replay(RealBackend):
         from gert_core.approvals import ApprovalProcess
 
         del recorded
-        name = next((n for n in (execution.key, execution.unit.id) if n in self._scenario.approvals), None)
+        name = next((n for n in (execution.key, execution.compiled.id) if n in self._scenario.approvals), None)
         answers = self._answers(name) if name is not None else iter([_approval()])
         if name is None:
             request = replace(request, min_approvers=1, exclude_actor=False)

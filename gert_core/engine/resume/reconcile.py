@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import RunError, StepStatus, UsageError
-from gert_core.contracts import step_contract
+from gert_core.contracts import Contracts
 from gert_core.runs.state import parent_key
 from gert_core.values import coerce
 
@@ -102,7 +102,7 @@ def _typed(record: StepState, outputs: Mapping[str, Any], runbook: Runbook) -> d
     node = runbook.by_id.get(record.step_id)
     if node is None or not outputs:
         return dict(outputs)
-    declared = step_contract(node, runbook).outputs
+    declared = Contracts(runbook).of(node).outputs
     typed: dict[str, Any] = {}
     for name, value in outputs.items():
         if declared and name not in declared:

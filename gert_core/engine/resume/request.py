@@ -20,6 +20,7 @@ from gert_core.engine.resume.reconcile import settle, voided
 from gert_core.engine.resume.recorded import Recorded
 from gert_core.engine.resume.trust import refuse_forged
 from gert_core.engine.run import Run, default_actor
+from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import ResolvedInputs
 from gert_core.runs.directory import RunDirectory
@@ -129,7 +130,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         recorded.complete(key, result)
     return Run(
         run_id=request.run_id,
-        runbook=runbook,
+        compiled=CompiledRunbook(runbook),
         registry=request.registry,
         policies=policies,
         journal=Journal(writer, recorded),

@@ -59,7 +59,7 @@ def ask(execution: StepExecution) -> Done | None:
         return Done(status=StepStatus.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
     failure = Failure(
         key=execution.key,
-        step_id=execution.unit.id,
+        step_id=execution.compiled.id,
         status="skipped",
         kind=settled.reason or "approval_rejected",
         message=settled.message or "the approval was rejected",
@@ -92,24 +92,24 @@ def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded:
 
 
 def _request(execution: StepExecution, recorded: Any) -> ApprovalRequest:
-    run, unit, decision = execution.run, execution.unit, execution.decision
+    run, compiled, decision = execution.run, execution.compiled, execution.decision
     inputs = run.masker.mask(execution.inputs)
-    contract = unit.contract.to_json()
+    contract = compiled.contract.to_json()
     created, expires = run.approval_window(execution, recorded)
     return ApprovalRequest(
         ticket_id=ticket_id(run.run_id, execution.key),
         run_id=run.run_id,
-        step_id=unit.id,
+        step_id=compiled.id,
         step_key=execution.key,
         runbook_name=run.runbook.name,
-        step_type=unit.type.name,
+        step_type=compiled.type.name,
         description=_description(execution),
         risk_level=decision.risk,
         contract=contract,
         inputs=inputs,
         runbook_hash=run.runbook.document.digest,
         request_hash=request_hash(
-            runbook_hash=run.runbook.document.digest, step_id=unit.id, contract=contract, inputs=inputs
+            runbook_hash=run.runbook.document.digest, step_id=compiled.id, contract=contract, inputs=inputs
         ),
         min_approvers=decision.min_approvers,
         requested_by=run.actor,
@@ -119,20 +119,20 @@ def _request(execution: StepExecution, recorded: Any) -> ApprovalRequest:
         command=_command(execution),
         exclude_actor=decision.exclude_actor,
         require_signed=run.policies.require_signed,
-        extensions=unit.node.fields.extensions,
+        extensions=compiled.node.fields.extensions,
     )
 
 
 def _description(execution: StepExecution) -> str:
-    unit = execution.unit
-    if unit.use is None:
-        return unit.type.summary
-    action = execution.run.action_of(unit.use)
-    return action.description or unit.type.summary
+    compiled = execution.compiled
+    if compiled.use is None:
+        return compiled.type.summary
+    action = execution.run.action_of(compiled.use)
+    return action.description or compiled.type.summary
 
 
 def _command(execution: StepExecution) -> tuple[str, ...]:
-    use = execution.unit.use
+    use = execution.compiled.use
     if use is None:
         return ()
     run = execution.run

@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 def attempt(execution: StepExecution) -> Result | None:
     """Check, then the canned result or the type's own ``run``; None when a signal took over."""
-    run, unit = execution.run, execution.unit
-    if unit.leaf:
+    run, compiled = execution.run, execution.compiled
+    if compiled.leaf:
         canned = run.backend.canned(execution)
         if canned is not None:
             return canned
-    if execution.undecided is not None and unit.type.flow is not Flow.TERMINAL:
+    if execution.undecided is not None and compiled.type.flow is not Flow.TERMINAL:
         return _explore(execution, execution.undecided)
     if execution.deadline.expired:  # nothing is started for a block whose time is up
         return _late(execution)
     context = AttemptContext(execution)
     try:
-        result: Result = unit.run(execution.step, context)
+        result: Result = compiled.run(execution.step, context)
     except Unwind:
         return None
     except StepProblem as problem:
@@ -61,7 +61,7 @@ def attempt(execution: StepExecution) -> Result | None:
         return Errored(kind=error.kind, message=error.message)
     except Exception as error:  # a plugin's fault must not take the run down with a traceback
         run.note_fault(error)
-        text = f"{unit.type.name} step failed inside its plugin: {type(error).__name__}: {error}"
+        text = f"{compiled.type.name} step failed inside its plugin: {type(error).__name__}: {error}"
         return Errored(kind="plugin_failed", message=text)
     finally:
         context.shut()
@@ -75,7 +75,7 @@ def attempt(execution: StepExecution) -> Result | None:
 
 def _late(execution: StepExecution) -> Result:
     """A result after the deadline is a timeout, whoever set the deadline."""
-    own = execution.unit.timeout
+    own = execution.compiled.timeout
     message = f"took longer than {format_duration(own)}" if own is not None else "the time of its block was up"
     return Errored(kind="timeout", message=message)
 
@@ -88,8 +88,8 @@ def _explore(execution: StepExecution, undecided: Undecided, *, ran: Sequence[Bl
 
 def _sane(execution: StepExecution, result: Result) -> Result:
     """What a type returned, if it is one of the four results and allowed for its flow."""
-    name = execution.unit.type.name
-    if isinstance(result, Ended) and execution.unit.type.flow is not Flow.TERMINAL:
+    name = execution.compiled.type.name
+    if isinstance(result, Ended) and execution.compiled.type.flow is not Flow.TERMINAL:
         return Errored(kind="plugin_failed", message=f"{name} ended the run but is no terminal step type")
     if not isinstance(result, Completed | Failed | Errored | Ended):
         return Errored(kind="plugin_failed", message=f"{name} returned {type(result).__name__}, not a result")

@@ -23,19 +23,21 @@ _LATER: Final = frozenset({EXPR, RAW, STEPS})
 class Body:
     """Renders and re-validates a step's own fields; a body without templates is the read model itself."""
 
-    __slots__ = ("_model", "_render", "_static")
+    __slots__ = ("_model", "_read", "_render", "static")
 
     def __init__(self, node: StepNode) -> None:
         cls: type[BaseModel] = type(node.body)
         known = _fields(cls)
         self._model = cls
         self._render = _plan_map({name: (node.raw[name], known[name]) for name in node.raw if name in known})
-        self._static = node.body if self._render is None else None
+        self._read = node.body
+        self.static = self._render is None
+        """Whether nothing in the body is a template, so that every execution has the same."""
 
     def render(self, variables: Variables, *, partial: bool = False) -> Any:
         """The model with every template rendered; ``partial`` keeps what only a real run can know."""
         if self._render is None:
-            return self._static
+            return self._read
         rendered = self._render(variables, partial)
         try:
             return self._model.model_validate(rendered, context=None if partial else {"rendered": True})

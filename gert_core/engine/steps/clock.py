@@ -30,14 +30,14 @@ class Clock:
     def now(self) -> datetime:
         """The time of day, or the time of day it was when an earlier process asked."""
         execution = self._execution
-        if execution.unit.leaf:
+        if execution.compiled.leaf:
             return execution.run.backend.now(execution)
         number, self._looks = self._looks, self._looks + 1
         before = self._recorded(EventType.TIME_READ, number)
         if before is not None:
             return datetime.fromisoformat(str(before["time"]))
         now = execution.run.backend.now(execution)
-        data = {"step_id": execution.unit.id, "time": timestamp(now)}
+        data = {"step_id": execution.compiled.id, "time": timestamp(now)}
         execution.add(EventType.TIME_READ, data, fresh=True)
         return now
 
@@ -45,7 +45,7 @@ class Clock:
         """Wait; a wait that an earlier process began ends when it would have ended."""
         execution = self._execution
         world = execution.run.backend
-        if not execution.unit.leaf:
+        if not execution.compiled.leaf:
             number, self._sleeps = self._sleeps, self._sleeps + 1
             before = self._recorded(EventType.SLEEP_START, number)
             if before is not None:
@@ -53,7 +53,7 @@ class Clock:
                 seconds = min(seconds, (until - world.now(execution)).total_seconds())
             else:
                 until = world.now(execution) + timedelta(seconds=seconds)
-                data = {"step_id": execution.unit.id, "seconds": seconds, "until": timestamp(until)}
+                data = {"step_id": execution.compiled.id, "seconds": seconds, "until": timestamp(until)}
                 execution.add(EventType.SLEEP_START, data, fresh=True)
                 execution.run.journal.commit()
         world.sleep(execution, max(0.0, seconds))

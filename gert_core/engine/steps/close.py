@@ -29,7 +29,7 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     outputs = result.outputs
     try:
         outputs = normalise(outputs)
-        if execution.unit.external:
+        if execution.compiled.external:
             outputs = check_contract(execution, outputs, failed=not isinstance(result, Completed))
         fields = normalise(result.fields)
     except StepProblem as problem:
@@ -80,7 +80,7 @@ def finish(
     cause: Signal | None = None,
 ) -> Done:
     """Update the state, write ``step_complete`` as the last event of the key, and say how to go on."""
-    run, unit = execution.run, execution.unit
+    run, compiled = execution.run, execution.compiled
     outputs, fields = data.get("outputs", {}), data.get("fields", {})
     try:
         execution.exported = apply_state(execution, status, outputs, fields)
@@ -91,16 +91,16 @@ def finish(
     data = hide_remains(data, run.masker)
     if execution.exported:
         scope = "/".join(execution.scope) if execution.scope else None
-        execution.add("scope_export", {"step_id": unit.id, "scope": scope, "exported_vars": execution.exported})
+        execution.add("scope_export", {"step_id": compiled.id, "scope": scope, "exported_vars": execution.exported})
     hits = run.masker.hits(data) if run.masker.count else 0
     if hits:
-        execution.add("redaction_applied", {"step_id": unit.id, "pattern_count": hits})
+        execution.add("redaction_applied", {"step_id": compiled.id, "pattern_count": hits})
     duration = run.backend.elapsed(execution.began)
     execution.add(
         "step_complete",
-        {"step_id": unit.id, "status": str(status), **data, "duration": format_duration(duration)},
+        {"step_id": compiled.id, "status": str(status), **data, "duration": format_duration(duration)},
     )
-    if unit.contract.writing and not unit.contract.idempotent and unit.leaf:
+    if compiled.contract.writing and not compiled.contract.idempotent and compiled.leaf:
         run.journal.sync()
     else:
         run.journal.commit()
@@ -112,15 +112,15 @@ def finish(
         return Done(status=status, signal=cause)
     failure = None
     if cause is None and "failure" in data:
-        failure = Failure(key=execution.key, step_id=unit.id, status=str(status), **data["failure"])
+        failure = Failure(key=execution.key, step_id=compiled.id, status=str(status), **data["failure"])
     return _done(execution, status, outputs, failure=failure, cause=cause)
 
 
 def recalled(execution: StepExecution, record: RecordedResult) -> Done:
     """A finished leaf of an earlier process: its record, with no render, governance or event."""
-    run, unit = execution.run, execution.unit
+    run, compiled = execution.run, execution.compiled
     if record.inputs is not None:
-        run.determinism.remember(unit, record.inputs, record.outputs, status=record.status)
+        run.determinism.remember(compiled, record.inputs, record.outputs, status=record.status)
     execution.inputs = record.inputs or {}
     status = StepStatus(record.status)
     try:
@@ -133,10 +133,10 @@ def recalled(execution: StepExecution, record: RecordedResult) -> Done:
         return Done(status=status, signal=Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=execution.key))
     failure = None
     if record.failure is not None:
-        failure = Failure(key=execution.key, step_id=unit.id, status=str(status), **record.failure)
+        failure = Failure(key=execution.key, step_id=compiled.id, status=str(status), **record.failure)
     if record.reason in ("governance_denied", "approval_rejected"):
         denied = failure or Failure(
-            key=execution.key, step_id=unit.id, status="skipped", kind=record.reason, message=record.reason
+            key=execution.key, step_id=compiled.id, status="skipped", kind=record.reason, message=record.reason
         )
         return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(denied,)))
     return _done(execution, status, record.outputs, failure=failure)
@@ -150,7 +150,7 @@ def _done(
     failure: Failure | None,
     cause: Signal | None = None,
 ) -> Done:
-    if status in (StepStatus.FAILED, StepStatus.ERROR) and not execution.unit.node.fields.continue_on_fail:
+    if status in (StepStatus.FAILED, StepStatus.ERROR) and not execution.compiled.node.fields.continue_on_fail:
         signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
         return Done(status=status, outputs=outputs, signal=signal)
     return Done(status=status, outputs=outputs, jump=execution.jump, maybe=execution.maybe)

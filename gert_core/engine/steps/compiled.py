@@ -1,11 +1,11 @@
-"""A step compiled once per document: everything about it that does not change between executions."""
+"""The compiled runbook: everything about its steps and lists that does not change between executions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import PURE, Contract, Flow, Principal
-from gert_core.contracts import find_action, step_contract
+from gert_core.contracts import Contracts, find_action
 from gert_core.engine.steps.body import Body
 from gert_core.plugin.lazy import resolve
 from gert_core.template import compile_condition, compile_value
@@ -13,10 +13,9 @@ from gert_core.template import compile_condition, compile_value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gert_core.api import ToolUse
-    from gert_core.documents.tree import BlockNode, Runbook, StepNode
-
-_CACHE = "compiled"
+    from gert_core.api import Block, ToolUse
+    from gert_core.api.steps import BlocksFn
+    from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode
 
 
 class Jump:
@@ -40,12 +39,15 @@ class CompiledStep:
         "blocks",
         "body",
         "contract",
+        "contract_key",
         "external",
         "governed",
         "has_inputs",
         "id",
         "key_template",
+        "lead",
         "leaf",
+        "list_blocks",
         "named",
         "node",
         "outcome",
@@ -61,7 +63,7 @@ class CompiledStep:
         "when",
     )
 
-    def __init__(self, node: StepNode, runbook: Runbook) -> None:
+    def __init__(self, node: StepNode, runbook: Runbook, contracts: Contracts) -> None:
         step_type, fields = node.type, node.fields
         self.node = node
         self.id = node.id
@@ -70,7 +72,11 @@ class CompiledStep:
         self.body = Body(node)
         self.leaf = step_type.flow in (Flow.LEAF, Flow.TERMINAL)
         self.governed = self.leaf
-        self.contract: Contract = step_contract(node, runbook) if self.leaf else PURE
+        self.contract: Contract = contracts.of(node) if self.leaf else PURE
+        self.contract_key = contracts.key(node)
+        """The same for steps with the same contract."""
+        self.lead = b'{"step_id":"%b",' % node.id.encode()
+        """How the data of the step's events begins in the trace."""
         self.use: ToolUse | None = resolve(step_type.tool_use)(node.body) if step_type.tool_use else None
         self.action = None if self.use is None else find_action(runbook.tools[self.use.tool], self.use.action)[0]
         self.external = self.use is not None or step_type.requires_contract
@@ -83,7 +89,8 @@ class CompiledStep:
         self.over = None if each is None else compile_value(each.over)
         self.key_template = None if each is None or each.key is None else compile_value(each.key)
         self.parallel_limit = None if each is None else compile_value(each.max_parallel or 16)
-        self.blocks: dict[int, BlockNode] = {id(b.block.steps): b for b in node.blocks if b.block is not None}
+        self.blocks: tuple[Block, ...] = tuple(one.block for one in node.blocks if one.block is not None)
+        self.list_blocks: BlocksFn | None = resolve(step_type.blocks) if step_type.blocks is not None else None
         given = fields.principal
         named = None if given is None else compile_value(given.model_dump(exclude_none=True))
         self.named = None if named is None or named.static else named
@@ -97,8 +104,8 @@ class CompiledStep:
         }
 
 
-class CompiledList:
-    """The jumps of one list of steps, resolved to positions."""
+class CompiledBlock:
+    """One list of steps with its jumps resolved to positions."""
 
     __slots__ = ("ids", "index_of", "jumps", "targets")
 
@@ -117,12 +124,31 @@ class CompiledList:
         self.targets = {jump.target for jump in self.jumps.values() if jump.backward}
 
 
-def compiled(node: StepNode, runbook: Runbook) -> CompiledStep:
-    """The compiled step, made on first use and kept with the document."""
-    found = node.cache.get(_CACHE)
-    if found is None:
-        found = node.cache[_CACHE] = CompiledStep(node, runbook)
-    return found
+class CompiledRunbook:
+    """A runbook prepared for execution; any number of runs, one after another or at once, may share it.
+
+    Steps and lists are compiled when a run first comes to them, and kept by their path in the document.
+    """
+
+    def __init__(self, runbook: Runbook) -> None:
+        self.runbook = runbook
+        self.contracts = Contracts(runbook)
+        self._steps: dict[Path, CompiledStep] = {}
+        self._blocks: dict[Path, CompiledBlock] = {}
+
+    def step(self, node: StepNode) -> CompiledStep:
+        """Return a step of the runbook, compiled."""
+        found = self._steps.get(node.path)
+        if found is None:
+            found = self._steps.setdefault(node.path, CompiledStep(node, self.runbook, self.contracts))
+        return found
+
+    def block(self, node: BlockNode) -> CompiledBlock:
+        """Return a list of steps of the runbook, compiled."""
+        found = self._blocks.get(node.path)
+        if found is None:
+            found = self._blocks.setdefault(node.path, CompiledBlock(node))
+        return found
 
 
-__all__ = ["CompiledList", "CompiledStep", "Jump", "compiled"]
+__all__ = ["CompiledBlock", "CompiledRunbook", "CompiledStep", "Jump"]

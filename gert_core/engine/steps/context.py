@@ -11,6 +11,7 @@ from gert_core.engine.flow import fork
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Unwind
 from gert_core.engine.state import Layer, plain
+from gert_core.engine.steps.blocks import StepBlocks
 from gert_core.engine.steps.clock import Clock
 from gert_core.engine.steps.visibility import visible
 from gert_core.template import compile_condition, compile_value
@@ -42,12 +43,13 @@ class AttemptContext:
         self._keys: set[int | None] = set()
         self._clock = Clock(execution)
         self._random: random.Random | None = None
+        self._blocks: StepBlocks | None = None
         self.ran: list[BlockNode] = []
         """The blocks that were run, each as often as it was."""
         self.inputs = execution.inputs
-        self.contract = execution.unit.contract
+        self.contract = execution.compiled.contract
         self.key = execution.key
-        self.step_id = execution.unit.id
+        self.step_id = execution.compiled.id
         self.attempt = execution.attempt
         self.deadline = execution.deadline
 
@@ -63,9 +65,18 @@ class AttemptContext:
         return self._random
 
     @property
+    def blocks(self) -> Sequence[Block]:
+        return self._step_blocks().handles
+
+    def _step_blocks(self) -> StepBlocks:
+        if self._blocks is None:
+            self._blocks = StepBlocks(self._execution.compiled, self._execution.step)
+        return self._blocks
+
+    @property
     def vars(self) -> Mapping[str, Any]:
         self._enter()
-        rule = self._execution.unit.node.fields.visibility
+        rule = self._execution.compiled.node.fields.visibility
         return plain(visible(self._execution.layer.names_visible(), rule))  # type: ignore[no-any-return]
 
     def shut(self) -> None:
@@ -77,7 +88,7 @@ class AttemptContext:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
         if self._execution.signals.worst is not None:
             raise Unwind
-        if acts and not self._execution.unit.leaf:
+        if acts and not self._execution.compiled.leaf:
             raise RuntimeError("a step with blocks acts only through its blocks")
         return self._execution
 
@@ -119,17 +130,18 @@ class AttemptContext:
         self, block: Block, *, key: int | None = None, bind: Mapping[str, Any] | None = None, catch: bool = False
     ) -> BlockResult:
         execution = self._enter()
-        node = self._node(block, key)
+        node = self._step_blocks().node(block)
+        self._note(node, key)
         once = block.runs[1] == 1 and not bind
         layer = execution.layer if once else Layer(execution.layer, stays=False)
         if bind:
-            layer.bind({execution.unit.type.name: dict(bind)})
+            layer.bind({execution.compiled.type.name: dict(bind)})
         before = None if not once else set(layer.vars)
         signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch)
         produced = {n: v for n, v in layer.vars.items() if layer.owners.get(n) and (not before or n not in before)}
         produced.update(layer.passed)
         if not once and key is not None:
-            execution.layer.write_scope((execution.unit.type.name, execution.unit.id, str(key)), produced)
+            execution.layer.write_scope((execution.compiled.type.name, execution.compiled.id, str(key)), produced)
         result = self._keep([signal], catch=catch)[0]
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
@@ -144,7 +156,9 @@ class AttemptContext:
         on_start: Callable[[Sequence[Sequence[int]]], None] | None = None,
     ) -> Sequence[BlockResult]:
         execution = self._enter()
-        nodes = [self._node(one.block, one.key) for one in runs]
+        nodes = self._step_blocks().nodes([one.block for one in runs])
+        for one, node in zip(runs, nodes, strict=True):
+            self._note(node, one.key)
         waits = fork.waits_of(execution.run, nodes)
         if on_start is not None:
             on_start(waits)
@@ -157,20 +171,15 @@ class AttemptContext:
 
     def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
         execution = self._enter()
-        nodes = [execution.unit.blocks[id(block.steps)] for block in blocks]
-        waits = fork.waits_of(execution.run, nodes)
+        waits = fork.waits_of(execution.run, self._step_blocks().nodes(blocks))
         return [(j, i) for i, before in enumerate(waits) for j in before]
 
-    def _node(self, block: Block, key: int | None) -> BlockNode:
+    def _note(self, node: BlockNode, key: int | None) -> None:
+        """Note that a block runs under a key, which no other run of a block has had."""
         if key in self._keys:
             raise RuntimeError(f"block key {key} was used already: every run of a block needs its own")
         self._keys.add(key)
-        try:
-            node = self._execution.unit.blocks[id(block.steps)]
-        except KeyError:
-            raise RuntimeError(f"block {block.name!r} is not one of this step's blocks") from None
         self.ran.append(node)
-        return node
 
     def _keep(self, signals: Sequence[Signal | None], *, catch: bool) -> list[tuple[Any, ...]]:
         """Keep what must not be lost; failures are left to the step type when it catches them."""

@@ -38,6 +38,7 @@ class StepExecution:
         "attempt",
         "began",
         "collected",
+        "compiled",
         "deadline",
         "decision",
         "exported",
@@ -53,14 +54,13 @@ class StepExecution:
         "signals",
         "step",
         "undecided",
-        "unit",
     )
 
     def __init__(
-        self, run: Run, unit: CompiledStep, frame: Frame, *, key: str, layer: Layer, as_item: bool = False
+        self, run: Run, compiled: CompiledStep, frame: Frame, *, key: str, layer: Layer, as_item: bool = False
     ) -> None:
         self.run = run
-        self.unit = unit
+        self.compiled = compiled
         self.frame = frame
         self.key = key
         self.layer = layer
@@ -74,7 +74,7 @@ class StepExecution:
         self.began = 0.0
         self.inputs: Mapping[str, Any] = {}
         self.scope: tuple[str, ...] | None = None
-        self.principal: Principal | None = unit.principal
+        self.principal: Principal | None = compiled.principal
         self.decision: Any = None
         self.deadline: Deadline = frame.deadline
         self.step: Any = None
@@ -87,7 +87,7 @@ class StepExecution:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
         self.began = time.perf_counter()
         if run.recorded is not None:
-            if self.unit.leaf and (record := run.recorded.finished(self.key)) is not None:
+            if self.compiled.leaf and (record := run.recorded.finished(self.key)) is not None:
                 self._render_scope(quiet=True)
                 return recalled(self, record)
             run.recorded.opening(self.frame.prefix, self.key)
@@ -98,21 +98,21 @@ class StepExecution:
         except StepProblem as problem:
             self._start(acting=False)
             return close(self, Errored(kind=problem.kind, message=problem.message))
-        if self.unit.governed:
+        if self.compiled.governed:
             stopped = self._govern()
             if stopped is not None:
                 return stopped
         self._start()
-        self.deadline = self.frame.deadline.within(self.unit.timeout)
+        self.deadline = self.frame.deadline.within(self.compiled.timeout)
         return close(self, attempt(self))
 
     # -- open ----------------------------------------------------------------------------------------------------
 
     def _wanted(self) -> bool:
-        if self.unit.when is None:
+        if self.compiled.when is None:
             return True
         try:
-            return self.unit.when.test(self.layer)
+            return self.compiled.when.test(self.layer)
         except TemplateError as error:
             raise StepProblem("template", f"when: {error.message}") from None
         except Undecided:
@@ -130,27 +130,27 @@ class StepExecution:
         partial = self.run.backend.symbolic
         try:
             try:
-                self.step = self.unit.body.render(self.layer)
+                self.step = self.compiled.body.render(self.layer)
             except Undecided as undecided:
                 self.undecided = undecided
-                self.step = self.unit.body.render(self.layer, partial=True)
+                self.step = self.compiled.body.render(self.layer, partial=True)
         except TemplateError as error:
             raise StepProblem("template", error.message) from None
         self._render_scope()
-        if self.unit.named is not None:
+        if self.compiled.named is not None:
             self._render_principal()
-        if self.unit.has_inputs:
+        if self.compiled.has_inputs:
             self.inputs = resolve_step_inputs(self, partial=partial)
-        elif self.unit.leaf:
+        elif self.compiled.leaf:
             self.inputs = self.step.model_dump(by_alias=True, exclude_unset=True)
 
     def _render_scope(self, *, quiet: bool = False) -> None:
-        if self.unit.scope is None:
+        if self.compiled.scope is None:
             return
         try:
-            text = str(self.unit.scope.render(self.layer))
+            text = str(self.compiled.scope.render(self.layer))
         except Undecided:
-            text = str(self.unit.scope.render_partial(self.layer))
+            text = str(self.compiled.scope.render_partial(self.layer))
         except TemplateError as error:
             if quiet:
                 return
@@ -160,24 +160,24 @@ class StepExecution:
             raise StepProblem("template", f"scope: {text!r} names no scope")
 
     def _render_principal(self) -> None:
-        assert self.unit.named is not None  # noqa: S101 - asked by the caller
+        assert self.compiled.named is not None  # noqa: S101 - asked by the caller
         try:
-            self.principal = Principal(**self.unit.named.render_partial(self.layer))
+            self.principal = Principal(**self.compiled.named.render_partial(self.layer))
         except TemplateError as error:
             raise StepProblem("template", f"principal: {error.message}") from None
 
     # -- contract, govern, approve -------------------------------------------------------------------------------
 
     def _govern(self) -> Done | None:
-        run, unit = self.run, self.unit
-        category = str(unit.outcome(self.step).category) if unit.outcome is not None else None
-        self.decision, contract_bytes, decision_bytes = run.governed(unit, category)
+        run, compiled = self.run, self.compiled
+        category = str(compiled.outcome(self.step).category) if compiled.outcome is not None else None
+        self.decision, contract_bytes, decision_bytes = run.governed(compiled, category)
         self.add("contract_evaluated", {}, encoded=contract_bytes, principal=KERNEL)
         self.add("governance_decision", {}, encoded=decision_bytes, principal=KERNEL)
         if self.decision.denied and run.backend.enforces:
             failure = Failure(
                 key=self.key,
-                step_id=unit.id,
+                step_id=compiled.id,
                 status="skipped",
                 kind="governance_denied",
                 message=self.decision.reason,
@@ -194,10 +194,10 @@ class StepExecution:
 
     def _start(self, *, acting: bool = True) -> None:
         """Write that the step starts; one that will not act gets no idempotency key, so a crash leaves no doubt."""
-        unit, fields = self.unit, self.unit.node.fields
-        data: dict[str, Any] = {"step_id": unit.id, "type": unit.type.name}
-        if unit.leaf:
-            data["contract_summary"] = unit.summary
+        compiled, fields = self.compiled, self.compiled.node.fields
+        data: dict[str, Any] = {"step_id": compiled.id, "type": compiled.type.name}
+        if compiled.leaf:
+            data["contract_summary"] = compiled.summary
             data["inputs"] = self.inputs
             if acting:
                 data["idempotency_key"] = self.run.idempotency_key(self.key)
@@ -206,16 +206,18 @@ class StepExecution:
         self.add("step_start", data)
         if fields.visibility is not None and self.step is not None:
             self._trace_visibility(fields.visibility)
-        if self.run.recorded is not None and unit.leaf and acting:
+        if self.run.recorded is not None and compiled.leaf and acting:
             before = self.run.recorded.attempts(self.key)
             if before:
                 self.attempt = before + 1
-                self.add("step_attempt", {"step_id": unit.id, "attempt": self.attempt, "reason": "resumed"}, fresh=True)
+                self.add(
+                    "step_attempt", {"step_id": compiled.id, "attempt": self.attempt, "reason": "resumed"}, fresh=True
+                )
         self.run.progress.started(self)
 
     def _trace_visibility(self, rule: Any) -> None:
         view = visible(self.layer.names_visible(), rule)
-        data = {"step_id": self.unit.id, "allow": rule.allow, "deny": rule.deny}
+        data = {"step_id": self.compiled.id, "allow": rule.allow, "deny": rule.deny}
         self.add("visibility_applied", {**data, "filtered_view_hash": self.run.hash_of(view)})
 
     # -- shared --------------------------------------------------------------------------------------------------
@@ -242,12 +244,12 @@ class StepExecution:
 
     def session_name(self, name: str) -> str:
         """Return the name of a session among those of all plugins: names belong to the plugin of the step's type."""
-        (owner,) = self.run.registry.providers(STEP, self.unit.type.name)
+        (owner,) = self.run.registry.providers(STEP, self.compiled.type.name)
         return f"plugin:{owner.name}:{name}"
 
     def view(self, bind: Mapping[str, Any] | None = None) -> View | Layer:
         """The variables as this step sees them, with its type's own names bound."""
-        return self.layer if not bind else View(self.layer, {self.unit.type.name: bind})
+        return self.layer if not bind else View(self.layer, {self.compiled.type.name: bind})
 
 
 __all__ = ["StepExecution"]

@@ -9,7 +9,7 @@ from gert_core.api import Flow, StepProblem, StepStatus
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.documents.tree import StepNode
+    from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
 
@@ -58,23 +58,23 @@ def apply_state(
     An item of a loop keeps its values to itself: the loop has collected them already. Exports are judged first,
     so that a collision (``StepProblem``) leaves the variables as they were.
     """
-    unit, layer = execution.unit, execution.layer
+    compiled, layer = execution.compiled, execution.layer
     if execution.as_item or execution.collected:
         return []
     if status is StepStatus.SKIPPED:
-        before = layer.step(unit.id)
-        layer.set_step(unit.id, {**(before if isinstance(before, dict) else {}), "status": "skipped"})
+        before = layer.step(compiled.id)
+        layer.set_step(compiled.id, {**(before if isinstance(before, dict) else {}), "status": "skipped"})
         return []
-    exported = [name for name in unit.node.fields.export if name in outputs]
+    exported = [name for name in compiled.node.fields.export if name in outputs]
     for name in exported:
         refuse_collision(execution, name)
-    layer.set_step(unit.id, {"status": str(status), **fields, **outputs})
+    layer.set_step(compiled.id, {"status": str(status), **fields, **outputs})
     if execution.scope is not None:
         layer.write_scope(execution.scope, outputs)
     else:
-        layer.promote(unit.id, outputs)
+        layer.promote(compiled.id, outputs)
     for name in exported:
-        layer.export(unit.id, name, outputs[name])
+        layer.export(compiled.id, name, outputs[name])
     return exported
 
 
@@ -82,17 +82,17 @@ def entry_only(
     execution: StepExecution, status: StepStatus, outputs: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> None:
     """What a step whose export collided leaves: its own entry, and nothing promoted."""
-    execution.layer.set_step(execution.unit.id, {"status": str(status), **fields, **outputs})
+    execution.layer.set_step(execution.compiled.id, {"status": str(status), **fields, **outputs})
 
 
 def refuse_collision(execution: StepExecution, name: str) -> None:
     """An exported name may not take the place of an input, a constant or another step's value."""
     owner = execution.layer.owner(name)
-    if owner is None or owner == execution.unit.id:
+    if owner is None or owner == execution.compiled.id:
         return
     if owner:
         other = execution.run.runbook.by_id.get(owner)
-        if other is not None and exclusive(other, execution.unit.node):
+        if other is not None and exclusive(other, execution.compiled.node):
             return
     held = f"step {owner}" if owner else "an input, a constant or a loop variable"
     raise StepProblem("export_collision", f"cannot export {name}: the name is held by {held}")
@@ -100,16 +100,15 @@ def refuse_collision(execution: StepExecution, name: str) -> None:
 
 def exclusive(one: StepNode, other: StepNode) -> bool:
     """Whether two steps stand in different arms of which only one can run."""
-    arms: dict[int, int] = {}
-    for step, block in _ancestry(one):
-        arms[id(step)] = id(block)
+    arms = {step.path: block.path for step, block in _ancestry(one)}
     for step, block in _ancestry(other):
-        if id(step) in arms:
-            return step.type.flow is Flow.ONE_OF and arms[id(step)] != id(block)
+        if step.path in arms:
+            return step.type.flow is Flow.ONE_OF and arms[step.path] != block.path
     return False
 
 
-def _ancestry(node: StepNode) -> list[tuple[StepNode, Any]]:
+def _ancestry(node: StepNode) -> list[tuple[StepNode, BlockNode]]:
+    """Return the steps a step stands in, innermost first, each with the block that leads to it."""
     found = []
     block = node.within
     while block is not None and block.owner is not None:

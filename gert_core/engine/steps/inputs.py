@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str, Any]:
     """``inputs_from`` left to right, then ``inputs``, then the contract's defaults; null counts as not given."""
-    step, contract = execution.step, execution.unit.contract
+    step, contract = execution.step, execution.compiled.contract
     given: dict[str, Any] = {}
     sources = step.inputs_from or []
     for source in [sources] if isinstance(sources, str) else sources:
@@ -35,7 +35,7 @@ def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str,
                 raise StepProblem("input_missing", f"input {name!r} is required by the contract and was not given")
             continue
         out[name] = _coerced(name, value, param)
-    if given and not accepts_any_input(execution.unit.node):
+    if given and not accepts_any_input(execution.compiled.node):
         names = ", ".join(sorted(repr(name) for name in given))
         raise StepProblem("input_unknown", f"the contract declares no input {names}")
     out.update(given)

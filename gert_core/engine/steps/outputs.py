@@ -35,7 +35,7 @@ def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed:
 
     A policy may turn any violation into an error of the step.
     """
-    contract = execution.unit.contract
+    contract = execution.compiled.contract
     if any(isinstance(value, Symbol) for value in outputs.values()):
         return outputs
     violations: list[tuple[str, str, str]] = []
@@ -56,7 +56,7 @@ def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed:
                 message = f"output {name!r} is declared in contract.outputs but was not produced"
                 violations.append(("missing_output", message, "warning"))
         if contract.deterministic:
-            changed = execution.run.determinism.remember(execution.unit, execution.inputs, kept)
+            changed = execution.run.determinism.remember(execution.compiled, execution.inputs, kept)
             if changed:
                 violations.append(("nondeterministic", changed, "error"))
     report_violations(execution, violations)
@@ -73,12 +73,12 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
         message = run.masker.hide_remains(text)
         execution.add(
             "contract_violation",
-            {"step_id": execution.unit.id, "kind": kind, "message": message, "severity": severity},
+            {"step_id": execution.compiled.id, "kind": kind, "message": message, "severity": severity},
         )
         if severity == "error" or run.backend.symbolic:
             run.progress.warn(f"step {execution.key}: {message} ({kind})", execution=execution)
     if violations:
-        rule = run.policies.violation_rule(execution.unit.contract)
+        rule = run.policies.violation_rule(execution.compiled.contract)
         if rule is not None:
             source, number = rule
             raise StepProblem(
@@ -94,12 +94,12 @@ class Determinism:
         self._lock = threading.Lock()
 
     def remember(
-        self, unit: CompiledStep, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, status: str = "success"
+        self, compiled: CompiledStep, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, status: str = "success"
     ) -> str | None:
         """A sentence when this answer differs from an earlier one."""
-        if not unit.contract.deterministic or not unit.external or status != "success":
+        if not compiled.contract.deterministic or not compiled.external or status != "success":
             return None
-        who = [unit.use.tool, unit.action] if unit.use is not None else [unit.id]
+        who = [compiled.use.tool, compiled.action] if compiled.use is not None else [compiled.id]
         question, answer = canonical([who, dict(inputs)]), canonical(dict(outputs))
         with self._lock:
             before = self._seen.setdefault(question, answer)

@@ -43,7 +43,7 @@ def check_runbook(
     check_tool_use(ctx, facts)
     Variables(ctx, facts).run()
     check_concurrent(ctx, facts)
-    for node in {id(tool.tool): tool for tool in runbook.tools.values()}.values():
+    for node in {tool.document: tool for tool in runbook.tools.values()}.values():
         ToolFile(report, node.document, node.tool).check(registry=registry, environ=environ)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import Flow
-from gert_core.contracts import block_contract
 from gert_core.validation.domain.flow import loops
 from gert_core.validation.domain.report import phrase
 
@@ -30,7 +29,7 @@ def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:
         inner = [_names(ctx, child, facts) for child in step.blocks]
         if step.type.flow is Flow.ALL_OF and len(inner) > 1:
             _clashes(ctx, step, inner)
-            _conflicts(ctx, step)
+            _conflicts(ctx, step, facts)
         for names, child in zip(inner, step.blocks, strict=True):
             lasting = loops(child) or step.fields.for_each is not None
             for name, place in names.items():
@@ -62,13 +61,13 @@ def _clashes(ctx: Context, step: StepNode, inner: list[Names]) -> None:
             first.setdefault(name, (setter, block.name))
 
 
-def _conflicts(ctx: Context, step: StepNode) -> None:
+def _conflicts(ctx: Context, step: StepNode, facts: FactTable) -> None:
     """Warn once per block that must wait for an earlier one; linear in the number of tags."""
     written: dict[str, str] = {}
     touched: dict[str, str] = {}
     for block in step.blocks:
         try:
-            contract = block_contract(block, ctx.runbook)
+            contract = facts.contracts.block(block)
         except LookupError:
             continue  # a tool is missing, which is reported separately
         tags = {tag: touched[tag] for tag in contract.writes if tag in touched}

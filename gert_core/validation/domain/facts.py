@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.contracts import step_contract, step_outputs
+from gert_core.contracts import Contracts
 from gert_core.plugin.lazy import resolve
 from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Contract, ToolUse
-    from gert_core.documents.tree import Runbook, StepNode, ToolNode
+    from gert_core.documents.tree import Path, Runbook, StepNode, ToolNode
 
 _COMMON: Final = {"status": declared_shape("string"), "retry_count": declared_shape("int")}
 
@@ -38,18 +38,19 @@ class Facts:
 class FactTable:
     """The facts of every step, computed once; steps that call the same action share theirs."""
 
-    __slots__ = ("_runbook", "_shared", "_steps")
+    __slots__ = ("_runbook", "_shared", "_steps", "contracts")
 
     def __init__(self, runbook: Runbook) -> None:
+        self.contracts = Contracts(runbook)
         self._runbook = runbook
-        self._steps: dict[int, Facts] = {}
+        self._steps: dict[Path, Facts] = {}
         self._shared: dict[Any, Facts] = {}
 
     def of(self, step: StepNode) -> Facts:
         """Return the facts of one step."""
-        facts = self._steps.get(id(step))
+        facts = self._steps.get(step.path)
         if facts is None:
-            facts = self._steps[id(step)] = self._find(step)
+            facts = self._steps[step.path] = self._find(step)
         return facts
 
     def _find(self, step: StepNode) -> Facts:
@@ -77,11 +78,11 @@ class FactTable:
                 facts.action = None
                 return facts
         try:
-            facts.contract = step_contract(step, self._runbook)
+            facts.contract = self.contracts.of(step)
         except LookupError:
             return facts
         facts.known = True
-        facts.outputs = {name: declared_shape(param.type) for name, param in step_outputs(step, self._runbook).items()}
+        facts.outputs = {name: declared_shape(param.type) for name, param in self.contracts.outputs(step).items()}
         fields = {name: declared_shape(kind) for name, kind in step.type.fields.items()}
         if not step.blocks:
             facts.result = Shape("object", fields=facts.outputs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import Flow
 
 if TYPE_CHECKING:
-    from gert_core.documents.tree import BlockNode, Runbook, StepNode
+    from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode
 
 _SLOW_BUDGET: Final = 40
 
@@ -99,12 +99,12 @@ class FlowMap:
     __slots__ = ("_lists",)
 
     def __init__(self, runbook: Runbook) -> None:
-        self._lists: dict[int, ListFlow] = {}
+        self._lists: dict[Path, ListFlow] = {}
         self._analyse(runbook.root)
 
     def of(self, block: BlockNode) -> ListFlow:
         """Return the flow of one list."""
-        return self._lists[id(block)]
+        return self._lists[block.path]
 
     @property
     def jumps(self) -> bool:
@@ -112,7 +112,7 @@ class FlowMap:
         return any(flow.jumps for flow in self._lists.values())
 
     def _analyse(self, block: BlockNode) -> ListFlow:
-        flow = self._lists[id(block)] = ListFlow(block)
+        flow = self._lists[block.path] = ListFlow(block)
         steps = block.steps
         places: dict[str, int] | None = None
         for index, step in enumerate(steps):

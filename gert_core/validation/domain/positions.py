@@ -9,7 +9,7 @@ from gert_core.validation.domain.flow import FlowMap, loops
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gert_core.documents.tree import BlockNode, StepNode
+    from gert_core.documents.tree import BlockNode, Path, StepNode
 
 
 class CommonList(NamedTuple):
@@ -22,17 +22,17 @@ class CommonList(NamedTuple):
     loop: StepNode | None
 
 
-def ancestors(step: StepNode) -> dict[int, int]:
-    """Return every list around a step, by identity, with the index of the member that contains it."""
-    found: dict[int, int] = {}
+def ancestors(step: StepNode) -> dict[Path, int]:
+    """Return the path of every list around a step with the index of the member that contains it."""
+    found: dict[Path, int] = {}
     node: StepNode | None = step
     while node is not None and node.within is not None:
-        found[id(node.within)] = node.index
+        found[node.within.path] = node.index
         node = node.within.owner
     return found
 
 
-def common_list(first: StepNode, around: dict[int, int]) -> CommonList | None:
+def common_list(first: StepNode, around: dict[Path, int]) -> CommonList | None:
     """Return the innermost list that ``first`` shares with the step whose ancestors are ``around``."""
     node: StepNode | None = first
     arm, loop = -1, None
@@ -40,8 +40,8 @@ def common_list(first: StepNode, around: dict[int, int]) -> CommonList | None:
         if node.fields.for_each is not None and node is not first:
             loop = node
         block = node.within
-        if id(block) in around:
-            return CommonList(block, node.index, arm, around[id(block)], loop)
+        if block.path in around:
+            return CommonList(block, node.index, arm, around[block.path], loop)
         if loops(block):
             loop = block.owner
         owner = block.owner
@@ -50,7 +50,7 @@ def common_list(first: StepNode, around: dict[int, int]) -> CommonList | None:
     return None
 
 
-def may_precede(flow: FlowMap, steps: Iterable[StepNode], around: dict[int, int]) -> bool:
+def may_precede(flow: FlowMap, steps: Iterable[StepNode], around: dict[Path, int]) -> bool:
     """Return whether any of the steps may have run before the step with these ancestors runs for the first time."""
     asked = False
     for step in steps:

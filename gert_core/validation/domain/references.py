@@ -15,7 +15,7 @@ from gert_core.validation.domain.unresolved import UnresolvedReferences
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gert_core.documents.tree import StepNode
+    from gert_core.documents.tree import Path, StepNode
     from gert_core.template import Reference
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Environment
@@ -59,7 +59,7 @@ class References:
         self.unresolved = UnresolvedReferences(ctx, env, facts)
         self.jumps = ctx.flow.jumps
         self._step: StepNode | None = None
-        self._around: dict[int, int] | None = None
+        self._around: dict[Path, int] | None = None
 
     def compiled(self, text: Any, *, condition: bool = False) -> CheckedTemplate:
         """Return the compiled form of a text, from the cache."""
@@ -133,7 +133,7 @@ class References:
             return True
         return may_precede(self.ctx.flow, entry.steps(), self.around())
 
-    def around(self) -> dict[int, int]:
+    def around(self) -> dict[Path, int]:
         """Return the lists around the current step."""
         if self._around is None:
             self._around = ancestors(self._step) if self._step is not None else {}
@@ -153,7 +153,7 @@ class References:
         step = self.ctx.runbook.by_id.get(name)
         if step is None or step.within is None or step.fields.for_each is not None:
             return False
-        return id(step.within) in self.around() or step.within.steps[0].id in self.env.names
+        return step.within.path in self.around() or step.within.steps[0].id in self.env.names
 
     def _check_reference(self, text: TemplateText, reference: Reference) -> None:
         if reference.guarded:

@@ -41,7 +41,7 @@ def runbook_secrets(runbook: Runbook, environ: Mapping[str, str]) -> list[Secret
     """Return the secrets of a runbook and of the tools it lists, by name."""
     needs: dict[str, SecretNeed] = {}
     _collect(needs, runbook.model.meta.secrets, who="runbook", environ=environ)
-    for tool in {id(node): node for node in runbook.tools.values()}.values():
+    for tool in runbook.tools.values():
         _collect(needs, tool.tool.all_secrets, who=tool.tool.meta.name, environ=environ)
     return list(needs.values())
 

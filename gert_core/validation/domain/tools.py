@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.contracts import relaxations
 from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def check_tool_use(ctx: Context, facts: FactTable) -> None:
             elif known.action is None:
                 _action(ctx, step, known.use, list(known.tool.tool.actions))
         if known.known and step.fields.contract is not None:
-            for relaxed in relaxations(step, ctx.runbook):
+            for relaxed in facts.contracts.relaxations(step):
                 ctx.add(
                     "contract-relaxed",
                     f"step `{step.id}`: {relaxed.message}",

@@ -10,7 +10,7 @@ from gert_core.validation.domain.report import listing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gert_core.documents.tree import StepNode
+    from gert_core.documents.tree import Path, StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.environment import Environment
     from gert_core.validation.domain.facts import FactTable
@@ -36,7 +36,7 @@ class UnresolvedReferences:
         self._definers: dict[str, list[StepNode]] | None = None
 
     def explain(
-        self, path: Sequence[str], miss: MissingMember | None, step: StepNode | None, around: dict[int, int]
+        self, path: Sequence[str], miss: MissingMember | None, step: StepNode | None, around: dict[Path, int]
     ) -> Explanation | None:
         """Return rule, message and hint for one reference of ``step``; None when nothing is certain."""
         if miss is not None:
@@ -69,7 +69,7 @@ class UnresolvedReferences:
             )
         return _RULE, f"`{parent}` is of type {shape.kind} and has no `{miss.segment}`", None
 
-    def _namespace(self, path: Sequence[str], step: StepNode | None, around: dict[int, int]) -> Explanation | None:
+    def _namespace(self, path: Sequence[str], step: StepNode | None, around: dict[Path, int]) -> Explanation | None:
         if path[0] == "step" and len(path) > 1:
             if path[1] in self.ctx.runbook.by_id:
                 return self._root(path[1], path, step, around)
@@ -94,7 +94,7 @@ class UnresolvedReferences:
         )
 
     def _root(
-        self, name: str, path: Sequence[str], step: StepNode | None, around: dict[int, int]
+        self, name: str, path: Sequence[str], step: StepNode | None, around: dict[Path, int]
     ) -> Explanation | None:
         shown = _dotted(path)
         if name in self.ctx.binders:
@@ -119,7 +119,7 @@ class UnresolvedReferences:
         return _RULE, f"`{shown}` is not defined", hint
 
     def _known_elsewhere(
-        self, name: str, shown: str, definers: list[StepNode], *, step: StepNode | None, around: dict[int, int]
+        self, name: str, shown: str, definers: list[StepNode], *, step: StepNode | None, around: dict[Path, int]
     ) -> Explanation | None:
         """Explain a name that exists elsewhere: local to a loop, set later, or set on other paths."""
         if any(self._jumps_before(definer, around) for definer in definers):
@@ -147,7 +147,7 @@ class UnresolvedReferences:
             "move the step that sets it before both paths, or use `| default ...`",
         )
 
-    def _jumps_before(self, definer: StepNode, around: dict[int, int]) -> bool:
+    def _jumps_before(self, definer: StepNode, around: dict[Path, int]) -> bool:
         """Return whether jumps can lead from the definer to here although it is later or on another path."""
         common = common_list(definer, around)
         if common is None or common.loop is not None or common.first == common.then:

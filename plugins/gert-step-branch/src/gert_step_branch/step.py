@@ -79,7 +79,7 @@ def check(step: BranchStep) -> list[Finding]:
 
 def run(step: BranchStep, ctx: StepContext) -> Result:
     """Run the first arm whose condition holds."""
-    for index, block in enumerate(blocks(step)):
+    for index, block in enumerate(ctx.blocks):
         if block.condition == DEFAULT or ctx.test(block.condition):
             ctx.emit("branch_enter", {"branch_label": block.name, "condition": block.condition, "index": index})
             ctx.run_block(block, key=index)

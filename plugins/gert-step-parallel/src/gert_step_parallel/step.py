@@ -41,8 +41,7 @@ def blocks(step: ParallelStep) -> list[Block]:
 
 def run(step: ParallelStep, ctx: StepContext) -> Completed:
     """Fork all branches and wait for every one of them."""
-    all_blocks = blocks(step)
-    names = [block.name for block in all_blocks]
+    names = [block.name for block in ctx.blocks]
 
     def started(waits: Sequence[Sequence[int]]) -> None:
         serialized = [i for i, before in enumerate(waits) if before]
@@ -59,7 +58,7 @@ def run(step: ParallelStep, ctx: StepContext) -> Completed:
         ctx.emit("parallel_fork", data)
 
     results = ctx.fork(
-        [Branch(block=block, key=index) for index, block in enumerate(all_blocks)],
+        [Branch(block=block, key=index) for index, block in enumerate(ctx.blocks)],
         limit=step.max_parallel,
         on_start=started,
     )

@@ -70,7 +70,7 @@ def blocks(step: RepeatStep) -> list[Block]:
 
 def run(step: RepeatStep, ctx: StepContext) -> Completed:
     """Run the block until the condition holds or the bound is reached."""
-    block = blocks(step)[0]
+    (block,) = ctx.blocks
     ctx.emit("repeat_start", {"step_id": ctx.step_id, "max": step.repeat.max})
     index = 0
     for index in range(step.repeat.max):

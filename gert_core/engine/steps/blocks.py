@@ -1,0 +1,64 @@
+"""Which block of a step is meant: the handles its type is given, or equal blocks that the type builds anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.api import Block
+    from gert_core.documents.tree import BlockNode
+    from gert_core.engine.steps.compiled import CompiledStep
+
+
+class StepBlocks:
+    """The blocks of one execution of a step."""
+
+    __slots__ = ("_declared", "_nodes", "handles")
+
+    def __init__(self, compiled: CompiledStep, step: Any) -> None:
+        self._nodes = compiled.node.blocks
+        self._declared = compiled.blocks
+        self.handles: Sequence[Block] = compiled.blocks
+        """The blocks as the type lists them once its templates are rendered."""
+        if compiled.list_blocks is not None and not compiled.body.static:
+            self.handles = tuple(compiled.list_blocks(step))
+
+    def node(self, block: Block) -> BlockNode:
+        """Return the block of the document that is meant."""
+        return self._nodes[self._number(block, None)]
+
+    def nodes(self, blocks: Sequence[Block]) -> list[BlockNode]:
+        """Return the blocks of the document that are meant; equal ones are told apart by their place in the list."""
+        return [self._nodes[self._number(block, place)] for place, block in enumerate(blocks)]
+
+    def _number(self, block: Block, place: int | None) -> int:
+        """Return the number of a block: a handle's own, else that of the block with the same or with equal steps.
+
+        Where several blocks have equal steps, the name decides between them, then the place.
+        """
+        declared, handle = self._declared, self._handle(block, place)
+        if handle is not None and handle < len(declared) and declared[handle].steps is block.steps:
+            return handle
+        found = [n for n, one in enumerate(declared) if one.steps is block.steps]
+        found = found or [n for n, one in enumerate(declared) if one.steps == block.steps]
+        if handle is not None and handle in found:
+            return handle
+        found = [n for n in found if declared[n].name == block.name] or found
+        if place is not None and place in found:
+            return place
+        if len(found) == 1:
+            return found[0]
+        what = "equals several of" if found else "is not one of"
+        raise RuntimeError(f"block {block.name!r} {what} this step's blocks: take it from ctx.blocks")
+
+    def _handle(self, block: Block, place: int | None) -> int | None:
+        """Return which handle a block is, if it is one."""
+        handles = self.handles
+        if place is not None and place < len(handles) and handles[place] is block:
+            return place
+        return next((number for number, handle in enumerate(handles) if handle is block), None)
+
+
+__all__ = ["StepBlocks"]
