@@ -110,9 +110,9 @@ def _type(field: dict[str, Any]) -> str:
             inner = field.get("additionalProperties") or next(iter(field.get("patternProperties", {}).values()), None)
             return f"map of {_type(inner)}" if isinstance(inner, dict) and inner else "map"
         case "string":
-            return "template" if field.get("pattern") == "\\{\\{" else "text"
+            return "template" if field.get("pattern") == "\\{\\{" else "string"
         case "integer":
-            return "whole number"
+            return "integer"
         case str() as plain:
             return {"boolean": "`true` or `false`", "number": "number", "null": "nothing"}.get(plain, plain)
     return "anything"

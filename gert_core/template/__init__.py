@@ -1,4 +1,4 @@
-"""Templates: one expression language in two spellings over plain data."""
+"""Templates: one expression language with two syntaxes, over JSON-like data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees into closures, raw values into templates; every distinct text is compiled once."""
+"""Compile expressions to closures and raw values to templates; every distinct text is compiled once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CompiledExpression:
         self._run: Callable[[Variables], Any] = run if isinstance(self.tree, Path) else _measured(run)
 
     def evaluate(self, variables: Variables) -> Any:
-        """The value; errors name the expression and, for a variable, the nearest defined name."""
+        """Return the value; errors name the expression and, for a variable, the most similar defined name."""
         try:
             value = self._run(variables)
         except UndefinedVariable as error:
@@ -67,7 +67,7 @@ class CompiledExpression:
         return value
 
     def references(self) -> tuple[Reference, ...]:
-        """Every variable the expression reads."""
+        """Return every variable the expression reads."""
         return references_of(self.tree, source=self.text, offset=self.offset)
 
 
@@ -79,14 +79,14 @@ class Template(ABC):
 
     @abstractmethod
     def render(self, variables: Variables) -> Any:
-        """The value with every expression evaluated."""
+        """Return the value with every expression evaluated."""
 
     @abstractmethod
     def render_partial(self, variables: Variables) -> Any:
-        """The value with what is not decided yet left as its source text."""
+        """Return the value; expressions that are undecided remain as their source text."""
 
     def references(self) -> tuple[Reference, ...]:
-        """Every variable the value reads, with its place inside the value."""
+        """Return every variable the value reads, with its place inside the value."""
         return ()
 
 
@@ -100,7 +100,7 @@ class Static(Template):
         self.value = value
 
     def render(self, variables: Variables) -> Any:
-        """The value."""
+        """Return the value."""
         return self.value
 
     render_partial = render
@@ -115,18 +115,18 @@ class Single(Template):
         self.expression = expression
 
     def render(self, variables: Variables) -> Any:
-        """The value."""
+        """Return the value."""
         return self.expression.evaluate(variables)
 
     def render_partial(self, variables: Variables) -> Any:
-        """The value, or a symbol when only a real run can know it."""
+        """Return the value, or a symbol when it is known only in a real run."""
         try:
             return self.expression.evaluate(variables)
         except Undecided:
             return Symbol(self.expression.source)
 
     def references(self) -> tuple[Reference, ...]:
-        """Those of the expression."""
+        """Return the references of the expression."""
         return self.expression.references()
 
 
@@ -139,11 +139,11 @@ class TextTemplate(Template):
         self.parts = parts
 
     def render(self, variables: Variables) -> str:
-        """The text."""
+        """Return the text."""
         return _joined(p if isinstance(p, str) else to_text(p.evaluate(variables)) for p in self.parts)
 
     def render_partial(self, variables: Variables) -> str:
-        """The text; a symbol when some of it is not decided."""
+        """Return the text, or a symbol when some of it is undecided."""
         decided = True
         out = []
         for part in self.parts:
@@ -151,11 +151,11 @@ class TextTemplate(Template):
                 out.append(part if isinstance(part, str) else to_text(part.evaluate(variables)))
             except Undecided:
                 decided = False
-                out.append(part.source)  # type: ignore[union-attr] # a text is always decided
+                out.append(part.source)  # type: ignore[union-attr] # a literal part is always decided
         return _joined(out) if decided else Symbol(_joined(out))
 
     def references(self) -> tuple[Reference, ...]:
-        """Those of all expressions."""
+        """Return the references of all expressions."""
         return tuple(r for part in self.parts if isinstance(part, CompiledExpression) for r in part.references())
 
 
@@ -168,15 +168,15 @@ class Listing(Template):
         self.items = items
 
     def render(self, variables: Variables) -> list[Any]:
-        """A new list."""
+        """Return a new list."""
         return [item.render(variables) for item in self.items]
 
     def render_partial(self, variables: Variables) -> list[Any]:
-        """A new list, partly rendered."""
+        """Return a new list, partly rendered."""
         return [item.render_partial(variables) for item in self.items]
 
     def references(self) -> tuple[Reference, ...]:
-        """Those of all items."""
+        """Return the references of all items."""
         return tuple(r.below(n) for n, item in enumerate(self.items) for r in item.references())
 
 
@@ -189,15 +189,15 @@ class Mapped(Template):
         self.pairs = pairs
 
     def render(self, variables: Variables) -> dict[str, Any]:
-        """A new map."""
+        """Return a new map."""
         return {key: value.render(variables) for key, value in self.pairs}
 
     def render_partial(self, variables: Variables) -> dict[str, Any]:
-        """A new map, partly rendered."""
+        """Return a new map, partly rendered."""
         return {key: value.render_partial(variables) for key, value in self.pairs}
 
     def references(self) -> tuple[Reference, ...]:
-        """Those of all values."""
+        """Return the references of all values."""
         return tuple(r.below(key) for key, value in self.pairs for r in value.references())
 
 
@@ -214,18 +214,18 @@ class Condition:
         self.expression = expression
 
     def test(self, variables: Variables) -> bool:
-        """Whether it holds; ``Undecided`` when only a real run can know."""
+        """Return whether it is true; raise ``Undecided`` when that is known only in a real run."""
         if self.expression is None:
             return bool(self.always)
         return truth(self.expression.evaluate(variables))
 
     def references(self) -> tuple[Reference, ...]:
-        """Every variable it reads."""
+        """Return every variable it reads."""
         return self.expression.references() if self.expression else ()
 
 
 def compile_value(raw: Any) -> Template:
-    """The template of a raw value; ``TemplateError`` when an expression in it cannot be read."""
+    """Compile a raw value; raise ``TemplateError`` when an expression in it is invalid."""
     if isinstance(raw, str):
         return _text(str(raw)) if "{" in raw else Static(raw)
     if isinstance(raw, dict):
@@ -238,7 +238,7 @@ def compile_value(raw: Any) -> Template:
 
 
 def compile_condition(raw: Any) -> Condition:
-    """The condition of a raw value; the rule of its error is ``condition-not-expression`` when it is none."""
+    """Compile a condition; raise ``TemplateError`` with the rule ``condition-not-expression`` when it is not one."""
     if isinstance(raw, bool):
         return Condition(always=raw)
     if raw == "default":
@@ -272,7 +272,7 @@ def _tree(text: str) -> Any:
 def _measured(run: Callable[[Variables], Any]) -> Callable[[Variables], Any]:
     def checked(variables: Variables) -> Any:
         value = run(variables)
-        # A list or map written in the expression may hold the same data many times over.
+        # A list or map literal of the expression may contain the same data many times.
         if isinstance(value, list | dict):
             measure(value)
         return value

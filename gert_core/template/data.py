@@ -1,4 +1,4 @@
-"""How template values behave: descent into data, truth, text, equality and order."""
+"""Operations on template values: member access, truth, text, equality and order."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _DEEPEST: Final = 200
 
 
 class Symbol(str):
-    """A value known only in a real run; its text is the template that would give it."""
+    """A value known only in a real run; its text is the template that computes it."""
 
     __slots__ = ()
 
 
 class Variables(Protocol):
-    """Where a template finds its values."""
+    """The source of a template's variables."""
 
     def resolve(self, path: tuple[str, ...]) -> Any:
-        """The value at a path; ``UndefinedVariable``, or ``Undecided`` when only a real run can know it."""
+        """Return the value at a path; raise ``UndefinedVariable``, or ``Undecided`` if only a real run can tell."""
 
     def names(self) -> Iterable[str]:
-        """The defined names, for suggestions."""
+        """Return the defined names, for suggestions."""
 
 
 class MappingVariables:
-    """Variables over a plain mapping."""
+    """Variables in a mapping."""
 
     __slots__ = ("_data",)
 
@@ -43,16 +43,16 @@ class MappingVariables:
         self._data = data
 
     def resolve(self, path: tuple[str, ...]) -> Any:
-        """The value at ``path``."""
+        """Return the value at ``path``."""
         return walk(self._data, path, full=path)
 
     def names(self) -> Iterable[str]:
-        """The top-level names."""
+        """Return the top-level names."""
         return self._data
 
 
 def walk(value: Any, segments: tuple[str, ...], *, full: tuple[str, ...]) -> Any:
-    """Descend into data: keys of maps, indexes of lists, and nothing else."""
+    """Return the member of a value at a path: keys of maps, indexes of lists, and nothing else."""
     for count, segment in enumerate(segments):
         if isinstance(value, dict):
             if segment in value:
@@ -84,7 +84,7 @@ def _missing(value: Any, full: tuple[str, ...], at: int) -> UndefinedVariable:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, for messages."""
+    """Return the type of a value, for messages."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -92,21 +92,21 @@ def kind_of(value: Any) -> str:
     if isinstance(value, int | float):
         return "a number"
     if isinstance(value, str):
-        return "a text"
+        return "a string"
     if isinstance(value, dict):
         return "a map"
-    return "a list" if isinstance(value, list | tuple) else "no data"
+    return "a list" if isinstance(value, list | tuple) else "an unsupported value"
 
 
 def truth(value: Any) -> bool:
-    """Booleans and numbers as themselves; null and empty collections false; text false if blank or "false"."""
+    """Return the truth of a value: null, 0, empty collections and the strings "" and "false" are false."""
     if isinstance(value, str):
         return value.strip() not in ("", "false")
     return bool(value)
 
 
 def to_text(value: Any) -> str:
-    """A value inside text: maps and lists as compact JSON, null as nothing."""
+    """Convert a value to text: maps and lists to compact JSON, null to the empty string."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -119,22 +119,22 @@ def to_text(value: Any) -> str:
         return repr(value)
     if isinstance(value, int):
         if value.bit_length() > 12_000:
-            raise TemplateError("the number is too large to be written")
+            raise TemplateError("the number is too large to be converted to text")
         return str(value)
     return to_json(value)
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON in the order of the data, refused when it would be too large."""
+    """Convert a value to compact JSON in the order of the data; raise when it would be too large."""
     measure(value)
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise TemplateError(f"the value cannot be written as JSON: {error}") from None
+        raise TemplateError(f"the value cannot be converted to JSON: {error}") from None
 
 
 def measure(value: Any, size: int = 0) -> int:
-    """The size of a value, added to ``size``; shared parts count each time. Refused when it is over the limit."""
+    """Return ``size`` plus the size of a value, shared parts counted each time; raise when it exceeds the limit."""
     stack = [(value, 0)]
     while stack:
         item, depth = stack.pop()
@@ -154,12 +154,12 @@ def measure(value: Any, size: int = 0) -> int:
 
 
 def too_large() -> TemplateError:
-    """The error of every result over the limit."""
+    """Return the error for a result over the limit."""
     return TemplateError("the result is larger than 1 MiB", hint="templates are for small values; use a tool")
 
 
 def number(value: Any) -> int | float | None:
-    """A number, or a text that is one, as a number; None for everything else, booleans included."""
+    """Convert a number or a numeric string to a number; None for everything else, booleans included."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -173,7 +173,7 @@ def number(value: Any) -> int | float | None:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Equality as ``eq`` has it: numbers equal numeric texts, booleans the texts "true" and "false"."""
+    """Compare as ``eq`` does: numbers equal numeric strings, booleans the strings "true" and "false"."""
     if isinstance(left, str) and isinstance(right, str):
         return left == right
     if isinstance(left, bool) or isinstance(right, bool):
@@ -201,13 +201,15 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def order(left: Any, right: Any) -> int:
-    """-1, 0 or 1: by number when both sides are numeric, by text when both are text, else an error."""
+    """Return -1, 0 or 1: by number when both sides are numeric, by text when both are strings; else raise."""
     one, two = number(left), number(right)
     if one is not None and two is not None:
         return (one > two) - (one < two)
     if isinstance(left, str) and isinstance(right, str):
         return (left > right) - (left < right)
-    raise TemplateError(f"{kind_of(left)} and {kind_of(right)} have no order", hint="compare two numbers, or two texts")
+    raise TemplateError(
+        f"{kind_of(left)} and {kind_of(right)} cannot be ordered", hint="compare two numbers or two strings"
+    )
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What can go wrong with a template, as sentences with a place."""
+"""The errors of templates, with their position."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class TemplateError(Exception):
-    """A template that cannot be read or evaluated.
+    """A template that is invalid or cannot be evaluated.
 
     ``offset`` counts characters from the start of the raw text; ``rule`` is the validation rule it breaks.
     """
@@ -28,8 +28,8 @@ class TemplateError(Exception):
         return self.message
 
 
-class UndefinedVariable(TemplateError):  # noqa: N818 - the name says what is wrong
-    """A path that leads to nothing; ``known`` are the names that stand where it broke off."""
+class UndefinedVariable(TemplateError):  # noqa: N818 - the established name of this error
+    """A path without a value; ``known`` are the names that exist where the path ends."""
 
     def __init__(self, path: tuple[str, ...], *, known: Iterable[str] = ()) -> None:
         super().__init__(f"`{dotted(path)}` is not defined", rule="unresolved-variable")
@@ -37,12 +37,12 @@ class UndefinedVariable(TemplateError):  # noqa: N818 - the name says what is wr
         self.known = known
 
     def suggestion(self, names: Iterable[str]) -> str | None:
-        """The defined name nearest to the one asked for, as it would be written (``.status_code``)."""
+        """Return the defined name most similar to the missing one, as it would be written (``.status_code``)."""
         from difflib import get_close_matches
 
         wanted = dotted(self.path)
         candidates = [name if name.startswith(".") else f".{name}" for name in names]
-        # A longer path is judged by its first part too: `.chek.status` is near `.check`.
+        # A longer path is compared by its first part too: `.chek.status` is similar to `.check`.
         for word in (wanted, f".{self.path[0]}"):
             found = get_close_matches(word, candidates[:2000], n=1, cutoff=0.6)
             if found and found[0] != wanted:
@@ -50,7 +50,7 @@ class UndefinedVariable(TemplateError):  # noqa: N818 - the name says what is wr
         return None
 
     def complete(self, names: Iterable[str]) -> None:
-        """Add the nearest defined name to the message, once."""
+        """Add the most similar defined name to the message, once."""
         if self.hint is not None:
             return
         near = self.suggestion([*self.known, *names])
@@ -60,7 +60,7 @@ class UndefinedVariable(TemplateError):  # noqa: N818 - the name says what is wr
 
 
 def dotted(path: Iterable[str]) -> str:
-    """A path as it is written in a template."""
+    """Return a path as it is written in a template."""
     return "." + ".".join(path)
 
 

@@ -1,4 +1,4 @@
-"""Closures that evaluate a tree: built once, nothing is looked up by name afterwards."""
+"""Build closures that evaluate a tree; functions are looked up once, when they are built."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def evaluator(node: Any) -> Run:
-    """A function from variables to the value of the tree."""
+    """Return a function from variables to the value of the tree."""
     match node:
         case Const(value=value):
             return lambda _: value

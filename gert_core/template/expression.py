@@ -1,4 +1,4 @@
-"""Which of the two spellings an expression is written in."""
+"""Parse an expression in whichever of the two syntaxes it is written."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from gert_core.template.scan import MAX_EXPRESSION
 from gert_core.template.tree import Call, children
 
 MAX_COST: Final = 200
-"""Calls of one expression, weighed by what each may take: memory and time grow with them and nothing else."""
+"""The highest total cost of the calls of one expression, which limits its memory and time."""
 _LEADING_DOT: Final = re.compile(r"(?:^|[\s(|])\.(?!\d)")
 _FIRST_WORD: Final = re.compile(r"([^\W\d]\w*)\s+[.\"'`(\w]")
 
 
 def parse_expression(text: str) -> Any:
-    """The tree of an expression: kernel form if it parses as such, else Jinja form."""
+    """Return the tree of an expression: kernel form if it parses as such, else Jinja form."""
     if len(text) > MAX_EXPRESSION:
         raise TemplateError("the expression is longer than 8 KiB")
     tree = _parse(text)
     if _cost(tree) > MAX_COST:
-        raise TemplateError("the expression asks for too much work", hint="compute part of it in an earlier step")
+        raise TemplateError("the expression is too expensive", hint="compute part of it in an earlier step")
     return tree
 
 
@@ -44,7 +44,7 @@ def _parse(text: str) -> Any:
 
 
 def _is_kernel(text: str) -> bool:
-    """Whether the writer plainly meant the kernel form, so that its error is the one to show."""
+    """Return whether the text is recognisably kernel form, so that its error is the one to show."""
     if _LEADING_DOT.search(re.sub(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', '""', text)):
         return True
     word = _FIRST_WORD.match(text)

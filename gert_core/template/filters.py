@@ -1,4 +1,4 @@
-"""The Jinja form's filters and tests: an allow-list over plain data; the filtered value is the first argument."""
+"""The filters and tests of the Jinja form, a closed list; the filtered value is the first argument."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _ends(name: str, position: int) -> Callable[[Any], Any]:
         found: Any = value if isinstance(value, str) else list_of(value, name)
         if not found:
             error = UndefinedVariable((name,))
-            error.message = f"the `{name}` of nothing is not defined"
+            error.message = f"`{name}` of an empty value is not defined"
             error.hint = "give it a default: `| default ...`"
             raise error
         return found[position]
@@ -84,7 +84,7 @@ def _extreme(name: str, sign: int) -> Callable[[Any], Any]:
     def run(value: Any) -> Any:
         items = _items(value, name)
         if not items:
-            raise TemplateError(f"`{name}` needs a list with items")
+            raise TemplateError(f"`{name}` needs a list that is not empty")
         best = items[0]
         for item in items[1:]:
             if order(item, best) == sign:
@@ -100,7 +100,7 @@ def _abs(value: Any) -> Any:
 
 def _round(value: Any, precision: Any = 0) -> Any:
     if isinstance(precision, bool) or not isinstance(precision, int) or not -20 <= precision <= 20:
-        raise TemplateError("`round` takes a whole number of digits up to 20")
+        raise TemplateError("`round` takes an integer number of digits up to 20")
     return bounded(float(round(OPERATORS["pos"].call(value), precision)))
 
 
@@ -118,7 +118,7 @@ def _map(value: Any, attribute: Any) -> list[Any]:
 
 def _width(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TemplateError(f"`{name}` needs a whole number, not {kind_of(value)}")
+        raise TemplateError(f"`{name}` needs an integer, not {kind_of(value)}")
     if value > _WIDEST:
         raise TemplateError(f"`{name}` takes widths up to {_WIDEST:,}")
     return max(value, 0)

@@ -1,4 +1,4 @@
-"""The functions a template may call: a closed table, each bounded in what it makes."""
+"""The functions a template may call: a closed table, each with a bounded result."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _MAX_PARTS: Final = 50_000
 class Function(Struct, frozen=True):
     """A callable of the closed table: how many arguments it takes and what type it returns.
 
-    ``cost`` counts against what one expression may ask for (``MAX_COST`` of the tree), so that a short text cannot
-    keep a machine busy or full.
+    ``cost`` counts towards the limit of one expression (``MAX_COST``), so that a short text cannot use up the
+    processor or the memory.
     """
 
     name: str
@@ -46,33 +46,33 @@ class Function(Struct, frozen=True):
 
 
 def capped(text: str) -> str:
-    """The text, unless it is larger than a result may be."""
+    """Return the text; raise when it is larger than a result may be."""
     if len(text) > MAX_RESULT:
         raise too_large()
     return text
 
 
 def whole_text(text: str, offset: int = 0) -> str:
-    """The text with escaped surrogate pairs as the characters they are; half a pair could never be written out."""
+    """Return the text with surrogate pairs decoded; raise on half a pair, which cannot be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:
         try:
             return text.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            raise TemplateError("the text has half of a surrogate pair", offset=offset) from None
+            raise TemplateError("the string contains an unpaired surrogate", offset=offset) from None
     return text
 
 
 def text_of(value: Any, name: str) -> str:
-    """An argument that must be a scalar, as text."""
+    """Return an argument that must be a scalar, as text."""
     if isinstance(value, dict | list | tuple):
-        raise TemplateError(f"`{name}` needs a text, not {kind_of(value)}")
+        raise TemplateError(f"`{name}` needs a string, not {kind_of(value)}")
     return to_text(value)
 
 
 def list_of(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
-    """An argument that must be a list."""
+    """Return an argument that must be a list."""
     if not isinstance(value, list | tuple):
         raise TemplateError(f"`{name}` needs a list, not {kind_of(value)}")
     return value
@@ -91,7 +91,7 @@ def _len(value: Any) -> int:
         return len(value)
     if value is None:
         return 0
-    raise TemplateError(f"`len` needs a text, a list or a map, not {kind_of(value)}")
+    raise TemplateError(f"`len` needs a string, a list or a map, not {kind_of(value)}")
 
 
 def _contains(needle: Any, subject: Any) -> bool:
@@ -131,7 +131,7 @@ def _split(separator: Any, subject: Any) -> list[str]:
     mark = text_of(separator, "split")
     parts = text.split(mark, _MAX_PARTS) if mark else list(text[: _MAX_PARTS + 1])
     if len(parts) > _MAX_PARTS:
-        raise TemplateError(f"`split` makes up to {_MAX_PARTS:,} parts")
+        raise TemplateError(f"`split` gives at most {_MAX_PARTS:,} parts")
     return parts
 
 
@@ -152,7 +152,7 @@ def _replace(old: Any, new: Any, subject: Any) -> str:
     text = text_of(subject, "replace")
     before, after = text_of(old, "replace"), text_of(new, "replace")
     if not before:
-        raise TemplateError("`replace` needs a text to look for")
+        raise TemplateError("`replace` needs a string to search for")
     if len(after) > len(before) and len(text) + text.count(before) * (len(after) - len(before)) > MAX_RESULT:
         raise too_large()
     return text.replace(before, after)
@@ -160,15 +160,15 @@ def _replace(old: Any, new: Any, subject: Any) -> str:
 
 def _from_json(subject: Any) -> Any:
     def refuse(word: str) -> Any:
-        raise TemplateError(f"`fromJson` cannot take {word}")
+        raise TemplateError(f"`fromJson` does not accept {word}")
 
     text = capped(text_of(subject, "fromJson"))
     try:
         value = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise TemplateError(f"the text is not JSON: {error}") from None
+        raise TemplateError(f"the string is not valid JSON: {error}") from None
     if "\\u" in text or "e" in text or "E" in text:
-        # Half a surrogate pair and a number like 1e999 are read, and could never be written again.
+        # Half a surrogate pair and a number like 1e999 can be read, but not be written again.
         whole_text(to_json(value))
     return value
 
@@ -178,7 +178,7 @@ def _int(subject: Any) -> int:
         return int(subject)
     value = number(subject.strip() if isinstance(subject, str) else subject)
     if value is None or not isfinite(value):
-        raise TemplateError(f"`int` needs a number, not {_shown(subject)}")
+        raise TemplateError(f"`int` needs a number, not {_describe(subject)}")
     return int(value)
 
 
@@ -189,7 +189,7 @@ def _float(subject: Any) -> float:
     except OverflowError:
         result = None
     if result is None or not isfinite(result):
-        raise TemplateError(f"`float` needs a number, not {_shown(subject)}")
+        raise TemplateError(f"`float` needs a number, not {_describe(subject)}")
     return result
 
 
@@ -201,21 +201,21 @@ def _to_json(subject: Any) -> str:
     return capped(to_json(subject))
 
 
-def _shown(value: Any) -> str:
-    return f"the text {value[:40]!r}" if isinstance(value, str) else kind_of(value)
+def _describe(value: Any) -> str:
+    return f"the string {value[:40]!r}" if isinstance(value, str) else kind_of(value)
 
 
 def key_of(value: Any) -> str:
-    """A computed key as a path segment."""
+    """Return a computed key as a path segment."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return to_text(value)
-    raise TemplateError(f"a key must be a text or a whole number, not {kind_of(value)}")
+    raise TemplateError(f"a key must be a string or an integer, not {kind_of(value)}")
 
 
 def descend(base: Any, *keys: Any) -> Any:
-    """``index`` with computed keys."""
+    """Return the member of a value at computed keys, as ``index`` does."""
     path = tuple(key_of(key) for key in keys)
     return walk(base, path, full=path)
 
@@ -254,17 +254,17 @@ SPECIAL: Final[dict[str, tuple[int, int | None]]] = {
     "default": (2, 2),
     "index": (1, None),
 }
-"""Forms whose arguments are not simply evaluated: least and most arguments."""
+"""Forms that do not evaluate all arguments first, with their least and greatest number of arguments."""
 _SUBJECT_LAST: Final = frozenset({"contains", "hasPrefix", "hasSuffix", "matches", "split"})
 
 
 def subject_is_last(name: str) -> bool:
-    """Whether the order of two arguments is easily mistaken for this function."""
+    """Return whether the subject is the last argument, which is easily mistaken for this function."""
     return name in _SUBJECT_LAST
 
 
 def check_arity(name: str, given: int, offset: int = 0) -> None:
-    """Refuse a call with too few or too many arguments."""
+    """Raise when a call has too few or too many arguments."""
     function = FUNCTIONS.get(name)
     least, most = (function.least, function.most) if function else SPECIAL[name]
     if given >= least and (most is None or given <= most):

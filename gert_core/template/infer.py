@@ -1,4 +1,4 @@
-"""The static type of what a template gives."""
+"""Infer the static type of a template's value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def infer(template: Template | Condition, types: Types) -> str:
-    """``string int float bool list object any``: the type a render gives; ``types`` knows the variables."""
+    """Return the type of a template's value: ``string int float bool list object any``; ``types`` is for variables."""
     match template:
         case Condition():
             return "bool"
@@ -32,7 +32,7 @@ def infer(template: Template | Condition, types: Types) -> str:
 
 
 def type_of(value: Any) -> str:
-    """The type of a value; null may stand for anything."""
+    """Return the type of a value; null has the type ``any``."""
     match value:
         case bool():
             return "bool"

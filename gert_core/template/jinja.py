@@ -1,9 +1,8 @@
-"""The Jinja form: Jinja2 reads the expression, gert evaluates it.
+"""Parse the Jinja form: Jinja2 parses the expression, gert evaluates it.
 
-Jinja2's sandboxed environment parses; its compiler, optimizer and runtime are never used. The syntax tree it gives
-is translated, node by node from a closed list, into the tree of the kernel form. So there are no Python attributes
-to walk to, no methods to call, nothing is folded while compiling, and limits and analysis are the same for both
-spellings.
+Jinja2's sandboxed environment parses; its compiler, optimizer and runtime are never used. Its syntax tree is
+translated, node by node from a closed list, into the tree of the kernel form. So there is no access to Python
+attributes or methods, nothing is folded while compiling, and limits and analysis are the same for both syntaxes.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ _OPENING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[(\[{]|[)\
 
 _WORD: Final = re.compile(r"(?<![\w.'\"])[^\W\d]\w*")
 _POSITION: Final = re.compile(r" at \d+$")
-"""Jinja2 counts from the braces it was given, which says nothing to the author."""
-_ODD_ESCAPE: Final = re.compile(r"(?:[^\\]|\\[\\'\"abfnrtvxuU\n])*+(\\.)", re.DOTALL)
+"""Jinja2 counts from the braces it was given, which does not help the author."""
+_UNKNOWN_ESCAPE: Final = re.compile(r"(?:[^\\]|\\[\\'\"abfnrtvxuU\n])*+(\\.)", re.DOTALL)
 
 
 def parse_jinja(text: str, *, kernel_error: TemplateError) -> Any:
-    """The tree of a Jinja-form expression; what is neither form is reported as the nearer of the two."""
+    """Return the tree of a Jinja-form expression; the hint for invalid text comes from the kernel form."""
     from jinja2 import TemplateSyntaxError
 
     _check_brackets_and_escapes(text)
@@ -65,7 +64,7 @@ def parse_jinja(text: str, *, kernel_error: TemplateError) -> Any:
         body = _environment().parse("{{ " + text + " }}").body
     except TemplateSyntaxError as error:
         raise TemplateError(
-            f"the expression cannot be read: {_POSITION.sub('', error.message or '')}",
+            f"invalid expression: {_POSITION.sub('', error.message or '')}",
             offset=kernel_error.offset,
             hint=kernel_error.hint,
         ) from None
@@ -74,7 +73,7 @@ def parse_jinja(text: str, *, kernel_error: TemplateError) -> Any:
     output = body[0] if len(body) == 1 else None
     nodes: Any = getattr(output, "nodes", ())
     if type(output).__name__ != "Output" or len(nodes) != 1:
-        raise TemplateError("the expression cannot be read", offset=kernel_error.offset, hint=kernel_error.hint)
+        raise TemplateError("invalid expression", offset=kernel_error.offset, hint=kernel_error.hint)
     return _Translator(text).node(nodes[0], 1)
 
 
@@ -89,7 +88,7 @@ class _Translator:
     def __init__(self, text: str) -> None:
         self._text = text
         self._places: dict[str, int] | None = None
-        """Where each word stands first; Jinja2 keeps lines only."""
+        """The first position of each word; Jinja2 keeps lines only."""
 
     def node(self, node: Any, depth: int) -> Any:
         if depth > MAX_DEPTH:
@@ -115,7 +114,7 @@ class _Translator:
         if isinstance(node.value, str):
             return Const(whole_text(node.value))
         if node.value is not None and not isinstance(node.value, int | float):
-            raise TemplateError("the literal is no data")
+            raise TemplateError("the literal is not supported")
         if isinstance(node.value, float) and node.value in (float("inf"), float("-inf")):
             raise TemplateError("the number is too large")
         if isinstance(node.value, int) and node.value.bit_length() > 4096:
@@ -155,7 +154,7 @@ class _Translator:
         return AnyOf(self._chain(node, depth))
 
     def _chain(self, node: Any, depth: int) -> tuple[Any, ...]:
-        """`a and b and c` is one level, however long."""
+        """Return the parts of `a and b and c`, which is one level, however long."""
         kind = type(node)
         found: list[Any] = []
         while isinstance(node, kind):
@@ -245,14 +244,16 @@ _MISSING: Final = {
 
 
 def _check_brackets_and_escapes(text: str) -> None:
-    """Jinja2's parser recurses for every bracket and guesses at unknown escapes, so both are judged before it."""
+    """Check brackets and escapes before Jinja2's parser, which recurses for the first and accepts unknown ones."""
     depth = 0
     for found in _OPENING.finditer(text):
         mark = found[0]
-        odd = _ODD_ESCAPE.match(mark) if mark[0] in "\"'" else None
-        if odd:
+        unknown = _UNKNOWN_ESCAPE.match(mark) if mark[0] in "\"'" else None
+        if unknown:
             raise TemplateError(
-                f"`{odd[1]}` is no escape", offset=found.start() + odd.start(1), hint="double the backslash"
+                f"`{unknown[1]}` is not a valid escape sequence",
+                offset=found.start() + unknown.start(1),
+                hint="double the backslash",
             )
         depth += mark in ("(", "[", "{")
         depth -= mark in (")", "]", "}")

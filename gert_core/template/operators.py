@@ -1,4 +1,4 @@
-"""The operators of the Jinja form over plain data, each bounded in what it makes."""
+"""The operators of the Jinja form, each with a bounded result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_ITEMS: Final = 50_000
 def _numbers(sign: str, left: Any, right: Any) -> None:
     for side in (left, right):
         if isinstance(side, bool) or not isinstance(side, int | float):
-            hint = "convert a text with `| int` or `| float`" if isinstance(side, str) else None
+            hint = "convert a string with `| int` or `| float`" if isinstance(side, str) else None
             raise TemplateError(f"`{sign}` needs numbers, not {kind_of(side)}", hint=hint)
 
 
@@ -29,18 +29,18 @@ def _arithmetic(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[Any, A
         try:
             return bounded(apply(left, right))
         except (ZeroDivisionError, OverflowError, ValueError) as error:
-            raise TemplateError(f"`{sign}` has no result: {error}") from None
+            raise TemplateError(f"`{sign}` failed: {error}") from None
 
     return run
 
 
 def bounded(value: Any) -> Any:
-    """A computed number, unless it is larger than any number a document needs."""
+    """Return a computed number; raise when it is not finite or too large."""
     if isinstance(value, int):
         if value.bit_length() > _MAX_BITS:
             raise TemplateError("the number is too large")
     elif not isinstance(value, float) or not isfinite(value):
-        raise TemplateError("the result is no finite number")
+        raise TemplateError("the result is not a finite number")
     return value
 
 
@@ -86,12 +86,12 @@ def _concat(*parts: Any) -> str:
 
 def _slice(subject: Any, start: Any, stop: Any, step: Any) -> Any:
     if not isinstance(subject, str | list | tuple):
-        raise TemplateError(f"only a text or a list has parts, not {kind_of(subject)}")
+        raise TemplateError(f"only a string or a list can be sliced, not {kind_of(subject)}")
     for bound in (start, stop, step):
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):
-            raise TemplateError(f"a part is named by whole numbers, not {kind_of(bound)}")
+            raise TemplateError(f"slice bounds must be integers, not {kind_of(bound)}")
     if step == 0:
-        raise TemplateError("the step of a part cannot be 0")
+        raise TemplateError("the slice step cannot be 0")
     part = subject[start:stop:step]
     return list(part) if isinstance(part, tuple) else part
 

@@ -1,4 +1,4 @@
-"""The kernel form: ``eq .status "x"``, ``.name | default "none"``, by recursive descent."""
+"""Parse the kernel form by recursive descent: ``eq .status "x"``, ``.name | default "none"``."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ _Token = tuple[str, str, int]
 
 
 def parse_kernel(text: str) -> Any:
-    """The tree of a kernel-form expression; ``TemplateError`` if it is none."""
+    """Return the tree of a kernel-form expression; raise ``TemplateError`` if it is not one."""
     if _BARE.match(text) and not text.startswith(".scope."):
-        # Most expressions are one variable, and a large document holds thousands of them.
+        # Most expressions are one variable, and a large document has thousands of them.
         first, *rest = text[1:].split(".")
         return Path((first, *rest))
     return _Parser(text).whole()
@@ -109,7 +109,7 @@ class _Parser:
         if kind == "name" and text not in _WORDS:
             self._take()
             if text not in FUNCTIONS and text not in SPECIAL:
-                raise TemplateError(f"`{text}` is no function", offset=offset, hint=_function_hint(text))
+                raise TemplateError(f"`{text}` is not a function", offset=offset, hint=_function_hint(text))
             args: list[Any] = []
             while (token := self._peek())[0] and token[1] not in ("|", ")"):
                 args.append(self._operand())
@@ -160,7 +160,7 @@ class _Parser:
 
 
 def call(name: str, args: tuple[Any, ...], *, offset: int = 0, direct: bool = False) -> Any:
-    """The node of a function call; the subject is the last argument."""
+    """Return the node of a function call; the subject is the last argument."""
     check_arity(name, len(args), offset)
     match name:
         case "and":
@@ -173,7 +173,7 @@ def call(name: str, args: tuple[Any, ...], *, offset: int = 0, direct: bool = Fa
             return lookup(args[0], args[1:])
     if direct and subject_is_last(name) and isinstance(args[-1], Const) and not isinstance(args[0], Const):
         raise TemplateError(
-            f"the text that `{name}` looks at comes last",
+            f"the subject of `{name}` comes last",
             offset=offset,
             hint=f'write `{name} "..." .value`, or `.value | {name} "..."`',
         )
@@ -191,7 +191,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         yield kind, found[kind], found.start(kind)
         at = found.end()
         if kind in ("path", "scope") and text[at : at + 1] in (".", "/"):
-            raise TemplateError(f"the path `{found[kind]}` goes on with no name", offset=at)
+            raise TemplateError(f"a name must follow `{found[kind]}{text[at]}`", offset=at)
 
 
 def _unreadable(text: str, at: int) -> TemplateError:
@@ -208,7 +208,7 @@ def _unreadable(text: str, at: int) -> TemplateError:
 
 
 def _operator(text: str, at: int) -> TemplateError | None:
-    """What to write instead of an operator of other languages."""
+    """Return an error with the replacement for an operator of other languages."""
     for length in (2, 1):
         sign = text[at : at + length]
         if sign in _OPERATORS:
@@ -246,7 +246,9 @@ def _unquote(text: str, offset: int) -> str:
             return chr(int(escape[1:], 16))
         if escape not in _ESCAPES:
             raise TemplateError(
-                f"`\\{escape}` is no escape", offset=offset, hint="double the backslash, or use `...` for a raw text"
+                f"`\\{escape}` is not a valid escape sequence",
+                offset=offset,
+                hint="double the backslash, or use `...` for a raw string",
             )
         return _ESCAPES[escape]
 

@@ -1,4 +1,4 @@
-"""``printf`` with a few verbs and bounded widths."""
+"""The function ``printf``, with a few verbs and bounded widths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDEST: Final = 200
 def printf(form: Any, *args: Any) -> str:
     """Format with the verbs ``%s %v %d %f %e %g %x %q %t %%``, widths and precisions up to 200."""
     if not isinstance(form, str):
-        raise TemplateError(f"`printf` needs a format text first, not {kind_of(form)}")
+        raise TemplateError(f"`printf` needs a format string first, not {kind_of(form)}")
     out: list[str] = []
     size = at = used = 0
     for found in _VERB.finditer(form):
@@ -56,7 +56,7 @@ def _format(value: Any, *, flags: str, width: str, precision: str | None, verb: 
         case "d" | "x":
             whole = number(value)
             if whole is None or not isfinite(whole) or whole != int(whole):
-                raise TemplateError(f"`%{verb}` needs a whole number, not {kind_of(value)}")
+                raise TemplateError(f"`%{verb}` needs an integer, not {kind_of(value)}")
             text = f"{int(whole):{_sign(flags)}{verb}}"
         case "f" | "e" | "g":
             found = number(value)
@@ -67,7 +67,9 @@ def _format(value: Any, *, flags: str, width: str, precision: str | None, verb: 
             except OverflowError:
                 raise TemplateError("the number is too large to be written") from None
         case _:
-            raise TemplateError(f"`printf` does not know `%{verb}`", hint="it knows %s %v %d %f %e %g %x %q %t %%")
+            raise TemplateError(
+                f"`printf` does not support `%{verb}`", hint="it supports %s %v %d %f %e %g %x %q %t %%"
+            )
     if "-" in flags:
         return text.ljust(wide)
     if "0" in flags and verb in "dxfeg":

@@ -1,4 +1,4 @@
-"""Which variables an expression reads, from its tree."""
+"""Find the variables an expression reads in its tree."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Reference(Struct, frozen=True, kw_only=True):
     """One use of a variable.
 
-    ``guarded``: behind ``default`` or a test for being defined, so it may be undefined. ``source`` is the text
-    of the expression, ``where`` the path of its text inside the raw value, ``offset`` the place of the
+    ``guarded``: an argument of ``default`` or of a test for being defined, so it may be undefined. ``source`` is the
+    text of the expression, ``where`` the path of its text inside the raw value, ``offset`` the position of the
     variable in that text (for the Jinja form, of the expression).
     """
 
@@ -28,12 +28,12 @@ class Reference(Struct, frozen=True, kw_only=True):
     offset: int = 0
 
     def below(self, key: str | int) -> Reference:
-        """The same reference seen from the list or map that holds the text under ``key``."""
+        """Return the same reference relative to the list or map that contains the text under ``key``."""
         return replace(self, where=(key, *self.where))
 
 
 def references_of(tree: Any, *, source: str, offset: int) -> tuple[Reference, ...]:
-    """Every reference of a tree, in the order they are written."""
+    """Return every reference of a tree, in the order they are written."""
     return tuple(
         Reference(path=path.segments, guarded=guarded, source=source, offset=offset + path.offset)
         for path, guarded in _paths(tree, guarded=False)

@@ -1,4 +1,4 @@
-"""The regular expressions of users, searched by RE2: in time linear in the text, whatever the pattern.
+"""Search with regular expressions by RE2, in time linear in the text, whatever the pattern.
 
 Patterns are written as for Python's ``re``. What has no linear-time search (look-around, back-references and the like)
 is refused with the rule ``pattern-unsupported``; the few spellings that differ are translated.
@@ -83,7 +83,7 @@ _UNSUPPORTED: Final = {
 
 
 class Match:
-    """What a pattern found in a text."""
+    """A match of a pattern in a text."""
 
     __slots__ = ("_ends", "_found")
 

@@ -1,4 +1,4 @@
-"""Cutting a text into literal parts and the expressions between ``{{`` and ``}}``."""
+"""Split a text into literal parts and the expressions between ``{{`` and ``}}``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Expression(Struct, frozen=True):
 
 
 def split(text: str) -> list[str | Expression]:
-    """Literal parts and expressions in turn; empty literals are left out."""
+    """Return literal parts and expressions in order; empty literals are left out."""
     parts: list[str | Expression] = []
     at = 0
     while (start := text.find("{{", at)) >= 0:
@@ -41,7 +41,7 @@ def split(text: str) -> list[str | Expression]:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the expression's ``}}`` stands; braces in strings and of nested maps do not end it."""
+    """Return the position of the expression's ``}}``; braces in strings and of nested maps do not end it."""
     window = text[start + 2 : start + 2 + MAX_EXPRESSION + 2]
     depth = 0
     closed = -1

@@ -1,4 +1,4 @@
-"""The one syntax tree that both spellings of an expression are read into."""
+"""The syntax tree of expressions, common to both syntaxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Path(Struct, frozen=True):
 
 
 class Lookup(Struct, frozen=True):
-    """Descent by computed keys."""
+    """Member access by computed keys."""
 
     base: Any
     keys: tuple[Any, ...]
@@ -76,19 +76,19 @@ class Chain(Struct, frozen=True):
 
 
 class Items(Struct, frozen=True):
-    """A list written out."""
+    """A list literal."""
 
     items: tuple[Any, ...]
 
 
 class Pairs(Struct, frozen=True):
-    """A map written out."""
+    """A map literal."""
 
     pairs: tuple[tuple[Any, Any], ...]
 
 
 def children(node: Any) -> tuple[Any, ...]:
-    """The direct parts of a node, in the order they are written."""
+    """Return the direct parts of a node, in the order they are written."""
     match node:
         case Call(args=args) | AllOf(args=args) | AnyOf(args=args):
             return args
@@ -108,14 +108,14 @@ def children(node: Any) -> tuple[Any, ...]:
 
 
 def path_of(name: str, rest: tuple[str, ...], offset: int = 0) -> Path:
-    """A path, with ``/`` separating below ``scope`` as ``.`` does."""
+    """Return a path; below ``scope``, ``/`` separates as ``.`` does."""
     if name == "scope":
         rest = tuple(part for segment in rest for part in segment.split("/") if part)
     return Path((name, *rest), offset)
 
 
 def constant_key(node: Any) -> str | None:
-    """The path segment a literal key stands for."""
+    """Return the path segment of a literal key, None for other nodes."""
     if isinstance(node, Const):
         if isinstance(node.value, str):
             return node.value
@@ -125,7 +125,7 @@ def constant_key(node: Any) -> str | None:
 
 
 def lookup(base: Any, keys: tuple[Any, ...]) -> Any:
-    """A descent; literal keys below a path lengthen the path, so that analysis sees the whole of it."""
+    """Return a member access; literal keys below a path lengthen the path, so that analysis has the whole of it."""
     while keys and isinstance(base, Path):
         key = constant_key(keys[0])
         if key is None:

@@ -73,4 +73,4 @@ def test_hint(text, place, hint, registry, tmp_path):
 
 def test_a_position_inside_the_template_engine_is_not_shown(registry, tmp_path):
     (only,) = found(STEP + "    when: '{{ !.ready }}'\n", registry, tmp_path)
-    assert only.message == "the expression cannot be read: unexpected char '!'"
+    assert only.message == "invalid expression: unexpected char '!'"

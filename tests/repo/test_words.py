@@ -23,7 +23,6 @@ PENDING: tuple[str, ...] = (
     "gert_core/runs/",
     "gert_core/scenarios/",
     "gert_core/secrets.py",
-    "gert_core/template/",
     "gert_core/testing/",
     "gert_core/tools.py",
     "gert_core/trace/",
