@@ -8,7 +8,7 @@ none depends on the order of plugins. A function may leave out arguments it does
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pluggy
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
         Diagnostic,
         InputResolver,
         PolicyPack,
+        ProjectInfo,
+        RunbookView,
         SignatureScheme,
         StepType,
         ToolPack,
         TraceEvent,
         Transport,
     )
-    from gert_core.documents.tree import Runbook
 
 hookspec = pluggy.HookspecMarker("gert")
 
@@ -154,12 +155,12 @@ def gert_signature_schemes() -> Iterable[SignatureScheme] | None:
 
 
 @hookspec
-def gert_policies(project: Any) -> Iterable[PolicyPack] | None:
+def gert_policies(project: ProjectInfo | None) -> Iterable[PolicyPack] | None:
     """Give an organisation's policies.
 
     Called when a command loads policies: before ``exec`` and ``resume`` run anything, and by ``gert policy``.
-    ``project`` is the project the command works in, or None outside of one. All sources are merged; the most
-    restrictive wins, so a pack can tighten but never relax.
+    ``project`` is the project the command works in, with this plugin's own ``plugins.config``, or None outside of one.
+    All sources are merged; the most restrictive wins, so a pack can tighten but never relax.
 
     - ``None``: this plugin has no policy for this project.
     - If it raises, or gives something else than ``PolicyPack``: the command stops with exit code 3.
@@ -208,12 +209,13 @@ def gert_tool_packs() -> Iterable[ToolPack] | None:
 
 
 @hookspec
-def gert_diagnostics(runbook: Runbook, project: Any) -> Iterable[Diagnostic] | None:
+def gert_diagnostics(runbook: RunbookView, project: ProjectInfo | None) -> Iterable[Diagnostic] | None:
     """Find what is wrong with a runbook by rules of your own.
 
     Called by validation, after the core's own rules, for every runbook that could be read; so also before ``exec``.
-    ``runbook.walk()`` gives every step at any depth with its path; ``runbook.document.locate(path)`` gives line and
-    column. ``project`` is None outside of a project. Findings of all plugins are sorted by place.
+    ``runbook.walk()`` gives every step at any depth with its place, its fields as written and its contract;
+    ``runbook.locate(path)`` gives line and column of anything else. ``project`` is the project with this plugin's own
+    ``plugins.config``, or None outside of one. Findings of all plugins are sorted by place.
 
     - ``None``: nothing to say.
     - If it raises: one error of rule ``plugin-failed`` names the plugin; other plugins' findings are kept.
@@ -228,12 +230,11 @@ def gert_diagnostics(runbook: Runbook, project: Any) -> Iterable[Diagnostic] | N
     def gert_diagnostics(runbook, project):
         for step in runbook.walk():
             if step.id.startswith("tmp"):
-                line, column = runbook.document.locate(step.path)
                 yield Diagnostic(
                     rule="acme-step-name",
                     message=f"step {step.id!r} has a throw-away name",
-                    line=line,
-                    column=column,
+                    line=step.line,
+                    column=step.column,
                     hint="name the step after what it does",
                 )
     ```
@@ -271,7 +272,8 @@ def gert_commands() -> Iterable[Command] | None:
     """Give verbs for the command line.
 
     Called when the command line shows its help or meets a verb it does not know. The summary is static and the
-    target a text, so that help imports nothing heavy. A name must be unique and none of the core's own verbs.
+    target a text, so that help imports nothing heavy; ``target(args, host)`` is given the words after the verb and a
+    ``CommandHost``. A name must be unique and none of the core's own verbs.
 
     - ``None``: this plugin adds no verb.
     - If it raises: its commands are left out with a warning; the plugin stays ACTIVE.

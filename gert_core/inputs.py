@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from gert_core.api import GertError, InputBinding, InputError, UsageError
 from gert_core.plugin.lazy import resolve
 from gert_core.values import coerce, coerce_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gert_core.api import Deadline, InputResolver, Services
     from gert_core.documents.runbook import InputModel
+
+    Lend = Callable[[InputResolver], Services]
 
 
 class ResolvedInputs(Struct, frozen=True, kw_only=True):
@@ -36,16 +37,16 @@ def resolve_inputs(
     *,
     host_vars: Mapping[str, Any],
     resolvers: Mapping[str, InputResolver],
-    services: Services,
+    services: Lend,
     deadline: Deadline,
     scenario: Mapping[str, Any] | None = None,
     file_vars: Mapping[str, Any] | None = None,
-    project: Any = None,
 ) -> ResolvedInputs:
     """The values of all declared inputs.
 
     Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), what ``from:`` says (people last), default,
-    null. A ``scenario`` replaces files and resolvers. One ``InputError`` names all that is missing or wrong.
+    null. A ``scenario`` replaces files and resolvers. ``services`` gives what each resolver is lent. One
+    ``InputError`` names all that is missing or wrong.
     """
     _refuse_undeclared(host_vars, declared, flag="--var")
     _refuse_undeclared(file_vars or {}, declared, flag="--input")
@@ -55,11 +56,11 @@ def resolve_inputs(
         work.take_all({n: v for n, v in scenario.items() if n in declared}, source="scenario")
     else:
         work.take_all(file_vars or {}, source="file")
-        for batch in _batches(work.open_bindings(), resolvers, project):
+        for batch in _batches(work.open_bindings(), resolvers, services):
             if batch.resolver.interactive and work.problems:
                 break  # nobody is asked for the sake of a run that cannot start
-            work.ask(batch, services=services, deadline=deadline, project=project)
-    return work.finish(resolvers=resolvers, project=project)
+            work.ask(batch, services=services(batch.resolver), deadline=deadline)
+    return work.finish(resolvers=resolvers, services=services)
 
 
 class _Batch(Struct, kw_only=True):
@@ -109,9 +110,9 @@ class _Resolution:
             if model.from_ and name not in self.sources and name not in self.troubled
         ]
 
-    def ask(self, batch: _Batch, *, services: Services, deadline: Deadline, project: Any) -> None:
+    def ask(self, batch: _Batch, *, services: Services, deadline: Deadline) -> None:
         """Let one resolver answer its batch; what it leaves out stays open."""
-        answer = _call(batch, services=_lend(services, project), deadline=deadline)
+        answer = _call(batch, services=services, deadline=deadline)
         if isinstance(answer, GertError):
             self.problems.append(answer.message)
             self.kinds.add(answer.kind)
@@ -123,9 +124,9 @@ class _Resolution:
             if answer.get(binding.name) is not None:
                 self.take(binding.name, answer[binding.name], source=batch.source)
 
-    def finish(self, *, resolvers: Mapping[str, InputResolver], project: Any) -> ResolvedInputs:
+    def finish(self, *, resolvers: Mapping[str, InputResolver], services: Lend) -> ResolvedInputs:
         """Defaults and nulls for what is open; one error for all that is missing or wrong."""
-        unreachable = _unreachable(self.declared, resolvers, project)
+        unreachable = _unreachable(self.declared, resolvers, services)
         for name, model in self.declared.items():
             if name in self.sources or name in self.troubled:
                 continue
@@ -216,21 +217,21 @@ def split_source(source: str) -> tuple[str, str]:
     return source, ""
 
 
-def _families(resolvers: Mapping[str, InputResolver], project: Any) -> dict[str, str]:
+def _families(resolvers: Mapping[str, InputResolver], services: Lend) -> dict[str, str]:
     """Further first words of resolvers that have members: ``{"cmdb": "provider"}``."""
     words: dict[str, str] = {}
     for prefix, resolver in resolvers.items():
         if resolver.names is not None:
-            for word in resolve(resolver.names)(project):
+            for word in resolve(resolver.names)(services(resolver).project):
                 words.setdefault(word, prefix)
     return words
 
 
 def _batches(
-    bindings: Iterable[InputBinding], resolvers: Mapping[str, InputResolver], project: Any
+    bindings: Iterable[InputBinding], resolvers: Mapping[str, InputResolver], services: Lend
 ) -> Sequence[_Batch]:
     """One batch per source, those that ask people last; bindings nobody answers are left open."""
-    families = _families(resolvers, project)
+    families = _families(resolvers, services)
     batches: dict[str, _Batch] = {}
     for binding in bindings:
         word, path = split_source(binding.source)
@@ -263,13 +264,6 @@ def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[s
     return dict(answer)
 
 
-def _lend(services: Services, project: Any) -> Services:
-    """Resolvers read the project's providers from their config."""
-    providers = getattr(getattr(project, "model", None), "providers", None) or {}
-    plain = {name: model.model_dump(mode="json", by_alias=True) for name, model in providers.items()}
-    return replace(services, config={**services.config, "providers": plain})
-
-
 def _refuse_undeclared(given: Mapping[str, Any], declared: Mapping[str, Any], *, flag: str) -> None:
     for name in given:
         if name in declared:
@@ -285,11 +279,11 @@ def _refuse_undeclared(given: Mapping[str, Any], declared: Mapping[str, Any], *,
 
 
 def _unreachable(
-    declared: Mapping[str, InputModel], resolvers: Mapping[str, InputResolver], project: Any
+    declared: Mapping[str, InputModel], resolvers: Mapping[str, InputResolver], services: Lend
 ) -> frozenset[str]:
     """The inputs whose ``from:`` no resolver answers."""
     bindings = [_binding(name, model) for name, model in declared.items() if model.from_]
-    reached = {b.name for batch in _batches(bindings, resolvers, project) for b in batch.bindings}
+    reached = {b.name for batch in _batches(bindings, resolvers, services) for b in batch.bindings}
     return frozenset(binding.name for binding in bindings) - reached
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.results import StepProblem
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from gert_core.api.contracts import Contract
+    from gert_core.api.data import Json
     from gert_core.api.transports import Reply
     from gert_core.documents.tool import ActionModel, ExtractModel
     from gert_core.documents.tree import ToolNode
@@ -35,9 +37,9 @@ def render_action(tool: ToolNode, action: str, inputs: Mapping[str, Any], *, ide
         name=action,
         argv=tuple([render(raw, "argv", index) for index, raw in enumerate(model.argv or ())]),
         method=render.optional(model.method, "method"),
-        mcp_tool=render.optional(model.mcp_tool, "mcp_tool"),
         stdin=render.optional(model.stdin, "stdin"),
         env={name: render(raw, "env", name) for name, raw in (model.env or {}).items()},
+        config=render.data(model.settings, "config") if model.settings else {},
         idempotency_key=idempotency_key,
     )
 
@@ -50,8 +52,7 @@ def preview(tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> tuple[str
     if model.argv:
         words = [render(raw, "argv", index) for index, raw in enumerate(model.argv)]
         return (program, *words[1:]) if program else tuple(words)
-    call = render.optional(model.method or model.mcp_tool, "method")
-    return tuple(word for word in (program or tool.name, call) if word)
+    return (program or tool.name, render.optional(model.method, "method") or action)
 
 
 class _Renderer:
@@ -79,6 +80,14 @@ class _Renderer:
     def _value(self, raw: str) -> Any:
         template = _compiled(raw)
         return template.render_partial(self._variables) if self._partial else template.render(self._variables)
+
+    def data(self, raw: Mapping[str, Json], field: str) -> dict[str, Json]:
+        """Return a map with every template in it rendered; values keep their types."""
+        try:
+            rendered: dict[str, Json] = deepcopy(compile_value(raw).render(self._variables))
+        except TemplateError as error:
+            raise StepProblem("template", f"{field} of {self._where}: {error.message}") from None
+        return rendered
 
     def optional(self, raw: Any, field: str) -> str | None:
         return None if raw is None else self(raw, field)

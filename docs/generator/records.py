@@ -31,6 +31,8 @@ TITLES: Final = {
     "policies": "Policies",
     "packs": "Tool packs",
     "commands": "Commands",
+    "views": "Projects and runbooks",
+    "data": "Data",
     "diagnostics": "Diagnostics",
     "events": "Trace events",
     "errors": "Errors",
@@ -60,7 +62,7 @@ def _class(node: ast.ClassDef) -> str:
     out = [f"### `{node.name}`{tail}", _text(ast.get_docstring(node))]
     fields, methods, values = [], [], []
     for item in node.body:
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and not item.target.id.startswith("_"):
             default = _default(item.value)
             fields.append(f"| `{item.target.id}` | `{_cell(ast.unparse(item.annotation))}` | {default} |")
         elif isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Name):

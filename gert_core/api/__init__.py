@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         ApprovalTicket,
         TicketStatus,
     )
-    from gert_core.api.commands import Command
+    from gert_core.api.commands import Command, CommandHost, RegistryView
     from gert_core.api.context import (
         Answer,
         BlockResult,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         StepContext,
     )
     from gert_core.api.contracts import PURE, UNKNOWN, Contract, Param
+    from gert_core.api.data import Json
     from gert_core.api.diagnostics import Diagnostic, Finding, Severity
     from gert_core.api.error_kinds import ErrorKind
     from gert_core.api.errors import (
@@ -59,13 +60,15 @@ if TYPE_CHECKING:
     from gert_core.api.signatures import SignatureScheme
     from gert_core.api.steps import Block, Branch, Flow, StepType, Tools, ToolUse
     from gert_core.api.transports import Action, Reply, Target, Transport, TransportSession
+    from gert_core.api.views import ProjectInfo, ProviderInfo, RunbookView, StepView
 
 # Making the records costs more than a Python start, and a plugin's entry module needs two or three of them.
 _WHERE: Final = {
     "approvals": "ApprovalProvider ApprovalRequest ApprovalResponse ApprovalSession ApprovalTicket TicketStatus",
-    "commands": "Command",
+    "commands": "Command CommandHost RegistryView",
     "context": "Answer BlockResult Console Deadline NoAnswer Question Services StepContext",
     "contracts": "PURE UNKNOWN Contract Param",
+    "data": "Json",
     "diagnostics": "Diagnostic Finding Severity",
     "errors": "DocumentError GertError InputError PluginError ProjectError RunError TraceError UsageError",
     "error_kinds": "ErrorKind",
@@ -80,6 +83,7 @@ _WHERE: Final = {
     "signatures": "SignatureScheme",
     "steps": "Block Branch Flow StepType Tools ToolUse",
     "transports": "Action Reply Target Transport TransportSession",
+    "views": "ProjectInfo ProviderInfo RunbookView StepView",
 }
 _MODULE_OF: Final = {name: module for module, names in _WHERE.items() for name in names.split()}
 
@@ -113,6 +117,7 @@ __all__ = [
     "BlockStatus",
     "Branch",
     "Command",
+    "CommandHost",
     "Completed",
     "Console",
     "Contract",
@@ -130,6 +135,7 @@ __all__ = [
     "InputBinding",
     "InputError",
     "InputResolver",
+    "Json",
     "NoAnswer",
     "Outcome",
     "OutcomeCategory",
@@ -138,12 +144,16 @@ __all__ = [
     "PolicyPack",
     "Principal",
     "ProjectError",
+    "ProjectInfo",
+    "ProviderInfo",
     "Question",
+    "RegistryView",
     "Reply",
     "ResolveFn",
     "Result",
     "RunError",
     "RunStatus",
+    "RunbookView",
     "Services",
     "Severity",
     "SignatureScheme",
@@ -151,6 +161,7 @@ __all__ = [
     "StepProblem",
     "StepStatus",
     "StepType",
+    "StepView",
     "Target",
     "TicketStatus",
     "ToolPack",

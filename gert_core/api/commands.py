@@ -1,21 +1,79 @@
-"""Verbs that plugins add to the command line."""
+"""Verbs that plugins add to the command line, and what they are given."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gert_core.api.approvals import ApprovalProvider
+    from gert_core.api.context import Console, Deadline
+    from gert_core.api.data import Json
+    from gert_core.api.inputs import InputResolver
+    from gert_core.api.packs import ToolPack
+    from gert_core.api.signatures import SignatureScheme
+    from gert_core.api.steps import StepType
+    from gert_core.api.transports import Transport
+    from gert_core.api.views import ProjectInfo
+
+
+class RegistryView(Protocol):
+    """What the active plugins provide, by name."""
+
+    def step_types(self) -> Mapping[str, StepType]:
+        """Return every usable step type."""
+
+    def transports(self) -> Mapping[str, Transport]:
+        """Return every usable transport."""
+
+    def approval_providers(self) -> Mapping[str, ApprovalProvider]:
+        """Return every usable approval provider."""
+
+    def input_resolvers(self) -> Mapping[str, InputResolver]:
+        """Return every usable input resolver."""
+
+    def signature_schemes(self) -> Mapping[str, SignatureScheme]:
+        """Return every usable signature scheme, by algorithm."""
+
+    def tool_packs(self) -> Mapping[str, ToolPack]:
+        """Return every usable tool pack."""
+
+
+class CommandHost(Protocol):
+    """What the command line gives to a plugin's command."""
+
+    @property
+    def registry(self) -> RegistryView:
+        """What the active plugins provide."""
+
+    @property
+    def project(self) -> ProjectInfo | None:
+        """The project of the working directory as this plugin sees it; None outside of one."""
+
+    @property
+    def config(self) -> Mapping[str, Json]:
+        """What the project has for this plugin under ``plugins.config``."""
+
+    @property
+    def console(self) -> Console:
+        """The person at the terminal."""
+
+    def deadline(self, seconds: float | None = None) -> Deadline:
+        """Return a deadline for what waits, such as ``console.ask``; None: no limit."""
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """``gert NAME ARGS...`` calls ``target(args) -> exit code``; the summary is static so that help imports nothing."""
+    """``gert NAME ARGS...`` calls ``target(args, host)``, which returns the exit code.
+
+    The summary is static so that help imports nothing.
+    """
 
     name: str
     summary: str
-    target: str | Callable[[Sequence[str]], int]
+    target: str | Callable[[Sequence[str], CommandHost], int]
 
 
-__all__ = ["Command"]
+__all__ = ["Command", "CommandHost", "RegistryView"]

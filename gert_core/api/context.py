@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from random import Random
 
     from gert_core.api.contracts import Contract
+    from gert_core.api.data import Json
     from gert_core.api.results import BlockStatus, Principal
     from gert_core.api.steps import Block, Branch
     from gert_core.api.transports import Reply
+    from gert_core.api.views import ProjectInfo
 
 
 class Deadline(Protocol):
@@ -98,15 +100,19 @@ class BlockResult(Struct, frozen=True, kw_only=True):
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """What the core lends to providers, resolvers and transports when it opens them."""
+    """What the core lends to providers, resolvers and transports when it opens them.
+
+    ``project`` is None outside of a project. ``config`` is what the project has for this plugin under
+    ``plugins.config``, never another plugin's; an approval provider also has ``approvals.config`` in it.
+    """
 
     console: Console
     run_id: str = ""
     run_dir: Path | None = None
-    project_dir: Path | None = None
+    project: ProjectInfo | None = None
     actor: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Json] = field(default_factory=dict)
 
 
 class StepContext(Protocol):
@@ -122,6 +128,10 @@ class StepContext(Protocol):
     deadline: Deadline
     random: Random
     """Seeded by run id and step key."""
+
+    @property
+    def config(self) -> Mapping[str, Json]:
+        """What the project has for the step type's plugin under ``plugins.config``."""
 
     @property
     def blocks(self) -> Sequence[Block]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gert_core.api.context import Deadline, Services
+    from gert_core.api.views import ProjectInfo
 
 
 class InputBinding(Struct, frozen=True, kw_only=True):
@@ -41,14 +42,14 @@ class ResolveFn(Protocol):
 class InputResolver(Struct, frozen=True, kw_only=True):
     """A source of inputs, chosen by the first word of ``from:`` (``env`` in ``env/HOST``).
 
-    ``interactive`` resolvers ask a person and come after all others. ``names`` gives further first words the
+    ``interactive`` resolvers ask a person and come after all others. ``names(project)`` gives further first words the
     resolver answers to in this project (``cmdb`` in ``cmdb.server.name``).
     """
 
     name: str
     resolve: str | ResolveFn
     interactive: bool = False
-    names: str | Callable[[Any], Sequence[str]] | None = None
+    names: str | Callable[[ProjectInfo | None], Sequence[str]] | None = None
     summary: str = ""
 
 

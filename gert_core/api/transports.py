@@ -10,29 +10,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api.context import Deadline, Services
+    from gert_core.api.data import Json
 
 
 class Target(Struct, frozen=True, kw_only=True):
     """What a session talks to: the tool's name, its program or address, and its whole environment.
 
-    ``environ`` is complete: what the tool may see, its secrets included, signing keys excluded.
+    ``environ`` is complete: what the tool may see, its secrets included, signing keys excluded. ``config`` is the
+    tool's ``meta.config`` as written.
     """
 
     tool: str
     binary: str | None = None
     connect: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, Json] = field(default_factory=dict)
 
 
 class Action(Struct, frozen=True, kw_only=True):
-    """One rendered action of a tool: nothing in it is a template any more."""
+    """One rendered action of a tool: nothing in it is a template any more.
+
+    ``config`` is the action's ``config``, for what only one transport needs, such as ``mcp_tool``.
+    """
 
     name: str
     argv: tuple[str, ...] = ()
     method: str | None = None
-    mcp_tool: str | None = None
     stdin: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, Json] = field(default_factory=dict)
     idempotency_key: str = ""
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gert_core.api import Command
+    from gert_core.documents.project import Project
+    from gert_core.plugin.registry import Registry
 
 _HELP: Final = {"--help", "-h"}
 
@@ -72,7 +74,8 @@ def _verb(verb: str, args: list[str], options: Options) -> int:
 def _plugin_command(verb: str, args: list[str], options: Options) -> int:
     from gert_core.plugin.lazy import resolve
 
-    commands = _plugin_commands(options)
+    registry, project = _registry(options)
+    commands = _plugin_commands(registry)
     if verb not in commands:
         from difflib import get_close_matches
 
@@ -81,13 +84,19 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
         raise UsageError(f"there is no command {verb!r}", hint=hint)
     function = resolve(commands[verb].target)
     restore(options.environ)
-    return int(function(args) or 0)
+    from gert_core.cli.command_host import TerminalHost
+
+    return int(function(args, TerminalHost(verb, registry=registry, project=project)) or 0)
 
 
-def _plugin_commands(options: Options) -> dict[str, Command]:
+def _registry(options: Options) -> tuple[Registry, Project | None]:
     from gert_core.cli.session import project_or_warning
 
-    registry = registry_for(project_or_warning(), options)
+    project = project_or_warning()
+    return registry_for(project, options), project
+
+
+def _plugin_commands(registry: Registry) -> dict[str, Command]:
     given = registry.commands()
     for name in sorted(given.keys() & VERBS.keys()):
         (owner,) = registry.providers(COMMAND, name)
@@ -98,7 +107,7 @@ def _plugin_commands(options: Options) -> dict[str, Command]:
 def _help(options: Options) -> str:
     lines = ["Usage: gert [-p NAME] COMMAND [ARGS]...", "", "Governed, replayable runbooks.", "", "Commands:"]
     verbs = list(VERBS.items())
-    given = [(name, command.summary) for name, command in sorted(_plugin_commands(options).items())]
+    given = [(name, command.summary) for name, command in sorted(_plugin_commands(_registry(options)[0]).items())]
     width = max(len(name) for name, _ in verbs + given)
     lines += [f"  {name:<{width}}  {summary}" for name, summary in verbs]
     if given:

@@ -91,6 +91,7 @@ def _build(project: Any, options: Options, environ: Mapping[str, str]) -> Regist
         require=tuple(getattr(wanted, "require", None) or ()),
         # A project that names the plugins it allows means these and no others.
         load="listed" if allow else str(load),
+        configured=tuple(getattr(wanted, "config", None) or ()),
     )
 
 

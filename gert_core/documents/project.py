@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
 from pydantic import Field
 
+from gert_core.api.views import ProjectInfo, ProviderInfo
 from gert_core.documents.fields import Given, Model, Name, Text, no_items
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from gert_core.api.data import Json
     from gert_core.documents.yaml import Document
 
 FILE_NAME: Final = "gert-project.yaml"
@@ -39,7 +43,7 @@ class ApprovalsModel(Model):
 
 
 class PluginsModel(Model):
-    """Which plugins may load."""
+    """Which plugins may load, and their settings."""
 
     load: Literal["auto", "listed"] = Field(
         default="auto", description="`auto`: every installed plugin; `listed`: only those under `allow`."
@@ -48,6 +52,9 @@ class PluginsModel(Model):
     block: list[Text] = Field(default_factory=no_items, description="Plugins that are never imported.")
     require: list[Text] = Field(
         default_factory=no_items, description="Plugins that must be active, with version ranges if you like."
+    )
+    config: dict[Text, dict[str, Any]] = Field(
+        default_factory=dict, description="Settings by plugin, each handed to that plugin alone."
     )
 
 
@@ -63,7 +70,9 @@ class ProjectModel(Model):
         default_factory=dict, description="Input providers by the name used in `from`."
     )
     approvals: ApprovalsModel = Field(default_factory=ApprovalsModel, description="Approval defaults.")
-    plugins: PluginsModel = Field(default_factory=PluginsModel, description="Which plugins may load.")
+    plugins: PluginsModel = Field(
+        default_factory=PluginsModel, description="Plugins that may load, and their settings."
+    )
 
 
 class Project(Struct, frozen=True, kw_only=True):
@@ -87,6 +96,31 @@ class Project(Struct, frozen=True, kw_only=True):
     def policy_files(self) -> tuple[Path, ...]:
         """The policy files that hold for every run."""
         return tuple(self.root / entry for entry in self.model.policies)
+
+    @property
+    def plugin_config(self) -> Mapping[str, Mapping[str, Json]]:
+        """The settings of plugins, by plugin or distribution name."""
+        return self.model.plugins.config
+
+    @property
+    def approval_config(self) -> Mapping[str, Json]:
+        """The settings of whichever approval provider is used."""
+        return self.model.approvals.config
+
+    def info(self, config: Mapping[str, Json]) -> ProjectInfo:
+        """Return the project as the plugin with this configuration sees it."""
+        return ProjectInfo(
+            root=self.root,
+            tools_dir=self.tools_dir,
+            runs_dir=self.runs_dir,
+            name=self.model.name or "",
+            policies=self.policy_files,
+            providers={
+                name: ProviderInfo(binary=given.binary, transport=given.transport, config=deepcopy(given.config))
+                for name, given in self.model.providers.items()
+            },
+            config=config,
+        )
 
 
 def find_project(start: Path) -> Project | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
 from gert_core.documents.fields import Duration, Given, Model, Name, Regex, Scalar, Text, no_items
 from gert_core.documents.runbook import SecretModel  # noqa: TC001 - pydantic reads it
 
 API_VERSION: Final = "tool/v0"
+_MCP_TOOL: Final = "mcp_tool"
 
 
 class ExtractModel(Model):
@@ -35,14 +37,23 @@ class ExtractModel(Model):
 class ActionModel(Model):
     """One thing a tool can do."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "not": {"required": [_MCP_TOOL, "config"], "properties": {"config": {"required": [_MCP_TOOL]}}}
+        }
+    )
+
     description: Given[str] = Field(default=None, description="What it does, for people.")
     argv: list[Scalar] = Field(
         default_factory=no_items, description="The command line, one argument per item; no shell is involved."
     )
     method: Given[Text] = Field(default=None, description="The method to call, for remote procedure calls.")
-    mcp_tool: Given[Text] = Field(default=None, description="The name of the tool on an MCP server.")
+    mcp_tool: Given[Text] = Field(default=None, description="Short for `config: {mcp_tool: NAME}`.")
     stdin: Given[str] = Field(default=None, description="Text given on standard input.")
     env: dict[Text, Scalar] = Field(default_factory=dict, description="Environment variables to add.")
+    config: dict[str, Any] = Field(
+        default_factory=dict, description="What else the transport needs for this action; may hold templates."
+    )
     contract: Given[ContractModel] = Field(
         default=None, description="What this action adds to the tool's contract; it may only tighten."
     )
@@ -50,6 +61,17 @@ class ActionModel(Model):
         default=None, description="How the answer becomes the declared outputs."
     )
     timeout: Given[Duration] = Field(default=None, description="How long the action may take.")
+
+    @model_validator(mode="after")
+    def _given_once(self) -> ActionModel:
+        if self.mcp_tool is not None and _MCP_TOOL in self.config:
+            raise PydanticCustomError("duplicate-key", "`mcp_tool` is given twice: by itself and in `config`")
+        return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the transport is handed, ``mcp_tool`` included wherever it was written."""
+        return self.config if self.mcp_tool is None else {**self.config, _MCP_TOOL: self.mcp_tool}
 
 
 class ToolMeta(Model):
@@ -62,6 +84,9 @@ class ToolMeta(Model):
     )
     binary: Given[Text] = Field(default=None, description="The program to start, instead of `argv[0]`.")
     connect: Given[Text] = Field(default=None, description="The address of a running server.")
+    config: dict[str, Any] = Field(
+        default_factory=dict, description="What else the transport needs, handed over as written."
+    )
     platform: list[Literal["linux", "darwin", "windows", "freebsd", "openbsd"]] = Field(
         default_factory=no_items, description="Operating systems it is for; default any."
     )

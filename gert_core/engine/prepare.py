@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from gert_core.api import DocumentError, Services, Severity, UsageError
 from gert_core.engine.cancel import Deadline, Stop
@@ -18,6 +17,8 @@ from gert_core.engine.run import Run, default_actor
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import resolve_inputs
+from gert_core.plugin.config import PluginServices
+from gert_core.plugin.kinds import INPUT
 from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
 from gert_core.secrets import collect
 from gert_core.trace.signing import signer_from_environ
@@ -108,10 +109,9 @@ def start(request: Request, stack: ExitStack) -> Run:
         host_vars=request.host_vars,
         file_vars=request.file_vars,
         resolvers=request.registry.input_resolvers(),
-        services=services,
+        services=lambda resolver: services.of(INPUT, resolver.name),
         deadline=Deadline(request.stop),
         scenario=request.scenario.inputs if request.scenario is not None else None,
-        project=request.project,
     )
     constants = render_constants(runbook.model.meta.constants, inputs.values)
     masker = secrets.masker(inputs.secrets)
@@ -135,7 +135,7 @@ def start(request: Request, stack: ExitStack) -> Run:
         backend=world,
         masker=masker,
         secrets=secrets,
-        services=replace(services, run_id=run_id, run_dir=directory.path if directory else None),
+        services=services.during(run_id, directory.path if directory else None),
         progress=request.progress,
         inputs=inputs,
         constants=constants,
@@ -170,17 +170,10 @@ def _recorded_choices(request: Request, signer: Signer | None) -> dict[str, Any]
     }
 
 
-def services_for(request: Request, actor: str) -> Services:
-    """What providers and resolvers are lent."""
-    project = request.project
-    config = dict(project.model.approvals.config) if project is not None else {}
-    return Services(
-        console=request.console,
-        project_dir=project.root if project is not None else None,
-        actor=actor,
-        environ=request.environ,
-        config=config,
-    )
+def services_for(request: Request, actor: str) -> PluginServices:
+    """Return what plugins are lent."""
+    services = Services(console=request.console, actor=actor, environ=request.environ)
+    return PluginServices(services, registry=request.registry, project=request.project)
 
 
 def backend_for(request: Request) -> RealBackend:

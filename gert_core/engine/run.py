@@ -21,6 +21,7 @@ from gert_core.engine.run_events import write_abandoned, write_end, write_start
 from gert_core.engine.sessions import Sessions
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.outputs import Determinism
+from gert_core.plugin.kinds import APPROVAL
 from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from gert_core.api import ApprovalProvider, Outcome, Services, ToolUse
+    from gert_core.api import ApprovalProvider, Outcome, ToolUse
     from gert_core.approvals import ApprovalProcess
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Decision, Policies
     from gert_core.inputs import ResolvedInputs
+    from gert_core.plugin.config import PluginServices
     from gert_core.plugin.registry import Registry
     from gert_core.runs.directory import RunDirectory
     from gert_core.secrets import Masker, Secrets
@@ -57,7 +59,7 @@ class Run(Struct, kw_only=True, eq=False):
     backend: RealBackend
     masker: Masker
     secrets: Secrets
-    services: Services
+    services: PluginServices
     progress: Progress
     inputs: ResolvedInputs
     constants: Mapping[str, Any]
@@ -201,7 +203,8 @@ class Run(Struct, kw_only=True, eq=False):
         provider = self.approval
         if provider is None:
             raise StepProblem("approval_provider", "an approval is needed, but no approval provider is installed")
-        session = self.sessions.get("approvals", lambda: resolve(provider.open)(self.services))
+        services = self.services.of(APPROVAL, provider.name)
+        session = self.sessions.get("approvals", lambda: resolve(provider.open)(services))
         return ApprovalProcess(
             session=session,
             blocking=provider.blocking,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from gert_core.api.diagnostics import Diagnostic
 from gert_core.api.errors import PluginError
 from gert_core.plugin.advice import ways_out
+from gert_core.plugin.config import project_info
 from gert_core.plugin.kinds import DIAGNOSTICS_HOOK, OBSERVER_HOOK, POLICIES_HOOK
 from gert_core.plugin.loader import Fault, call, describe
 
@@ -14,15 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gert_core.api.events import TraceEvent
+    from gert_core.api.views import RunbookView
+    from gert_core.plugin.config import ConfiguredProject
     from gert_core.plugin.loader import Plugin
 
 _Record = TypeVar("_Record")
 
 
-def policy_packs(plugin: Plugin, project: Any, record: type[_Record]) -> list[_Record]:
+def policy_packs(plugin: Plugin, project: ConfiguredProject | None, record: type[_Record]) -> list[_Record]:
     """One plugin's policy packs; anything but a clean answer is a ``PluginError``: guards fail closed."""
     try:
-        return _checked(call(plugin, POLICIES_HOOK, project=project), record, POLICIES_HOOK)
+        return _checked(call(plugin, POLICIES_HOOK, project=project_info(plugin.info, project)), record, POLICIES_HOOK)
     except Exception as exc:
         cause = describe(exc, plugin.candidate.target)
         raise PluginError(
@@ -30,12 +33,12 @@ def policy_packs(plugin: Plugin, project: Any, record: type[_Record]) -> list[_R
         ) from exc
 
 
-def diagnostics(plugins: Sequence[Plugin], runbook: Any, project: Any) -> list[Diagnostic]:
+def diagnostics(plugins: Sequence[Plugin], runbook: RunbookView, project: ConfiguredProject | None) -> list[Diagnostic]:
     """Every plugin's findings; one that raises is reported as rule ``plugin-failed``."""
     found: list[Diagnostic] = []
     for plugin in plugins:
         try:
-            given = call(plugin, DIAGNOSTICS_HOOK, runbook=runbook, project=project)
+            given = call(plugin, DIAGNOSTICS_HOOK, runbook=runbook, project=project_info(plugin.info, project))
             found += _checked(given, Diagnostic, DIAGNOSTICS_HOOK)
         except Exception as exc:
             cause = describe(exc, plugin.candidate.target)
@@ -58,11 +61,11 @@ def observers(plugins: Sequence[Plugin]) -> list[tuple[str, Callable[[TraceEvent
     ]
 
 
-def _checked(given: list[Any], record: type[_Record], hook: str) -> list[_Record]:
+def _checked(given: list[object], record: type[_Record], hook: str) -> list[_Record]:
     for item in given:
         if not isinstance(item, record):
             raise Fault(f"{hook} gave a {type(item).__name__} instead of {record.__name__}")
-    return given
+    return cast("list[_Record]", given)
 
 
 __all__ = ["diagnostics", "observers", "policy_packs"]

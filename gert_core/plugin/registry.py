@@ -27,12 +27,15 @@ if TYPE_CHECKING:
         Diagnostic,
         InputResolver,
         PolicyPack,
+        ProjectInfo,
+        RunbookView,
         SignatureScheme,
         StepType,
         ToolPack,
         TraceEvent,
         Transport,
     )
+    from gert_core.plugin.config import ConfiguredProject
     from gert_core.plugin.kinds import RecordKind
     from gert_core.plugin.loader import Manager, Plugin
     from gert_core.plugin.states import PluginInfo
@@ -67,6 +70,7 @@ class Registry:
         block: Iterable[str] = (),
         require: Iterable[str] = (),
         load: str = "auto",
+        configured: Iterable[str] = (),
         scan: Iterable[Candidate] | None = None,
         extra_plugins: Iterable[object] = (),
     ) -> Registry:
@@ -75,7 +79,13 @@ class Registry:
         ``scan`` replaces the scan of installed distributions (``()`` sees none of them); ``extra_plugins`` are
         plugin objects already imported.
         """
-        selection = Selection(allow=tuple(allow), block=tuple(block), require=tuple(require), load=load)
+        selection = Selection(
+            allow=tuple(allow),
+            block=tuple(block),
+            require=tuple(require),
+            load=load,
+            configured=tuple(configured),
+        )
         found = scan_installed() if scan is None else tuple(scan)
         return cls(found, selection=selection, extra=tuple(extra_plugins))
 
@@ -129,14 +139,14 @@ class Registry:
 
     # -- hooks that are called with something ---------------------------------------------------------------
 
-    def policies(self, project: Any) -> list[tuple[PolicyPack, PluginInfo]]:
+    def policies(self, project: ConfiguredProject | None) -> list[tuple[PolicyPack, PluginInfo]]:
         """Every policy pack with its origin; a plugin that cannot say its policy stops everything."""
         from gert_core.api.policies import PolicyPack
         from gert_core.plugin.calls import policy_packs
 
         return [(pack, plugin.info) for plugin in self._active for pack in policy_packs(plugin, project, PolicyPack)]
 
-    def diagnostics(self, runbook: Any, project: Any) -> list[Diagnostic]:
+    def diagnostics(self, runbook: RunbookView, project: ConfiguredProject | None) -> list[Diagnostic]:
         """What plugins find wrong with a runbook, sorted; a plugin that raises gives one error naming it."""
         from gert_core.plugin.calls import diagnostics
 
@@ -197,6 +207,13 @@ class Registry:
         if name in table.conflicts:
             return tuple(plugin.info for plugin in table.conflicts[name])
         return (table.owners[name].info,) if name in table.owners else ()
+
+    def project_info(self, kind: RecordKind, name: str, project: ConfiguredProject | None) -> ProjectInfo | None:
+        """Return a project as the plugin sees it that provides a record."""
+        from gert_core.plugin.config import project_info
+
+        owners = self.providers(kind, name)
+        return project_info(owners[0], project) if owners else None
 
     def provider_hint(self, kind: RecordKind, name: str) -> str:
         """Where something that cannot be used would come from: installed and switched off, or not installed."""

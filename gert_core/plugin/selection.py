@@ -23,18 +23,21 @@ class Selection(Struct, frozen=True, kw_only=True):
     """The words of flags, environment and project file: entry-point or distribution names.
 
     With ``load`` "listed" only allowed and required plugins are loaded, with "auto" all of them. A block always
-    wins. ``require`` holds requirements such as ``gert-policy-acme>=2``.
+    wins. ``configured`` are the plugins the project has settings for. ``require`` holds requirements such as
+    ``gert-policy-acme>=2``.
     """
 
     allow: Sequence[str] = ()
     block: Sequence[str] = ()
     require: Sequence[str] = ()
     load: str = "auto"
+    configured: Sequence[str] = ()
 
     def decide(self, candidates: Sequence[Candidate]) -> Verdicts:
         """State and cause of every candidate that must not be imported, by its key."""
         allowed = self._named(self.allow, candidates)
         blocked = self._named(self.block, candidates)
+        self._check_configured(candidates)
         if self.load == "listed":
             allowed |= {requirement_name(text) for text in self.require}
         usable = {(c.distribution, c.name) for c in candidates if c.group == GROUP}
@@ -59,6 +62,18 @@ class Selection(Struct, frozen=True, kw_only=True):
                 raise unknown_plugin(word, known)
             wanted.add(normalise(word))
         return wanted
+
+    def _check_configured(self, candidates: Sequence[Candidate]) -> None:
+        """Raise ``UsageError`` for settings of a plugin that is not there, and for two of the same plugin."""
+        self._named(self.configured, candidates)
+        for candidate in candidates:
+            names = {normalise(candidate.name), candidate.distribution}
+            words = [word for word in self.configured if normalise(word) in names]
+            if len(words) > 1:
+                raise UsageError(
+                    f"plugins.config has {' and '.join(map(repr, words))}, which name the same plugin",
+                    hint="put its settings under one of these names",
+                )
 
     def _same_name_twice(self, candidates: Sequence[Candidate], verdicts: Verdicts) -> None:
         by_name: dict[str, list[Candidate]] = {}

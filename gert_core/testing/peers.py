@@ -21,6 +21,7 @@ from gert_core.api import (
     InputBinding,
     InputError,
     InputResolver,
+    ProjectInfo,
     Reply,
     Services,
     SignatureScheme,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _HEAVY = ("pydantic", "jinja2", "typer", "jsonschema", "yaml", "asyncio", "cryptography", "subprocess")
+
+
+def _project(root: Path) -> ProjectInfo:
+    return ProjectInfo(root=root, tools_dir=root / "tools", runs_dir=root / "runs")
 
 
 class Light:
@@ -192,7 +197,7 @@ class InputResolverConformance(Light):
 
     def services(self, tmp_path: Path) -> Services:
         """What the resolver is lent."""
-        return Services(console=ScriptedConsole(self.answers), environ=self.environ, project_dir=tmp_path)
+        return Services(console=ScriptedConsole(self.answers), environ=self.environ, project=_project(tmp_path))
 
     def test_a_binding_gets_its_value(self, tmp_path: Path) -> None:
         binding = InputBinding(name="x", source=self.source, path=self.source.partition("/")[2])
@@ -204,7 +209,7 @@ class InputResolverConformance(Light):
 
     def test_what_cannot_be_resolved_is_left_out_or_said(self, tmp_path: Path) -> None:
         missing = InputBinding(name="x", source=f"{self.source}-missing", path=f"{self.source}-missing")
-        services = Services(console=ScriptedConsole(), project_dir=tmp_path)
+        services = Services(console=ScriptedConsole(), project=_project(tmp_path))
         try:
             answer = resolve(self.resolver().resolve)([missing], Deadline(Stop(), 20), services)
         except InputError as error:

@@ -113,6 +113,7 @@ def _runbook(
     from gert_core.validation.domain import check_runbook
     from gert_core.validation.domain.report import Report
     from gert_core.validation.domain.secrets import runbook_secrets
+    from gert_core.validation.views import TreeView
 
     loaded = read_runbook(document, registry=registry, project=project)
     found = list(loaded.diagnostics)
@@ -138,7 +139,7 @@ def _runbook(
     )
     found += report.found
     if loaded.runbook is not None:
-        found += [_with_position(item, document) for item in registry.diagnostics(tree, project)]
+        found += [_with_position(item, document) for item in registry.diagnostics(TreeView(tree), project)]
     return Validated(
         document=document,
         kind=DocumentKind.RUNBOOK,

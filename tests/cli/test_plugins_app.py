@@ -75,7 +75,7 @@ def test_nothing_at_all_is_help_and_a_usage_error(gert):
 
 
 def test_a_plugin_command_gets_its_arguments_untouched(gert, fake_dist):
-    source = "def main(args):\n    print(args)\n    return 7\n"
+    source = "def main(args, host):\n    print(args)\n    return 7\n"
     fake_dist.add("gert-command-zoo", COMMAND, files={"zoo_feed_cli.py": source})
     code, out, _ = gert("zoo-feed", "-p", "x", "--json")
     assert code == 7

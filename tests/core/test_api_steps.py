@@ -24,7 +24,9 @@ from gert_core.api import (
     Errored,
     Flow,
     Param,
+    Reply,
     StepType,
+    Transport,
 )
 from gert_core.kit.models import StepModel, Steps
 from gert_core.plugin.registry import Registry
@@ -166,6 +168,43 @@ def test_sessions_are_named_per_plugin(lab):
     assert [peer.closed for peer in opened] == [1, 1]
 
 
+# -- transports --------------------------------------------------------------------------------------------------
+
+TOOL = """
+apiVersion: tool/v0
+meta: { name: remote, transport: wire, config: { pool: { size: 2 }, kept: "{{ .x }}" } }
+contract: { effects: [network], inputs: { id: { type: int } } }
+actions:
+  get: { config: { path: "/items/{{ .id }}", query: { id: "{{ .id }}" } } }
+"""
+
+
+def test_a_transport_has_the_config_of_the_tool_and_of_the_action(lab):
+    seen = []
+
+    class Wire:
+        def call(self, action, inputs, deadline):
+            seen.append(action.config)
+            return Reply(exit_code=0)
+
+        def close(self):
+            pass
+
+    def opened(target, services):
+        seen.append(target.config)
+        return Wire()
+
+    wire = Transport(name="wire", open=opened)
+    ran = having(lab, plugin("p", gert_transports=lambda: [wire]))(
+        "- { id: a, type: tool, tool: remote, inputs: { id: 7 } }", tools={"tools/remote.tool.yaml": TOOL}
+    )
+    assert ran.status == "completed"
+    assert seen == [
+        {"pool": {"size": 2}, "kept": "{{ .x }}"},
+        {"path": "/items/7", "query": {"id": 7}},
+    ]
+
+
 # -- approvals ---------------------------------------------------------------------------------------------------
 
 
@@ -192,6 +231,29 @@ class Session(ApprovalSession):
 class ClosingSession(Session):
     def close(self):
         self.log.append("closed")
+
+
+def test_an_approval_provider_has_its_plugins_settings_and_those_of_approvals_on_top(lab):
+    seen = []
+
+    def opened(services):
+        seen.append(services)
+        return Session([], answers=True)
+
+    provider = ApprovalProvider(name="late", open=opened)
+    project = """
+        approvals: { provider: late, config: { channel: ops, patience: 2 } }
+        plugins: { config: { p: { channel: dev, url: u }, other: { secret: x } } }
+    """
+    lab.runner.write({"gert-project.yaml": project})
+    ran = having(lab, plugin("p", gert_approval_providers=lambda: [provider]))(
+        "- { id: a, type: tool, tool: lab }", meta=ASKING
+    )
+    assert ran.status == "completed"
+    (services,) = seen
+    assert services.config == {"channel": "ops", "patience": 2, "url": "u"}
+    assert services.project.config == {"channel": "dev", "url": "u"}
+    assert services.run_dir is not None
 
 
 ASKING = "governance: { rules: [ { effects: [network], action: require-approval } ] }"

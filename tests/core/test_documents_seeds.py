@@ -68,4 +68,4 @@ def test_mcp_tool(registry):
     loaded = load("e11", registry)
     assert not loaded.diagnostics
     tool = loaded.runbook.tools["ai-search"].tool
-    assert (tool.meta.connect, tool.actions["search"].mcp_tool) == ("stdio", "search_documents")
+    assert (tool.meta.connect, tool.actions["search"].settings) == ("stdio", {"mcp_tool": "search_documents"})

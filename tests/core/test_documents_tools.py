@@ -129,6 +129,7 @@ def test_full_tool(tmp_path):
               connect: http://localhost:1
               platform: [linux]
               timeout: 5s
+              config: {pool: {size: 4}}
               secrets: [{env: A}]
             secrets: [{env: B, required: false}]
             contract: {side_effects: false}
@@ -138,6 +139,7 @@ def test_full_tool(tmp_path):
                 argv: [prog, 5, 1.5, true, "{{ .x }}"]
                 method: m
                 mcp_tool: mt
+                config: {path: "/x/{{ .x }}"}
                 stdin: "{{ .x }}"
                 env: {K: 1}
                 extract: {out: {from: json, path: a.0.b}, code: {from: exit_code}}
@@ -158,6 +160,8 @@ def test_full_tool(tmp_path):
     ("action", "rule", "path"),
     [
         ("{argv: go}", "wrong-type", "actions.go.argv"),
+        ("{config: [a]}", "wrong-type", "actions.go.config"),
+        ("{mcp_tool: a, config: {mcp_tool: b}}", "duplicate-key", "actions.go"),
         ("{argv: [[a]]}", "wrong-type", "actions.go.argv[0]"),
         ("{extract: {a: {from: web}}}", "wrong-type", "actions.go.extract.a.from"),
         ("{extract: {a: {pattern: '('}}}", "wrong-type", "actions.go.extract.a.pattern"),

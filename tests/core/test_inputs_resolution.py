@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
 
-from gert_core.api import InputError, InputResolver, Services, UsageError
-from gert_core.documents.project import ProjectModel
+from gert_core.api import InputError, InputResolver, ProjectInfo, ProviderInfo, Services, UsageError
 from gert_core.documents.runbook import InputModel
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.inputs import resolve_inputs, split_source
@@ -44,24 +43,25 @@ class Source:
         return {b.name: self.answers[b.path] for b in bindings if b.path in self.answers}
 
 
-PROJECT = SimpleNamespace(
-    model=ProjectModel.model_validate(
-        {"providers": {"cmdb": {"binary": "x", "config": {"a": 1}}, "pd": {"binary": "y"}}}
-    )
+PROJECT = ProjectInfo(
+    root=Path(),
+    tools_dir=Path("tools"),
+    runs_dir=Path("runs"),
+    providers={"cmdb": ProviderInfo(binary="x", config={"a": 1}), "pd": ProviderInfo(binary="y")},
 )
 
 
 def names(project):
-    return () if project is None else tuple(project.model.providers)
+    return () if project is None else tuple(project.providers)
 
 
-def resolve(declared, *sources, given=None, **more):
+def resolve(declared, *sources, given=None, project=None, **more):
     models = {name: InputModel.model_validate(raw) for name, raw in declared.items()}
     return resolve_inputs(
         models,
         host_vars=given or {},
         resolvers={source.record.name: source.record for source in sources},
-        services=Services(console=NoConsole()),
+        services=lambda _: Services(console=NoConsole(), project=project),
         deadline=Deadline(Stop()),
         **more,
     )
@@ -197,7 +197,7 @@ def test_bindings_are_batched_by_source():
     assert done.sources["c"] == "provider/pd"
     assert [len(call) for call in env.calls] == [2]
     assert sorted(len(call) for call in family.calls) == [1, 2]
-    assert family.services.config["providers"]["cmdb"]["config"] == {"a": 1}
+    assert family.services.project.providers["cmdb"].config == {"a": 1}
 
 
 def test_people_are_asked_last_and_not_at_all_when_something_is_wrong_already():

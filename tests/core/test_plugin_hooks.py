@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -18,12 +19,20 @@ from gert_core.api import (
     PolicyPack,
     SignatureScheme,
     StepType,
+    StepView,
     ToolPack,
     TraceEvent,
     Transport,
 )
 from gert_core.documents.policy import PolicyModel
+from gert_core.documents.project import Project, ProjectModel
 
+PROJECT = Project(
+    root=Path("/projects/demo"),
+    model=ProjectModel.model_validate(
+        {"name": "demo", "plugins": {"config": {"p": {"strict": True}, "other": {"strict": False}}}}
+    ),
+)
 HOOKS = [name for name in vars(hookspecs) if name.startswith("gert_")]
 
 
@@ -121,8 +130,8 @@ def test_gert_policies(gert_registry):
     def remember(project):
         seen.append(project)
 
-    gert_registry(plugin("p", gert_policies=remember)).policies("the project")
-    assert seen == ["the project"]
+    gert_registry(plugin("p", gert_policies=remember)).policies(PROJECT)
+    assert [(project.root, project.config) for project in seen] == [(PROJECT.root, {"strict": True})]
 
 
 @pytest.mark.parametrize("bad", [explode, lambda: [{"rules": []}], lambda: 7])
@@ -143,8 +152,11 @@ def test_gert_diagnostics(gert_registry):
     def finding(rule, line):
         return Diagnostic(rule=rule, message="m", file="a.yaml", line=line)
 
-    steps = [SimpleNamespace(id="tmp1", path=("steps", 0)), SimpleNamespace(id="check", path=("steps", 1))]
-    runbook = SimpleNamespace(walk=lambda: iter(steps), document=SimpleNamespace(locate=lambda path: (4, 5)))
+    steps = [
+        StepView(id="tmp1", type="tool", path=("steps", 0), line=4, column=5),
+        StepView(id="check", type="tool", path=("steps", 1), line=6, column=5),
+    ]
+    runbook = SimpleNamespace(walk=lambda: iter(steps))
     registry = gert_registry(
         example("gert_diagnostics"),
         plugin("late", gert_diagnostics=lambda runbook, project: [finding("z", 9), finding("a", 9)]),
@@ -205,8 +217,8 @@ def test_an_argument_with_a_default_is_still_given(gert_registry):
     def gert_policies(project=None):
         seen.append(project)
 
-    gert_registry(plugin("p", gert_policies=gert_policies)).policies("given")
-    assert seen == ["given"]
+    gert_registry(plugin("p", gert_policies=gert_policies)).policies(PROJECT)
+    assert [project.name for project in seen] == ["demo"]
 
 
 def test_one_generator_that_fails_late_hides_nobody(gert_registry):

@@ -39,12 +39,31 @@ def test_every_field_is_rendered():
             "stdin": "body {{ .a }}",
             "env": {"TOKEN": "{{ .a }}", "PLAIN": "p"},
             "method": "get/{{ .a }}",
+            "config": {"path": "/x/{{ .a }}", "deep": [{"n": "{{ .count }}"}, 2], "plain": {"on": True}},
         },
-        {"a": "1", "url": "http://x"},
+        {"a": "1", "url": "http://x", "count": 3},
     )
     assert action.argv == ("curl", "-H", "x: 1", "http://x")
     assert (action.stdin, action.env, action.method) == ("body 1", {"TOKEN": "1", "PLAIN": "p"}, "get/1")
-    assert (action.name, action.idempotency_key, action.mcp_tool) == ("act", "k", None)
+    assert action.config == {"path": "/x/1", "deep": [{"n": 3}, 2], "plain": {"on": True}}
+    assert (action.name, action.idempotency_key) == ("act", "k")
+
+
+def test_the_config_handed_out_is_a_copy():
+    tool = node({"config": {"plain": {"on": True}}})
+    render_action(tool, "act", {}, idempotency_key="k").config["plain"]["on"] = False
+    assert render_action(tool, "act", {}, idempotency_key="k").config == {"plain": {"on": True}}
+
+
+def test_a_template_in_the_config_that_cannot_be_rendered_is_the_steps_error():
+    with pytest.raises(StepProblem, match="config of action 'act' of tool 'demo'") as caught:
+        render({"config": {"x": ["{{ .nothing }}"]}}, {})
+    assert caught.value.kind == "template"
+
+
+@pytest.mark.parametrize("action", [{"mcp_tool": "find-{{ .a }}"}, {"config": {"mcp_tool": "find-{{ .a }}"}}])
+def test_the_mcp_tool_is_part_of_the_config_wherever_it_is_written(action):
+    assert render(action, {"a": "x"}).config == {"mcp_tool": "find-x"}
 
 
 @pytest.mark.parametrize(
@@ -102,4 +121,4 @@ def test_a_preview_is_the_command_line_with_what_is_known():
 
 def test_a_preview_of_a_call_is_its_program_and_method():
     assert preview(node({"method": "get"}, binary="server"), "act", {}) == ("server", "get")
-    assert preview(node({"mcp_tool": "find"}), "act", {}) == ("demo", "find")
+    assert preview(node({"config": {"path": "find"}}), "act", {}) == ("demo", "act")

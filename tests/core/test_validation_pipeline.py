@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ from judging import compare, judged, written
 
 from gert_core import hookimpl
 from gert_core.api import Diagnostic, Finding, Flow, PluginError, Severity, StepType
+from gert_core.contracts import Contracts
 from gert_core.kit.models import StepModel
 from gert_core.plugin.registry import Registry
 from gert_core.validation import validate_file, validate_runbook
@@ -90,7 +92,7 @@ def test_plugins_add_findings(tmp_path):
                     rule="acme-naming",
                     message=f"{step.id} is not named after acme",
                     severity=Severity.WARNING,
-                    file=runbook.document.file,
+                    file=runbook.file,
                     line=1,
                     column=1,
                 )
@@ -206,6 +208,69 @@ def test_a_tool_listed_twice_or_by_path_is_judged_once(registry, tmp_path):
     tool = "apiVersion: tool/v0\nmeta: {name: odd, platform: [openbsd]}\nactions: {run: {argv: [a]}}\n"
     verdict = judged(tmp_path, text, registry=registry, tools={"odd": tool})
     assert [d.rule for d in verdict.diagnostics] == ["platform-mismatch"]
+
+
+def test_templates_in_the_config_of_a_tool(registry, tmp_path):
+    file = tmp_path / "t.tool.yaml"
+    file.write_text(
+        """
+apiVersion: tool/v0
+meta: {name: t, config: {pool: 2, host: "{{ .host }}"}}
+contract: {effects: [network], writes: [], inputs: {id: {type: int}}}
+actions:
+  get: {config: {path: "/{{ .id }}", query: [{n: "{{ .idd }}"}]}}
+  put: {config: {path: "/{{ .id"}}
+"""
+    )
+    verdict = validate_file(file, registry=registry, environ={})
+    assert [(d.rule, d.path) for d in verdict.diagnostics] == [
+        ("not-acted-on", "meta.config.host"),
+        ("unresolved-variable", "actions.get.config.query[0].n"),
+        ("template-syntax", "actions.put.config.path"),
+    ]
+
+
+def test_plugins_rules_see_steps_with_places_fields_and_contracts(tmp_path, gert_registry):
+    seen = []
+
+    class Watching:
+        @hookimpl
+        def gert_diagnostics(self, runbook, project):
+            seen.append((runbook, project, list(runbook.walk())))
+
+    standard = [import_module(f"gert_step_{name}") for name in ("tool", "branch", "end")]
+    text = """
+        steps:
+          - {id: look, type: tool, tool: ping, inputs: {host: a}, extensions: {team: x}}
+          - id: pick
+            type: branch
+            branches:
+              - condition: default
+                steps: [{id: stop, type: end, outcome: {category: resolved}}]
+          - {type: end, outcome: {category: resolved}}
+        """
+    verdict = judged(tmp_path, text, registry=gert_registry(Watching(), *standard))
+    assert verdict.valid
+    ((runbook, project, steps),) = seen
+    assert (runbook.name, runbook.tools, project) == ("example", ("ping", "service"), None)
+    assert runbook.file.endswith("runbook.yaml")
+    assert runbook.document["meta"]["name"] == "example"
+    assert [(s.id, s.type, s.parent) for s in steps] == [
+        ("look", "tool", None),
+        ("pick", "branch", None),
+        ("stop", "end", "pick"),
+        ("_end_1", "end", None),
+    ]
+    look, _, stop, _ = steps
+    assert (look.fields["extensions"], look.fields["tool"]) == ({"team": "x"}, "ping")
+    assert look.contract == runbook_contract(verdict, "look")
+    assert stop.path == ("steps", 1, "branches", 0, "steps", 0)
+    assert (stop.line, stop.column) == runbook.locate(stop.path)
+    assert runbook.locate((*look.path, "tool"))[0] == look.line
+
+
+def runbook_contract(verdict, step):
+    return Contracts(verdict.runbook).of(verdict.runbook.by_id[step])
 
 
 def test_validation_is_linear(registry, tmp_path):

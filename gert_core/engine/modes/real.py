@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from copy import deepcopy
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from gert_core.api import Answer, NoAnswer, Principal, StepProblem, Target
+from gert_core.plugin.kinds import STEP, TRANSPORT
 from gert_core.plugin.lazy import resolve
 from gert_core.tools import extract, render_action
 from gert_core.trace.events import timestamp
@@ -116,9 +118,10 @@ class RealBackend:
             tool=tool.name,
             binary=meta.binary,
             connect=meta.connect,
+            config=deepcopy(meta.config),
             environ=run.secrets.child_environ(run.environ, tool.name),
         )
-        return resolve(transport.open)(target, run.services)
+        return resolve(transport.open)(target, run.services.of(TRANSPORT, transport.name))
 
     def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
         """A long-lived peer; what is written so far is on disk before anything outside happens."""
@@ -128,7 +131,8 @@ class RealBackend:
             names = ", ".join(f"`{secret}`" for secret in missing)
             raise StepProblem("secret_missing", f"the runbook requires secret {names}, which is not set")
         run.journal.sync()
-        services = replace(run.services, environ=run.secrets.child_environ(run.environ))
+        own = run.services.of(STEP, execution.compiled.type.name)
+        services = replace(own, environ=run.secrets.child_environ(run.environ))
         return run.sessions.get(execution.session_name(name), lambda: open(services))
 
     # -- people --------------------------------------------------------------------------------------------------

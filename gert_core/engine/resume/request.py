@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from gert_core.api import InputError, Principal, RunError, RunStatus, UsageError
 from gert_core.engine.cancel import Stop
@@ -137,7 +136,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         backend=RealBackend(),
         masker=masker,
         secrets=secrets,
-        services=replace(services_for(first, actor), run_id=request.run_id, run_dir=directory.path),
+        services=services_for(first, actor).during(request.run_id, directory.path),
         progress=request.progress,
         inputs=ResolvedInputs(values=inputs, sources=state.facts.get("input_sources") or {}, events=()),
         constants=constants,

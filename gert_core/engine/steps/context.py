@@ -14,6 +14,7 @@ from gert_core.engine.state import Layer, plain
 from gert_core.engine.steps.blocks import StepBlocks
 from gert_core.engine.steps.clock import Clock
 from gert_core.engine.steps.visibility import visible
+from gert_core.plugin.kinds import STEP
 from gert_core.template import compile_condition, compile_value
 from gert_core.trace.events import CORE_EVENTS
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from gert_core.api import Answer, Block, Branch, Question, Reply, Services
+    from gert_core.api import Answer, Block, Branch, Json, Question, Reply, Services
     from gert_core.documents.tree import BlockNode
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.execution import StepExecution
@@ -63,6 +64,10 @@ class AttemptContext:
             run = self._execution.run
             self._random = random.Random(f"{run.backend.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
         return self._random
+
+    @property
+    def config(self) -> Mapping[str, Json]:
+        return self._execution.run.services.of(STEP, self._execution.compiled.type.name).config
 
     @property
     def blocks(self) -> Sequence[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.plugin.kinds import INPUT
 from gert_core.plugin.lazy import resolve
 from gert_core.validation.domain.governance import check_rules
 from gert_core.validation.domain.report import listing
@@ -43,7 +44,7 @@ def _first_words(ctx: Context) -> set[str]:
     for prefix, resolver in ctx.registry.input_resolvers().items():
         words.add(prefix)
         if resolver.names is not None:
-            words.update(resolve(resolver.names)(ctx.project))
+            words.update(resolve(resolver.names)(ctx.registry.project_info(INPUT, prefix, ctx.project)))
     return words
 
 
@@ -64,7 +65,7 @@ def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
     resolver = ctx.registry.input_resolvers().get(word)
     if resolver is None or resolver.names is None:
         return
-    members = list(resolve(resolver.names)(ctx.project))
+    members = list(resolve(resolver.names)(ctx.registry.project_info(INPUT, word, ctx.project)))
     member = source[len(word) + 1 :].split(".", 1)[0]
     if member not in members:
         ctx.add(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gert_core.template import Reference
     from gert_core.validation.domain.report import Report
 
-_RENDERED: Final = ("argv", "method", "mcp_tool", "stdin", "env")
+_RENDERED: Final = ("argv", "method", "mcp_tool", "stdin", "env", "config")
 
 
 class ToolFile:
@@ -146,6 +146,15 @@ class ToolFile:
 
     def _transport_and_platform(self, registry: Registry) -> None:
         meta = self.tool.meta
+        found: list[TemplateText] = []
+        templates(meta.config, path=("meta", "config"), found=found)
+        for text in found:
+            self._add(
+                "not-acted-on",
+                "`meta.config` is handed to the transport as written, so this template is not rendered",
+                path=text.path,
+                hint="put it into the `config` of an action",
+            )
         if meta.transport is not None and registry.transport(meta.transport) is None:
             installed = listing(sorted(registry.transports())) or "none"
             self._add(

@@ -18,7 +18,7 @@ def resolve(environ, **declared):
         models,
         host_vars={},
         resolvers=resolvers,
-        services=Services(console=None, environ=environ),
+        services=lambda _: Services(console=None, environ=environ),
         deadline=Deadline(Stop()),
     )
 

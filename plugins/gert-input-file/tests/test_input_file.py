@@ -7,7 +7,7 @@ import os
 import gert_input_file
 import pytest
 
-from gert_core.api import InputError, Services
+from gert_core.api import InputError, ProjectInfo, Services
 from gert_core.documents.runbook import InputModel
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.inputs import resolve_inputs
@@ -16,11 +16,12 @@ from gert_core.inputs import resolve_inputs
 def resolve(root, **declared):
     models = {name: InputModel.model_validate(raw) for name, raw in declared.items()}
     resolvers = {record.name: record for record in gert_input_file.gert_input_resolvers()}
+    project = root and ProjectInfo(root=root, tools_dir=root / "tools", runs_dir=root / "runs")
     return resolve_inputs(
         models,
         host_vars={},
         resolvers=resolvers,
-        services=Services(console=None, project_dir=root),
+        services=lambda _: Services(console=None, project=project),
         deadline=Deadline(Stop()),
     )
 

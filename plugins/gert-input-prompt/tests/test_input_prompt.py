@@ -39,7 +39,7 @@ def resolve(console, **declared):
         models,
         host_vars={},
         resolvers=resolvers,
-        services=Services(console=console),
+        services=lambda _: Services(console=console),
         deadline=Deadline(Stop()),
     )
 

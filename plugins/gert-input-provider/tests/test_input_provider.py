@@ -7,14 +7,13 @@ import os
 import sys
 import threading
 import time
-from types import SimpleNamespace
 
 import gert_input_provider
 import gert_input_provider.client as client
 import pytest
 
 from gert_core.api import InputError, Services
-from gert_core.documents.project import ProjectModel
+from gert_core.documents.project import Project, ProjectModel
 from gert_core.documents.runbook import InputModel
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.inputs import resolve_inputs
@@ -52,16 +51,15 @@ def program(tmp_path, monkeypatch):
 
 def resolve(root, binary, declared, *, stop=None, config=None, transport="jsonrpc", environ=None, name="cmdb"):
     settings = {"binary": binary, "transport": transport, "config": config or {}}
-    project = SimpleNamespace(root=root, model=ProjectModel.model_validate({"providers": {name: settings}}))
+    project = Project(root=root, model=ProjectModel.model_validate({"providers": {name: settings}})).info({})
     models = {key: InputModel.model_validate(raw) for key, raw in declared.items()}
     resolvers = {record.name: record for record in gert_input_provider.gert_input_resolvers()}
     return resolve_inputs(
         models,
         host_vars={},
         resolvers=resolvers,
-        services=Services(console=None, project_dir=root, environ=environ or dict(os.environ)),
+        services=lambda _: Services(console=None, project=project, environ=environ or dict(os.environ)),
         deadline=Deadline(stop or Stop()),
-        project=project,
     )
 
 

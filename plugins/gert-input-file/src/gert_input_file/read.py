@@ -19,8 +19,9 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
     """The texts of the files that exist; relative paths start at the project, else at the current directory."""
     del deadline
     given = {}
+    root = Path() if services.project is None else services.project.root
     for binding in bindings:
-        text = _read(binding, (services.project_dir or Path()) / binding.path)
+        text = _read(binding, root / binding.path)
         if text is not None:
             given[binding.name] = text
     return given

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gert_core import hookimpl
 from gert_core.api import InputResolver
 
+if TYPE_CHECKING:
+    from gert_core.api import ProjectInfo
 
-def provider_names(project: Any) -> tuple[str, ...]:
+
+def provider_names(project: ProjectInfo | None) -> tuple[str, ...]:
     """The providers a project configures; each name is a first word of ``from:`` by itself."""
-    return () if project is None else tuple(project.model.providers)
+    return () if project is None else tuple(project.providers)
 
 
 @hookimpl

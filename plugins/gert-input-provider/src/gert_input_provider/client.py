@@ -24,15 +24,15 @@ _KEYS: Final = re.compile(r"GERT_.*_KEY.*")
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, Any]:
     """The values a provider has; all bindings are of the same one."""
     name = bindings[0].path.partition(".")[0]
-    settings = services.config.get("providers", {}).get(name)
+    settings = services.project.providers.get(name) if services.project is not None else None
     if settings is None:
         return {}
-    if settings.get("transport") not in (None, _TRANSPORT):
-        raise _problem(name, f"has the transport {settings['transport']!r}; only {_TRANSPORT!r} is possible", bindings)
+    if settings.transport not in (None, _TRANSPORT):
+        raise _problem(name, f"has the transport {settings.transport!r}; only {_TRANSPORT!r} is possible", bindings)
     params: dict[str, Any] = {"bindings": [{"input": b.name, "path": b.path.partition(".")[2]} for b in bindings]}
-    if settings.get("config"):
-        params["config"] = settings["config"]
-    program = _program(settings["binary"], services)
+    if settings.config:
+        params["config"] = settings.config
+    program = _program(settings.binary, services)
     result = _call(name, program, params, bindings=bindings, deadline=deadline, services=services)
     return _answers(name, result, bindings)
 
@@ -74,8 +74,8 @@ def _answers(name: str, result: Any, bindings: Sequence[InputBinding]) -> dict[s
 
 def _program(binary: str, services: Services) -> str:
     """A path is relative to the project; a bare name is looked up on PATH."""
-    if "/" in binary and services.project_dir is not None:
-        return str(services.project_dir / binary)
+    if "/" in binary and services.project is not None:
+        return str(services.project.root / binary)
     return binary
 
 

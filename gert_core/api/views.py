@@ -1,0 +1,85 @@
+"""What hooks and plugins see of a project and of a runbook: facts to read, nothing to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from gert_core.api.contracts import Contract
+    from gert_core.api.data import Json
+
+
+class ProviderInfo(Struct, frozen=True, kw_only=True):
+    """An input provider that a project configures under ``providers``."""
+
+    binary: str
+    transport: str | None = None
+    config: Mapping[str, Json] = field(default_factory=dict)
+
+
+class ProjectInfo(Struct, frozen=True, kw_only=True):
+    """A project as one plugin sees it.
+
+    ``root`` is the directory of ``gert-project.yaml``, ``policies`` are the policy files it names. ``config`` is what
+    the project has for this plugin under ``plugins.config``, and never another plugin's.
+    """
+
+    root: Path
+    tools_dir: Path
+    runs_dir: Path
+    name: str = ""
+    policies: tuple[Path, ...] = ()
+    providers: Mapping[str, ProviderInfo] = field(default_factory=dict)
+    config: Mapping[str, Json] = field(default_factory=dict)
+
+
+class StepView(Struct, frozen=True, kw_only=True):
+    """One step of a runbook.
+
+    ``type`` is the name of its step type, ``path`` its place in the document (``("steps", 2)``), ``line`` and
+    ``column`` where it stands, ``parent`` the id of the step around it. ``fields`` are all its fields as written,
+    templates included. ``contract`` is the one governance will judge, None when its tool is not there.
+    """
+
+    id: str
+    type: str
+    path: tuple[str | int, ...]
+    line: int
+    column: int
+    parent: str | None = None
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    contract: Contract | None = None
+
+
+class RunbookView(Protocol):
+    """A runbook that could be read."""
+
+    @property
+    def name(self) -> str:
+        """Its ``meta.name``."""
+
+    @property
+    def file(self) -> str:
+        """The file as messages name it."""
+
+    @property
+    def tools(self) -> Sequence[str]:
+        """The tools it lists, as it spells them."""
+
+    @property
+    def document(self) -> Mapping[str, Json]:
+        """The whole document as written."""
+
+    def walk(self) -> Iterator[StepView]:
+        """Return every step at any depth, in document order."""
+
+    def locate(self, path: Sequence[str | int]) -> tuple[int, int]:
+        """Return line and column of a place in the document, or of the nearest place around it."""
+
+
+__all__ = ["ProjectInfo", "ProviderInfo", "RunbookView", "StepView"]
