@@ -249,7 +249,7 @@ def gert_trace_event(event: TraceEvent) -> None:
     pay nothing. Whatever it does changes nothing in the run.
 
     - Its return value is ignored.
-    - If it raises: it is dropped for the rest of the run and that is noted on standard error.
+    - If it raises: it is dropped for the rest of the run, with a warning on the logger `gert.trace`.
     - Since 0.1.
 
     ```python

@@ -29,6 +29,10 @@ gert [-p NAME] COMMAND [ARGS]...
 
 The result goes to standard output, progress and warnings to standard error. `--json` prints exactly one JSON document,
 also when the command fails. What the numbers mean: [exit codes](exit-codes.md). Plugins can add commands of their own.
+
+When something is unclear, `GERT_LOG=debug gert ...` shows what gert and its plugins log (loggers `gert.*`; also `info`,
+`warning` and `error`), and `GERT_DEBUG=1 gert ...` the traceback of an internal error or of a plugin that failed.
+Secrets and keys are masked in both. All variables: [environment](environment.md).
 """
 
 

@@ -17,7 +17,8 @@ INTRODUCTION: Final = """# Records
 Everything a plugin imports: `from gert_core.api import NAME`. Records are frozen and keyword-only. Which hook gives
 which record: [hooks](hooks.md). Field types for step models (`StepModel`, `Steps`, `Expr`, `Templated`) are in
 `gert_core.kit.models`, which imports pydantic; import it where the model is, never in a plugin's entry module. Child
-processes are started through `gert_core.kit.processes`.
+processes are started through `gert_core.kit.processes`. `debug` and `warning` of `gert_core.kit.log` log on `gert.PART`
+without importing `logging` before somebody listens.
 """
 TITLES: Final = {
     "steps": "Step types",

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.cli import reader
-from gert_core.cli.errors import settle
+from gert_core.cli.errors import hide_keys, settle
 from gert_core.cli.lean import lean, restore
+from gert_core.cli.log import logged
 from gert_core.cli.render.terminal import err, out
 from gert_core.cli.session import Options, registry_for
 from gert_core.cli.verbs import COMMANDS, VERBS
@@ -28,7 +29,7 @@ def run(args: Sequence[str]) -> int:
     """Run one command line and return its exit code; never raises."""
     as_json = "--json" in _before_dashes(args)
     try:
-        with lean() as environ:
+        with lean() as environ, logged(environ, hide_keys):
             code = _dispatch(list(args), environ)
             if sys.stdout is not None:
                 sys.stdout.flush()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 INTERNAL: Final = 1
+_SHORTEST_KEY: Final = 8
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -77,17 +78,17 @@ def settle(exc: BaseException, *, as_json: bool) -> int:
 
 
 def _hider(exc: BaseException) -> Callable[[str], str]:
-    """Takes the keys of gert out of a text, and the secrets of the run the error comes from."""
+    """Return a function that hides the keys of gert in a text, and the secrets of the run the error comes from."""
     mask: Callable[[str], str] = getattr(exc, "mask", str)
-    keys = {name: value for name, value in os.environ.items() if _is_key(name) and len(value) >= 8}
+    return lambda text: hide_keys(mask(text))
 
-    def hide(text: str) -> str:
-        text = mask(text)
-        for name, value in keys.items():
+
+def hide_keys(text: str) -> str:
+    """Return the text without the keys of gert that are in the environment."""
+    for name, value in os.environ.items():
+        if _is_key(name) and len(value) >= _SHORTEST_KEY:
             text = text.replace(value, f"<REDACTED:{name}>")
-        return text
-
-    return hide
+    return text
 
 
 def _is_key(name: str) -> bool:
@@ -127,4 +128,4 @@ def _diagnostic(found: Diagnostic) -> str:
     return f"{where + ': ' if where else ''}{found.severity} [{found.rule}] {found.message}{hint}"
 
 
-__all__ = ["BROKEN_PIPE", "INTERNAL", "INTERRUPTED", "report", "settle", "silence_stdout"]
+__all__ = ["BROKEN_PIPE", "INTERNAL", "INTERRUPTED", "hide_keys", "report", "settle", "silence_stdout"]

@@ -11,6 +11,7 @@ from gert_core.api import GertError, RunError, RunStatus, UsageError
 from gert_core.cli.errors import report
 from gert_core.cli.interrupt import interrupts
 from gert_core.cli.lean import restore
+from gert_core.cli.log import mask_log
 from gert_core.cli.render.console import TerminalConsole
 from gert_core.cli.render.progress import DryProgress, TerminalProgress
 from gert_core.cli.render.result import show
@@ -52,6 +53,7 @@ def carry_out(
             return interrupt.exit_code
         restore(environ)
         progress.mask = run.masker.mask_text
+        mask_log(run.masker.mask_text)
         if isinstance(progress, DryProgress):
             progress.begin(run)
         interrupt.run = run

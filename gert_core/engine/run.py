@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from gert_core.engine.run_events import write_abandoned, write_end, write_start
 from gert_core.engine.sessions import Sessions
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.outputs import Determinism
+from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.kinds import APPROVAL
 from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
@@ -129,10 +129,7 @@ class Run(Struct, kw_only=True, eq=False):
     def note_fault(self, fault: BaseException) -> None:
         """Keep the exception of a plugin; shown in full only when debugging."""
         self.faults.append(fault)
-        if self.environ.get("GERT_DEBUG") == "1":
-            import traceback
-
-            sys.stderr.write(self.masker.mask_text("".join(traceback.format_exception(fault))))
+        log_fault("engine", fault, environ=self.environ, mask=self.masker.mask_text)
 
     def idempotency_key(self, key: str) -> str:
         """The same for every attempt of the same step key of this run."""

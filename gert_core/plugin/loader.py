@@ -11,6 +11,7 @@ import pluggy
 from msgspec import Struct, field
 
 from gert_core import hookspecs
+from gert_core.kit.log import debug
 from gert_core.plugin.claims import faulty_claim
 from gert_core.plugin.kinds import KINDS, STEP
 from gert_core.plugin.lazy import resolve
@@ -101,8 +102,10 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
         for kind in KINDS:
             if kind.hook in plugin.hooks:
                 _collect(plugin, kind)
+        debug("plugin", "loaded plugin %s: %s", plugin.candidate.name, ", ".join(plugin.hooks))
     except (Exception, SystemExit) as exc:
         plugin.fail(describe(exc, plugin.candidate.target))
+        debug("plugin", "plugin %s is broken: %s", plugin.candidate.name, plugin.cause)
         if manager.has_plugin(key):  # pluggy up to 1.6 leaves a half-registered plugin behind
             manager.unregister(name=key)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from gert_core.engine.prepare import Request, check, start
 from gert_core.engine.progress import Progress
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
+from gert_core.kit.log import fault
 from gert_core.scenarios.expect import Observed, judge, unknown_steps
 from gert_core.scenarios.results import ScenarioResult, ScenarioStatus
 from gert_core.scenarios.visits import PENDING, Visits
@@ -97,9 +97,9 @@ class ScenarioRunner:
         except GertError as error:
             return _error(scenario.name, error)
         except Exception as error:  # a fault in one test must not take the others with it
-            if self.environ.get("GERT_DEBUG") == "1":
-                traceback.print_exception(error)
-            text = f"internal error: {type(error).__name__}: {error}"
+            mask = collect(ready[0].runbook, ready[2]).masker().mask_text
+            fault("scenarios", error, environ=self.environ, mask=mask)
+            text = mask(f"internal error: {type(error).__name__}: {error}")
             hint = "this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where"
             return _error(scenario.name, GertError(text, hint=hint))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import TraceEvent
+from gert_core.kit.log import warning
 from gert_core.trace.reader import decode
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ _PATIENCE: Final = 5.0
 class Observers:
     """Takes lines that are in the file already; never holds up the run and never stops it."""
 
-    def __init__(self, observers: Sequence[tuple[str, Observer]]) -> None:
+    def __init__(self, observers: Sequence[tuple[str, Observer]], *, mask: Callable[[str], str] = str) -> None:
         self._observers = list(observers)
+        self._mask = mask
         self._queue: SimpleQueue[list[bytes] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="gert-observers", daemon=True)
         self._thread.start()
@@ -36,7 +37,7 @@ class Observers:
         self._queue.put(None)
         self._thread.join(_PATIENCE)
         if self._thread.is_alive():
-            sys.stderr.write("gert: a trace observer has not finished in time and was left behind\n")
+            warning("trace", "a trace observer did not finish within %.0f s and was abandoned", _PATIENCE)
 
     def _serve(self) -> None:
         while (lines := self._queue.get()) is not None:
@@ -50,7 +51,7 @@ class Observers:
                 entry[1](event)
             except Exception as error:  # whatever a plugin raises, the run goes on
                 self._observers.remove(entry)
-                sys.stderr.write(f"gert: trace observer {entry[0]} failed and was dropped: {error!r}\n")
+                warning("trace", "trace observer %s failed and was dropped: %s", entry[0], self._mask(repr(error)))
 
 
 __all__ = ["Observer", "Observers"]

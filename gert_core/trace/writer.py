@@ -78,7 +78,7 @@ class TraceWriter:
         if observers:
             from gert_core.trace.observers import Observers
 
-            self._watch = Observers(observers)
+            self._watch = Observers(observers, mask=masker.mask_text if masker is not None else str)
 
     @property
     def path(self) -> Path:

@@ -418,7 +418,7 @@ def test_secrets_are_masked_in_whatever_is_written_as_text(tmp_path) -> None:
     assert data == {"path": "/x/<REDACTED:PW>", "set": ["<REDACTED:PW>"], "map": {"a": "<REDACTED:PW>"}}
 
 
-def test_observers_see_written_events_in_order_and_a_failing_one_is_dropped(tmp_path, capsys) -> None:
+def test_observers_see_written_events_in_order_and_a_failing_one_is_dropped(tmp_path, caplog) -> None:
     path = tmp_path / "t"
     seen: list[tuple[int, bool]] = []
     calls: list[int] = []
@@ -438,7 +438,9 @@ def test_observers_see_written_events_in_order_and_a_failing_one_is_dropped(tmp_
     trace.close()
     assert seen == [(n, True) for n in range(1, 11)]
     assert calls == [1]
-    assert capsys.readouterr().err.count("trace observer bad failed and was dropped") == 1
+    assert [(r.name, r.getMessage()) for r in caplog.records] == [
+        ("gert.trace", "trace observer bad failed and was dropped: RuntimeError('no')")
+    ]
 
 
 def test_without_observers_there_is_no_thread(tmp_path) -> None:
