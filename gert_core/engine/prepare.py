@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ScenarioModel
     from gert_core.documents.tree import Runbook
+    from gert_core.engine.modes.base import Backend
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
     from gert_core.secrets import Masker
@@ -94,7 +95,7 @@ def start(request: Request, stack: ExitStack) -> Run:
     """A run ready to ``execute``; ``stack`` closes what was opened."""
     if request.mode not in MODES:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
-    world = backend_for(request)
+    backend = backend_for(request)
     compiled = request.compiled or CompiledRunbook(check(request))
     runbook = compiled.runbook
     policies = request.governed or load_policies(
@@ -132,7 +133,7 @@ def start(request: Request, stack: ExitStack) -> Run:
         registry=request.registry,
         policies=policies,
         journal=Journal(writer),
-        backend=world,
+        backend=backend,
         masker=masker,
         secrets=secrets,
         services=services.during(run_id, directory.path if directory else None),
@@ -176,19 +177,23 @@ def services_for(request: Request, actor: str) -> PluginServices:
     return PluginServices(services, registry=request.registry, project=request.project)
 
 
-def backend_for(request: Request) -> RealBackend:
-    """What stands behind the door in this mode; modules of other modes are not imported."""
+def backend_for(request: Request) -> Backend:
+    """Return the backend of the mode; modules of other modes are not imported."""
     if request.mode == "real":
         return RealBackend()
     if request.mode == "replay":
-        from gert_core.engine.modes.replay import Replay
+        from gert_core.engine.modes.replay import ReplayBackend
 
         if request.scenario is None:
             raise UsageError("replay needs a scenario", hint="add --scenario DIR or --scenario NAME")
-        return Replay(request.scenario)
-    from gert_core.engine.modes.dry_run import DryRunBackend, ProbeBackend
+        return ReplayBackend(request.scenario)
+    if request.mode == "probe":
+        from gert_core.engine.modes.probe import ProbeBackend
 
-    return ProbeBackend(request.probe_effects) if request.mode == "probe" else DryRunBackend()
+        return ProbeBackend(request.probe_effects)
+    from gert_core.engine.modes.dry_run import DryRunBackend
+
+    return DryRunBackend()
 
 
 def approval_provider(request: Request) -> ApprovalProvider | None:

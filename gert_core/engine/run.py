@@ -14,30 +14,26 @@ from gert_core.contracts import find_action
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
-from gert_core.engine.modes.real import window
 from gert_core.engine.result import RunResult, result_of
 from gert_core.engine.run_events import write_abandoned, write_end, write_start
 from gert_core.engine.sessions import Sessions
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.outputs import Determinism
 from gert_core.kit.log import fault as log_fault
-from gert_core.plugin.kinds import APPROVAL
-from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gert_core.api import ApprovalProvider, Outcome, ToolUse
-    from gert_core.approvals import ApprovalProcess
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
     from gert_core.documents.tree import Path as Place
     from gert_core.engine.journal import Journal
-    from gert_core.engine.modes.real import RealBackend
+    from gert_core.engine.modes.base import Backend
     from gert_core.engine.progress import Progress
-    from gert_core.engine.resume.recorded import Recorded, RecordedApproval
+    from gert_core.engine.resume.recorded import Recorded
     from gert_core.engine.steps.compiled import CompiledRunbook, CompiledStep
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Decision, Policies
@@ -56,7 +52,7 @@ class Run(Struct, kw_only=True, eq=False):
     registry: Registry
     policies: Policies
     journal: Journal
-    backend: RealBackend
+    backend: Backend
     masker: Masker
     secrets: Secrets
     services: PluginServices
@@ -184,34 +180,6 @@ class Run(Struct, kw_only=True, eq=False):
         return self.directory.attachments
 
     # -- approvals -----------------------------------------------------------------------------------------------
-
-    def approval_window(self, execution: StepExecution, recorded: RecordedApproval | None) -> tuple[str, str]:
-        """When the request was made and when it expires; a resumed request keeps its times."""
-        if recorded is not None and recorded.expires_at:
-            return recorded.created, recorded.expires_at
-        return window(self.backend.now(execution), self.policies.approval_timeout)
-
-    def approval_process(self, emit: Callable[..., None]) -> ApprovalProcess:
-        """The desk of one request over the run's approval provider, opened on first use."""
-        from datetime import UTC, datetime
-
-        from gert_core.approvals import ApprovalProcess
-
-        provider = self.approval
-        if provider is None:
-            raise StepProblem("approval_provider", "an approval is needed, but no approval provider is installed")
-        services = self.services.of(APPROVAL, provider.name)
-        session = self.sessions.get("approvals", lambda: resolve(provider.open)(services))
-        return ApprovalProcess(
-            session=session,
-            blocking=provider.blocking,
-            emit=emit,
-            sync=self.journal.sync,
-            schemes=self.registry.signature_scheme,
-            environ=self.environ,
-            now=lambda: datetime.now(UTC),
-            actor=self.actor,
-        )
 
     def tickets(self, ids: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
         """The pending tickets a signal names."""

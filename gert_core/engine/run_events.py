@@ -55,7 +55,7 @@ def _facts(run: Run) -> dict[str, Any]:
 def write_end(run: Run, result: RunResult, signal: Signal | None) -> None:
     """Write ``outcome_resolved`` and ``run_complete``, or ``run_suspended`` while an approval is pending."""
     data: dict[str, Any] = {"status": str(result.status)}
-    duration = format_duration(run.backend.elapsed_run(result.duration))
+    duration = format_duration(run.backend.run_seconds(result.duration))
     if result.status is RunStatus.APPROVAL_PENDING:
         data["tickets"] = [ticket["ticket_id"] for ticket in result.pending]
         data["duration"] = duration

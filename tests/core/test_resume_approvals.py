@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from lab import Lab, tool
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from gert_core.api import RunError
 from gert_core.approvals.inbox import entries, respond
+from gert_core.engine.modes.real import RealBackend
 from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.registry import Registry
 from gert_core.trace.verify import verify
@@ -138,18 +139,8 @@ def test_an_answer_given_in_time_counts_however_late_the_run_is_resumed(desk, mo
 
 
 def later(monkeypatch, *, hours):
-    """The approval desk's clock, some hours on."""
-    from gert_core.engine import run as module
-
-    real = module.Run.approval_process
-
-    def desk_later(self, emit):
-        made = real(self, emit)
-        moment = datetime.fromtimestamp(datetime.now(UTC).timestamp() + 3600 * hours, UTC)
-        made._now = lambda: moment
-        return made
-
-    monkeypatch.setattr(module.Run, "approval_process", desk_later)
+    """Move the clock of runs some hours on."""
+    monkeypatch.setattr(RealBackend, "now", lambda self, execution: datetime.now(UTC) + timedelta(hours=hours))
 
 
 BRANCHES = """

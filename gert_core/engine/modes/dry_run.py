@@ -1,93 +1,85 @@
-"""Dry-run and probe: what is not executed stays symbolic."""
+"""The dry-run: nothing outside the run is touched; what that leaves unknown is symbolic."""
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Undecided
+from gert_core.api import StepProblem, Undecided
 from gert_core.engine.modes.explore import symbolic_result
-from gert_core.engine.modes.real import RealBackend
-from gert_core.engine.steps.outputs import report_violations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gert_core.api import Answer, Question, Reply, Result, Services
+    from gert_core.api import Answer, ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
+    from gert_core.engine.resume.recorded import RecordedApproval
+    from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
 
 
-class DryRunBackend(RealBackend):
-    """Nothing is spawned, nobody is asked; only steps with a pure contract run."""
+class DryRunBackend:
+    """Only steps with a pure contract are executed; no program is started and nobody is asked."""
 
     sequential = True
     symbolic = True
     enforces = False
     jumps_back = False
 
+    def seed(self, run: Run) -> str:
+        """Return the run id."""
+        return run.run_id
+
+    def remarks(self, run: Run) -> list[str]:
+        """Return nothing."""
+        return []
+
+    def run_seconds(self, seconds: float) -> float:
+        """Return the seconds as they are."""
+        return seconds
+
     def will_execute(self, execution: StepExecution) -> bool:
-        """Only what touches nothing."""
+        """Return whether the step touches nothing."""
         return execution.compiled.contract.pure
 
-    def canned(self, execution: StepExecution) -> Result | None:
-        """What is not executed has symbols for its outputs."""
-        if self.will_execute(execution):
-            return None
-        return symbolic_result(execution, reason=self.reason(execution))
+    def substitute(self, execution: StepExecution) -> Result | None:
+        """Return symbols for the outputs of a step that is not executed."""
+        return None if self.will_execute(execution) else symbolic_result(execution, reason="dry-run")
 
-    def reason(self, execution: StepExecution) -> str:
-        """Why the step is not executed."""
-        return "dry-run"
+    def decide_approval(
+        self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
+    ) -> ApprovalDecision:
+        """Refuse: a dry-run stops before approvals."""
+        raise StepProblem("approval_provider", "a dry-run asks for no approval")
+
+    def step_seconds(self, began: float) -> float:
+        """Return the seconds that have passed."""
+        return time.perf_counter() - began
+
+    def now(self, execution: StepExecution) -> datetime:
+        """Return the time of day."""
+        return datetime.now(UTC)
 
     def sleep(self, execution: StepExecution, seconds: float) -> None:
-        """Nobody waits."""
+        """Return at once."""
 
     def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
-        """A pure tool is still a process: its answer is known only in a real run."""
+        """Leave the reply open: a pure tool is a process too."""
         raise Undecided(f"what {tool.name} {action} answers")
 
     def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
-        """No peer is started."""
+        """Leave open what the peer would answer."""
         raise Undecided(f"what {name} answers")
 
     def ask(self, execution: StepExecution, question: Question) -> Answer:
-        """Nobody is asked."""
+        """Leave the answer open."""
         raise Undecided(question.name)
 
-
-class ProbeBackend(DryRunBackend):
-    """Executes what writes nothing and has only allowed effects; deterministic tools run twice."""
-
-    enforces = True
-
-    def __init__(self, effects: frozenset[str]) -> None:
-        self.effects = effects
-
-    def will_execute(self, execution: StepExecution) -> bool:
-        """No writes, and every effect is on the allow-list."""
-        contract = execution.compiled.contract
-        return not contract.writing and set(contract.effects) <= self.effects
-
-    def reason(self, execution: StepExecution) -> str:
-        """Why the probe leaves the step out."""
-        contract = execution.compiled.contract
-        if contract.writing:
-            return "probe: it writes"
-        return "probe: effects " + ", ".join(sorted(set(contract.effects) - self.effects)) + " are not allowed"
-
-    sleep = RealBackend.sleep
-    session = RealBackend.session
-    ask = RealBackend.ask
-
-    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
-        """Call it; a tool that says it is deterministic is called again and compared."""
-        first = RealBackend.call_tool(self, execution, tool, action, inputs)
-        if tool.contracts[action].deterministic:
-            second = RealBackend.call_tool(self, execution, tool, action, inputs)
-            if first.outputs != second.outputs or first.exit_code != second.exit_code:
-                message = "declared deterministic, but two calls with the same inputs gave different outputs"
-                report_violations(execution, [("nondeterministic", message, "error")])
-        return first
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
+        """Leave open which file it is."""
+        raise Undecided(f"the file {path}")
 
 
-__all__ = ["DryRunBackend", "ProbeBackend"]
+__all__ = ["DryRunBackend"]

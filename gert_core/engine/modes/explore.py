@@ -1,4 +1,4 @@
-"""Dry-run and probe: what stays unknown becomes symbolic, undecided arms are all looked at."""
+"""Goes on without values that only a real run can know: they are symbols, and every undecided arm is explored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
-    """The outputs a step would have, each a symbol named after itself.
+    """Return the outputs a step would have, each a symbol named after itself.
 
     Its status is one too where the run would go on whatever it is: the step may fail, or its guard may skip it.
     """
@@ -31,10 +31,10 @@ def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
     return Completed(outputs=outputs, fields=fields, detail={"symbolic": reason})
 
 
-def undecided(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
-    """A step that needed a value only a real run can know: symbolic, or every block it may run looked at once.
+def explore(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
+    """Return a symbolic result for a step that needed an unknown value; of one with blocks, explore those it may run.
 
-    ``ran`` are the blocks it has run already before it came to the unknown value; they are not looked at again.
+    ``ran`` are the blocks it had run before it came to the unknown value; they are not explored again.
     """
     compiled, layer = execution.compiled, execution.layer
     if compiled.leaf:
@@ -43,7 +43,7 @@ def undecided(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNo
     overlays: list[Layer] = []
     for index, block in _possible(execution, ran):
         overlay = Layer(layer)
-        signals.append(_look(execution, block, overlay, index=index, why=why))
+        signals.append(_explore_block(execution, block, overlay, index=index, why=why))
         overlays.append(overlay)
     worst = [s for s in signals if s is not None and s.rank > Rank.ENDED]
     if worst:
@@ -59,7 +59,7 @@ def undecided(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNo
 
 
 def _possible(execution: StepExecution, ran: Sequence[BlockNode]) -> list[tuple[int, BlockNode]]:
-    """The blocks that may run: of arms, those whose condition is not known to be false, up to one that is true."""
+    """Return the blocks that may run: of arms, those not known to be false, up to one known to be true."""
     compiled = execution.compiled
     out = []
     for index, block in enumerate(compiled.node.blocks):
@@ -83,8 +83,10 @@ def _known(execution: StepExecution, raw: Any) -> bool | None:
         return None
 
 
-def _look(execution: StepExecution, block: BlockNode, overlay: Layer, *, index: int, why: Undecided) -> Signal | None:
-    """Walk one block as if it ran; its binds are symbols."""
+def _explore_block(
+    execution: StepExecution, block: BlockNode, overlay: Layer, *, index: int, why: Undecided
+) -> Signal | None:
+    """Run one block as if it had been chosen; its binds are symbols."""
     from gert_core.engine.flow.lists import run_list
 
     run, compiled = execution.run, execution.compiled
@@ -103,7 +105,7 @@ def _look(execution: StepExecution, block: BlockNode, overlay: Layer, *, index: 
 
 
 def _forget_values(layer: Layer, overlays: list[Layer]) -> None:
-    """After undecided arms every name they may have set is known to exist, but not its value."""
+    """Keep the names that undecided arms may have set, as symbols: that they exist is known, their values are not."""
     for overlay in overlays:
         for name in overlay.vars:
             layer.vars[name] = Symbol(f"{{{{ .{name} }}}}")
@@ -125,4 +127,4 @@ def _only_scopes(overlay: Layer) -> Layer:
     return bare
 
 
-__all__ = ["symbolic_result", "undecided"]
+__all__ = ["explore", "symbolic_result"]

@@ -1,4 +1,4 @@
-"""Replay: a scenario stands in for tools, people and time, the same way every time."""
+"""The replay: a scenario stands in for tools, people and time, the same way every time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from gert_core.api import (
     Reply,
     StepProblem,
 )
-from gert_core.engine.modes.real import RealBackend
-from gert_core.engine.steps.approval import principal_of
+from gert_core.engine.steps.approval import approval_process
 from gert_core.tools import extract, preview
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.scenario import CannedApproval, ScenarioModel, ToolResponse
     from gert_core.documents.tree import Runbook, ToolNode
+    from gert_core.engine.resume.recorded import RecordedApproval
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
 
@@ -39,10 +39,13 @@ NOBODY: Final = "replay"
 """Who answers where the scenario names nobody."""
 
 
-class Replay(RealBackend):
+class ReplayBackend:
     """Answers come from the scenario; a question it does not answer is an error."""
 
     sequential = True
+    symbolic = False
+    enforces = True
+    jumps_back = True
 
     def __init__(self, scenario: ScenarioModel) -> None:
         self._scenario = scenario
@@ -52,8 +55,20 @@ class Replay(RealBackend):
         self._approvals = dict.fromkeys(scenario.approvals, 0)
         self._clock = EPOCH
 
-    def canned(self, execution: StepExecution) -> Result | None:
-        """A result written down for this very execution wins over everything; an end always ends."""
+    def seed(self, run: Run) -> str:
+        """Return the runbook's digest: it is the same in every replay, the run id is not."""
+        return run.runbook.document.digest
+
+    def run_seconds(self, seconds: float) -> float:
+        """Return 0: a replay takes no time."""
+        return 0.0
+
+    def will_execute(self, execution: StepExecution) -> bool:
+        """Return that it will: approvals are asked of the scenario."""
+        return True
+
+    def substitute(self, execution: StepExecution) -> Result | None:
+        """Return the result written down for this very execution; a step that ends the run always does so itself."""
         given = self._scenario.steps.get(execution.key)
         if given is None or execution.compiled.type.flow is Flow.TERMINAL:
             return None
@@ -65,29 +80,21 @@ class Replay(RealBackend):
             return Errored(kind=given.kind or "canned", message=message, outputs=given.outputs, fields=given.fields)
         return Completed(outputs=given.outputs, fields=given.fields)
 
-    def elapsed(self, began: float) -> float:
-        """Steps of a replay take no time."""
-        return 0.0
-
-    def elapsed_run(self, seconds: float) -> float:
-        """Neither does the replay as a whole."""
+    def step_seconds(self, began: float) -> float:
+        """Return 0: steps of a replay take no time."""
         return 0.0
 
     def now(self, execution: StepExecution) -> datetime:
-        """A logical clock that moves a millisecond per look."""
+        """Return a logical time that moves by a millisecond per call."""
         self._clock += timedelta(milliseconds=1)
         return self._clock
 
     def sleep(self, execution: StepExecution, seconds: float) -> None:
-        """Waiting moves the logical clock."""
+        """Move the logical clock."""
         self._clock += timedelta(seconds=seconds)
 
-    def seed(self, run: Run) -> str:
-        """The same every time: a replay's run id is not."""
-        return run.runbook.document.digest
-
     def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
-        """The next response under ``tool:action``, else under ``tool``."""
+        """Return the next response under ``tool:action``, else under ``tool``."""
         full = f"{tool.name}:{action}"
         used = 0
         own = tool.tool.meta.name  # a tool listed by path or pack is also known by its own name
@@ -102,13 +109,13 @@ class Replay(RealBackend):
         raise StepProblem("scenario_miss", f"the scenario has {said} (tool_responses)")
 
     def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
-        """No peer is started: the scenario must give the step's result."""
+        """Refuse: no peer is started, the scenario must give the step's result."""
         raise StepProblem(
             "scenario_miss", f"the scenario gives no result for step {execution.key} (steps: {execution.key}: ...)"
         )
 
     def ask(self, execution: StepExecution, question: Question) -> Answer:
-        """Evidence by step key or id; a mere confirmation needs none."""
+        """Return evidence by step key or id; a mere confirmation needs none."""
         person = Principal(kind="human", id=NOBODY)
         for name in (execution.key, execution.compiled.id):
             given = self._scenario.evidence.get(name)
@@ -120,33 +127,19 @@ class Replay(RealBackend):
         raise NoAnswer(f"the scenario has no evidence {question.name!r} for step {execution.compiled.id}")
 
     def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
-        """Nothing is copied in a replay."""
+        """Return the path: nothing is copied in a replay."""
         return {"name": path, "sha256": None, "size": None}
 
-    def settle(self, execution: StepExecution, request: ApprovalRequest, recorded: Any) -> ApprovalDecision:
-        """Answers from the scenario, in order, weighed as real ones are; a step without any is approved."""
-        from gert_core.approvals import ApprovalProcess
-
-        del recorded
+    def decide_approval(
+        self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
+    ) -> ApprovalDecision:
+        """Decide by the scenario's answers, in order, assessed as real ones are; a step without any is approved."""
         name = next((n for n in (execution.key, execution.compiled.id) if n in self._scenario.approvals), None)
         answers = self._answers(name) if name is not None else iter([_approval()])
         if name is None:
             request = replace(request, min_approvers=1, exclude_actor=False)
-
-        def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
-            execution.add(type, data, principal=principal_of(principal))
-
-        run = execution.run
-        process = ApprovalProcess(
-            session=_Canned(answers, request),
-            blocking=False,
-            emit=emit,
-            sync=run.journal.sync,
-            schemes=run.registry.signature_scheme,
-            environ=run.environ,
-            now=lambda: self._clock,
-            actor=run.actor,
-        )
+        session = _ScenarioApprovals(answers, request)
+        process = approval_process(execution, session, blocking=False, now=lambda: self._clock)
         # Nobody can sign for a request whose ticket is named only now.
         return process.decide(replace(request, require_signed=False), deadline=execution.frame.deadline)
 
@@ -157,7 +150,7 @@ class Replay(RealBackend):
             yield given[self._approvals[name] - 1]
 
     def remarks(self, run: Run) -> list[str]:
-        """Sentences about answers nobody asked for and names the runbook does not have."""
+        """Return sentences about answers that no step asked for and names that the runbook does not have."""
         return [*self._odd_inputs(run.runbook), *self._odd_responses(run.runbook), *self._odd_steps(run)]
 
     def _odd_inputs(self, runbook: Runbook) -> Iterator[str]:
@@ -197,8 +190,8 @@ class Replay(RealBackend):
                 yield f"approvals: {total - used} of {_count(total, 'answer')} for {name!r} not used"
 
 
-class _Canned:
-    """An approval provider that has its answers already."""
+class _ScenarioApprovals:
+    """The session of an approval provider that has its answers already."""
 
     def __init__(self, answers: Iterator[CannedApproval], request: ApprovalRequest) -> None:
         self._answers = answers
@@ -232,7 +225,7 @@ def _approval() -> CannedApproval:
 
 
 def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
-    """A response as the tool's transport would give it; without ``outputs`` it goes through ``extract``."""
+    """Return a response as the tool's transport would give it; without ``outputs`` it goes through ``extract``."""
     reply = Reply(
         exit_code=given.exit_code,
         stdout=given.stdout,
@@ -254,4 +247,4 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-__all__ = ["EPOCH", "NOBODY", "Replay"]
+__all__ = ["EPOCH", "NOBODY", "ReplayBackend"]

@@ -1,25 +1,29 @@
-"""The approve phase: build the request, let the desk settle it, turn the answer into a way to go on."""
+"""The approve phase: build the request, have it decided, and turn the decision into how the step goes on."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import ApprovalRequest, Principal, RunError, StepProblem, StepStatus
-from gert_core.approvals import ApprovalDecision, request_hash, ticket_id
+from gert_core.approvals import ApprovalDecision, ApprovalProcess, request_hash, ticket_id
 from gert_core.approvals.checks import unverified
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
 from gert_core.engine.steps.close import finish
 from gert_core.tools import preview
+from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from gert_core.api import ApprovalSession
+    from gert_core.engine.resume.recorded import RecordedApproval
     from gert_core.engine.steps.execution import StepExecution
 
 
-def ask(execution: StepExecution) -> Done | None:
-    """None when the step may run; else how it ended: rejected, pending, or not askable."""
+def approve(execution: StepExecution) -> Done | None:
+    """Return None when the step may run; else how it ended: rejected, pending, or in an error."""
     run = execution.run
     recorded = run.recorded.approval(execution.key) if run.recorded is not None else None
     request = _request(execution, recorded)
@@ -34,16 +38,16 @@ def ask(execution: StepExecution) -> Done | None:
     try:
         if recorded is not None and recorded.resolved is not None:
             _refuse_forged(execution, request, recorded)
-            settled = _as_resolved(recorded.resolved)
+            decision = _recorded_decision(recorded.resolved)
         else:
-            settled = run.backend.settle(execution, request, recorded)
+            decision = run.backend.decide_approval(execution, request, recorded)
     except StepProblem as problem:
         if execution.frame.deadline.cancelled:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
         return finish(execution, StepStatus.ERROR, {"failure": {"kind": problem.kind, "message": problem.message}})
-    if settled.status == "approved":
+    if decision.status == "approved":
         return None
-    if settled.status == "pending":
+    if decision.status == "pending":
         if execution.frame.deadline.cancelled:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
         run.note_ticket(
@@ -61,15 +65,15 @@ def ask(execution: StepExecution) -> Done | None:
         key=execution.key,
         step_id=execution.compiled.id,
         status="skipped",
-        kind=settled.reason or "approval_rejected",
-        message=settled.message or "the approval was rejected",
+        kind=decision.reason or "approval_rejected",
+        message=decision.message or "the approval was rejected",
     )
     data = {"reason": "approval_rejected", "approval": {"reason": failure.kind, "message": failure.message}}
     return finish(execution, StepStatus.SKIPPED, data, denied=failure)
 
 
-def _as_resolved(data: Mapping[str, Any]) -> ApprovalDecision:
-    """What an earlier process heard and wrote down stands."""
+def _recorded_decision(data: Mapping[str, Any]) -> ApprovalDecision:
+    """Return the decision that an earlier process wrote down; it stands."""
     return ApprovalDecision(
         status="approved" if data.get("approved") else "rejected",
         reason=str(data.get("reason") or ""),
@@ -77,9 +81,9 @@ def _as_resolved(data: Mapping[str, Any]) -> ApprovalDecision:
     )
 
 
-def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded: Any) -> None:
-    """Where approvals must be signed, one in the trace is worth what its signatures are worth now."""
-    if not request.require_signed or not recorded.resolved.get("approved"):
+def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval) -> None:
+    """Refuse a recorded approval whose signatures do not verify now, where approvals must be signed."""
+    if not request.require_signed or recorded.resolved is None or not recorded.resolved.get("approved"):
         return
     run = execution.run
     reason = unverified(recorded.responses, request, schemes=run.registry.signature_scheme, environ=run.environ)
@@ -91,11 +95,11 @@ def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded:
         )
 
 
-def _request(execution: StepExecution, recorded: Any) -> ApprovalRequest:
+def _request(execution: StepExecution, recorded: RecordedApproval | None) -> ApprovalRequest:
     run, compiled, decision = execution.run, execution.compiled, execution.decision
     inputs = run.masker.mask(execution.inputs)
     contract = compiled.contract.to_json()
-    created, expires = run.approval_window(execution, recorded)
+    created, expires = _window(execution, recorded)
     return ApprovalRequest(
         ticket_id=ticket_id(run.run_id, execution.key),
         run_id=run.run_id,
@@ -141,9 +145,36 @@ def _command(execution: StepExecution) -> tuple[str, ...]:
     return tuple(run.masker.mask_text(word) for word in words)
 
 
-def principal_of(data: Mapping[str, Any] | None) -> Principal | None:
-    """A desk's principal as the journal wants it."""
-    return None if data is None else Principal(**dict(data))
+def _window(execution: StepExecution, recorded: RecordedApproval | None) -> tuple[str, str]:
+    """Return when the request was made and when it expires; a resumed request keeps its times."""
+    if recorded is not None and recorded.expires_at:
+        return recorded.created, recorded.expires_at
+    run = execution.run
+    now = run.backend.now(execution)
+    expires = datetime.fromtimestamp(now.timestamp() + run.policies.approval_timeout, UTC)
+    return timestamp(now), timestamp(expires)
 
 
-__all__ = ["ask", "principal_of"]
+def approval_process(
+    execution: StepExecution, session: ApprovalSession, *, blocking: bool, now: Callable[[], datetime]
+) -> ApprovalProcess:
+    """Return what brings one request of a step to its decision, over the session of a provider."""
+    run = execution.run
+
+    def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
+        by = None if principal is None else Principal(**principal)
+        execution.add(type, data, principal=by, fresh=True)
+
+    return ApprovalProcess(
+        session=session,
+        blocking=blocking,
+        emit=emit,
+        sync=run.journal.sync,
+        schemes=run.registry.signature_scheme,
+        environ=run.environ,
+        now=now,
+        actor=run.actor,
+    )
+
+
+__all__ = ["approval_process", "approve"]

@@ -1,4 +1,4 @@
-"""One attempt of a step: the canned result or the step type's own ``run``, and nothing but a result out of it."""
+"""One attempt of a step: its type's ``run``, or a result that stands in for it; a result comes of it in any case."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 
 
 def attempt(execution: StepExecution) -> Result | None:
-    """Check, then the canned result or the type's own ``run``; None when a signal took over."""
+    """Return the result that the backend substitutes, or that of the type's ``run``; None when a signal took over."""
     run, compiled = execution.run, execution.compiled
     if compiled.leaf:
-        canned = run.backend.canned(execution)
-        if canned is not None:
-            return canned
+        substitute = run.backend.substitute(execution)
+        if substitute is not None:
+            return substitute
     if execution.undecided is not None and compiled.type.flow is not Flow.TERMINAL:
         return _explore(execution, execution.undecided)
     if execution.deadline.expired:  # nothing is started for a block whose time is up
-        return _late(execution)
+        return _timed_out(execution)
     context = AttemptContext(execution)
     try:
         result: Result = compiled.run(execution.step, context)
@@ -69,25 +69,26 @@ def attempt(execution: StepExecution) -> Result | None:
         return None
     # A step that finished although the run was cancelled keeps its result: the list stops at the next step.
     if execution.deadline.expired and not execution.deadline.cancelled:
-        return _late(execution)
-    return _sane(execution, result)
+        return _timed_out(execution)
+    return _checked(execution, result)
 
 
-def _late(execution: StepExecution) -> Result:
-    """A result after the deadline is a timeout, whoever set the deadline."""
+def _timed_out(execution: StepExecution) -> Result:
+    """Return the error of a step whose time is up, whoever set its deadline."""
     own = execution.compiled.timeout
     message = f"took longer than {format_duration(own)}" if own is not None else "the time of its block was up"
     return Errored(kind="timeout", message=message)
 
 
 def _explore(execution: StepExecution, undecided: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
-    from gert_core.engine.modes import explore
+    """Go on without a value that only a real run can know; imported on use, only dry-run and probe come here."""
+    from gert_core.engine.modes.explore import explore
 
-    return explore.undecided(execution, undecided, ran=ran)
+    return explore(execution, undecided, ran=ran)
 
 
-def _sane(execution: StepExecution, result: Result) -> Result:
-    """What a type returned, if it is one of the four results and allowed for its flow."""
+def _checked(execution: StepExecution, result: Result) -> Result:
+    """Return what a type returned, if it is one of the four results and allowed for its flow; else an error."""
     name = execution.compiled.type.name
     if isinstance(result, Ended) and execution.compiled.type.flow is not Flow.TERMINAL:
         return Errored(kind="plugin_failed", message=f"{name} ended the run but is no terminal step type")

@@ -1,4 +1,4 @@
-"""Time as a step with blocks sees it: written down when told, and told the same after a resume."""
+"""The clock of a step: what a step with blocks reads is recorded, and a resumed run reads the same."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Clock:
     """The clock of one execution.
 
-    A step with blocks is entered again on resume and must come to the same decisions, so what it was told about the
-    time is in the trace. A leaf is recorded as a whole and simply gets the time.
+    A step with blocks is entered again on resume and must come to the same decisions, so the times it has read are
+    in the trace. A leaf is recorded as a whole and simply reads the time.
     """
 
     __slots__ = ("_execution", "_looks", "_sleeps")
@@ -28,7 +28,7 @@ class Clock:
         self._sleeps = 0
 
     def now(self) -> datetime:
-        """The time of day, or the time of day it was when an earlier process asked."""
+        """Return the time of day, or the time that an earlier process of the run read here."""
         execution = self._execution
         if execution.compiled.leaf:
             return execution.run.backend.now(execution)
@@ -44,23 +44,23 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         """Wait; a wait that an earlier process began ends when it would have ended."""
         execution = self._execution
-        world = execution.run.backend
+        backend = execution.run.backend
         if not execution.compiled.leaf:
             number, self._sleeps = self._sleeps, self._sleeps + 1
             before = self._recorded(EventType.SLEEP_START, number)
             if before is not None:
                 until = datetime.fromisoformat(str(before["until"]))
-                seconds = min(seconds, (until - world.now(execution)).total_seconds())
+                seconds = min(seconds, (until - backend.now(execution)).total_seconds())
             else:
-                until = world.now(execution) + timedelta(seconds=seconds)
+                until = backend.now(execution) + timedelta(seconds=seconds)
                 data = {"step_id": execution.compiled.id, "seconds": seconds, "until": timestamp(until)}
                 execution.add(EventType.SLEEP_START, data, fresh=True)
                 execution.run.journal.commit()
-        world.sleep(execution, max(0.0, seconds))
+        backend.sleep(execution, max(0.0, seconds))
 
     def _recorded(self, type: str, number: int) -> Mapping[str, Any] | None:  # noqa: A002 - the event's field name
-        recall = self._execution.run.recorded
-        return None if recall is None else recall.event(self._execution.key, type, number)
+        recorded = self._execution.run.recorded
+        return None if recorded is None else recorded.event(self._execution.key, type, number)
 
 
 __all__ = ["Clock"]

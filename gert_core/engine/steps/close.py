@@ -95,7 +95,7 @@ def finish(
     hits = run.masker.hits(data) if run.masker.count else 0
     if hits:
         execution.add("redaction_applied", {"step_id": compiled.id, "pattern_count": hits})
-    duration = run.backend.elapsed(execution.began)
+    duration = run.backend.step_seconds(execution.began)
     execution.add(
         "step_complete",
         {"step_id": compiled.id, "status": str(status), **data, "duration": format_duration(duration)},

@@ -1,4 +1,4 @@
-"""The door a running step is given: its context, which refuses what a step may not do."""
+"""The context a running step is given, which refuses what a step may not do."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class AttemptContext:
         return plain(visible(self._execution.layer.names_visible(), rule))  # type: ignore[no-any-return]
 
     def shut(self) -> None:
-        """Close the door when ``run`` has returned."""
+        """Refuse every further call: ``run`` has returned."""
         self._open = False
 
     def _enter(self, *, acts: bool = False) -> StepExecution:
@@ -202,7 +202,7 @@ class AttemptContext:
         self._execution.signals.add(keep)
         return out
 
-    # -- the world -----------------------------------------------------------------------------------------------
+    # -- outside the run -----------------------------------------------------------------------------------------
 
     def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, Any]) -> Reply:
         execution = self._enter(acts=True)

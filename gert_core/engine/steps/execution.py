@@ -185,9 +185,9 @@ class StepExecution:
             data = {"reason": failure.kind, "message": failure.message}
             return finish(self, StepStatus.SKIPPED, data, denied=failure)
         if self.decision.needs_approval and run.backend.enforces and run.backend.will_execute(self):
-            from gert_core.engine.steps import approval as approve
+            from gert_core.engine.steps.approval import approve
 
-            return approve.ask(self)
+            return approve(self)
         return None
 
     # -- start ---------------------------------------------------------------------------------------------------

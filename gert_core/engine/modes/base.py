@@ -1,0 +1,86 @@
+"""What stands behind a step's context: the protocol that the backend of every mode fulfils."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from gert_core.api import Answer, ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.approvals import ApprovalDecision
+    from gert_core.documents.tree import ToolNode
+    from gert_core.engine.resume.recorded import RecordedApproval
+    from gert_core.engine.run import Run
+    from gert_core.engine.steps.execution import StepExecution
+
+
+class Backend(Protocol):
+    """One mode of running: how far a run goes, and what calls, questions and waits of its steps come to."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether forked blocks run one by one in the calling thread."""
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether values may stay unknown."""
+
+    @property
+    def enforces(self) -> bool:
+        """Whether denials stop the run and approvals are asked for."""
+
+    @property
+    def jumps_back(self) -> bool:
+        """Whether backward jumps are taken."""
+
+    # -- the run -------------------------------------------------------------------------------------------------
+
+    def seed(self, run: Run) -> str:
+        """Return what a step's random numbers begin with."""
+
+    def remarks(self, run: Run) -> list[str]:
+        """Return sentences that the person should read when the run is over."""
+
+    def run_seconds(self, seconds: float) -> float:
+        """Return the duration of the run as it is written down."""
+
+    # -- one step ------------------------------------------------------------------------------------------------
+
+    def will_execute(self, execution: StepExecution) -> bool:
+        """Return whether the step will really be executed, so that an approval makes sense."""
+
+    def substitute(self, execution: StepExecution) -> Result | None:
+        """Return the result that stands in for executing a leaf, if there is one."""
+
+    def decide_approval(
+        self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
+    ) -> ApprovalDecision:
+        """Return what became of an approval request; ``recorded`` is what the trace already holds of it."""
+
+    def step_seconds(self, began: float) -> float:
+        """Return the seconds since a step began, as they are written down."""
+
+    # -- calls of its context ------------------------------------------------------------------------------------
+
+    def now(self, execution: StepExecution) -> datetime:
+        """Return the time of day."""
+
+    def sleep(self, execution: StepExecution, seconds: float) -> None:
+        """Wait."""
+
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+        """Return the tool's reply, with its outputs extracted."""
+
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+        """Return the long-lived peer of that name, opened on first use."""
+
+    def ask(self, execution: StepExecution, question: Question) -> Answer:
+        """Return a person's answer."""
+
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
+        """Return name, hash and size of a file that was added to the run."""
+
+
+__all__ = ["Backend"]

@@ -1,0 +1,102 @@
+"""The probe: what writes nothing and has only allowed effects is executed, the rest is symbolic."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gert_core.engine.modes.explore import symbolic_result
+from gert_core.engine.modes.real import ask_person, attach_file, call_tool, decide_by_provider, open_session, wait
+from gert_core.engine.steps.outputs import report_violations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gert_core.api import Answer, ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.approvals import ApprovalDecision
+    from gert_core.documents.tree import ToolNode
+    from gert_core.engine.resume.recorded import RecordedApproval
+    from gert_core.engine.run import Run
+    from gert_core.engine.steps.execution import StepExecution
+
+
+class ProbeBackend:
+    """Executes steps that may not change anything, after the approvals they need; deterministic tools run twice."""
+
+    sequential = True
+    symbolic = True
+    enforces = True
+    jumps_back = False
+
+    def __init__(self, effects: frozenset[str]) -> None:
+        self.effects = effects
+
+    def seed(self, run: Run) -> str:
+        """Return the run id."""
+        return run.run_id
+
+    def remarks(self, run: Run) -> list[str]:
+        """Return nothing."""
+        return []
+
+    def run_seconds(self, seconds: float) -> float:
+        """Return the seconds as they are."""
+        return seconds
+
+    def will_execute(self, execution: StepExecution) -> bool:
+        """Return whether the step writes nothing and every effect of it is allowed."""
+        contract = execution.compiled.contract
+        return not contract.writing and set(contract.effects) <= self.effects
+
+    def substitute(self, execution: StepExecution) -> Result | None:
+        """Return symbols for the outputs of a step that is not executed."""
+        if self.will_execute(execution):
+            return None
+        contract = execution.compiled.contract
+        forbidden = ", ".join(sorted(set(contract.effects) - self.effects))
+        reason = "it writes" if contract.writing else f"effects {forbidden} are not allowed"
+        return symbolic_result(execution, reason=f"probe: {reason}")
+
+    def decide_approval(
+        self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
+    ) -> ApprovalDecision:
+        """Put the request to the run's approval provider."""
+        return decide_by_provider(execution, request, recorded)
+
+    def step_seconds(self, began: float) -> float:
+        """Return the seconds that have passed."""
+        return time.perf_counter() - began
+
+    def now(self, execution: StepExecution) -> datetime:
+        """Return the time of day."""
+        return datetime.now(UTC)
+
+    def sleep(self, execution: StepExecution, seconds: float) -> None:
+        """Wait, cancellable."""
+        wait(execution, seconds)
+
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+        """Call the tool; one that is declared deterministic is called again and compared."""
+        first = call_tool(execution, tool, action, inputs)
+        if tool.contracts[action].deterministic:
+            second = call_tool(execution, tool, action, inputs)
+            if first.outputs != second.outputs or first.exit_code != second.exit_code:
+                message = "declared deterministic, but two calls with the same inputs gave different outputs"
+                report_violations(execution, [("nondeterministic", message, "error")])
+        return first
+
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+        """Return the peer, opened on first use."""
+        return open_session(execution, name, open)
+
+    def ask(self, execution: StepExecution, question: Question) -> Answer:
+        """Ask the person at the terminal."""
+        return ask_person(execution, question)
+
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
+        """Copy the file into the run directory."""
+        return attach_file(execution, path)
+
+
+__all__ = ["ProbeBackend"]
