@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 _UNDECLARED: Final = Contract(_assumed_writing=True)
-"""What is known about a step whose contract only the document can state."""
+"""The contract of a step that must declare its own and has not."""
 
 
 def risk(contract: Contract) -> str:
-    """``low``, ``medium``, ``high`` or ``critical``; writing without named effects counts as unknown effects."""
+    """Return the risk: ``low``, ``medium``, ``high`` or ``critical``."""
     if not contract.writing:
         return "low"
     if contract.idempotent:
@@ -30,13 +30,13 @@ def risk(contract: Contract) -> str:
 
 
 def conflict(a: Contract, b: Contract) -> frozenset[str]:
-    """The resources that keep two blocks from running at the same time: written by one, touched by the other."""
+    """Return the resources that keep two blocks from running at the same time: written by one, used by the other."""
     a_writes, b_writes = frozenset(a.writes), frozenset(b.writes)
     return (a_writes & (b_writes | frozenset(b.reads))) | (b_writes & frozenset(a.reads))
 
 
 def find_action(tool: ToolNode, action: str | None) -> tuple[str, ActionModel]:
-    """An action by name, or the only one; ``LookupError`` with a sentence when there is none."""
+    """Return an action by name, or the only one; raise ``LookupError`` with a message when there is none."""
     actions = tool.tool.actions
     if action is None:
         if len(actions) == 1:
@@ -48,7 +48,7 @@ def find_action(tool: ToolNode, action: str | None) -> tuple[str, ActionModel]:
 
 
 def action_outputs(tool: ToolNode, action: str | None) -> dict[str, Param]:
-    """The outputs an action yields: those its ``extract`` names, all declared ones without ``extract``."""
+    """Return the outputs of an action: those its ``extract`` names, or all declared ones without ``extract``."""
     name, model = find_action(tool, action)
     declared = tool.contracts[name].outputs
     if not model.extract:
@@ -57,27 +57,27 @@ def action_outputs(tool: ToolNode, action: str | None) -> dict[str, Param]:
 
 
 class DeclaredTools(Tools):
-    """The tools of a runbook, as a step type's ``contract`` function may ask for them."""
+    """The tools of a runbook, for a step type's ``contract`` function."""
 
     def __init__(self, tools: Mapping[str, ToolNode]) -> None:
         self._tools = tools
 
     def contract(self, tool: str, action: str | None) -> Contract:
-        """The contract of one action; raises ``LookupError`` with a sentence if there is none."""
+        """Return the contract of one action; raise ``LookupError`` with a message if there is none."""
         return self.node(tool).contracts[find_action(self.node(tool), action)[0]]
 
     def node(self, tool: str) -> ToolNode:
-        """A listed tool; raises ``LookupError`` with a sentence if there is none."""
+        """Return a listed tool; raise ``LookupError`` with a message if there is none."""
         found = self._tools.get(tool)
         if found is None:
-            raise LookupError(f"tool {tool!r} is not there: not listed under `tools`, not found, or not valid")
+            raise LookupError(f"tool {tool!r} is not available: not listed under `tools`, not found, or not valid")
         return found
 
 
 class Contracts:
     """The contracts of a runbook's steps and blocks, each resolved once and kept by key or path.
 
-    Every method raises ``LookupError`` with a sentence when a tool or an action that a step names is not there.
+    Every method raises ``LookupError`` with a message when a tool or an action that a step names does not exist.
     """
 
     def __init__(self, runbook: Runbook) -> None:
@@ -97,7 +97,7 @@ class Contracts:
         return found
 
     def key(self, step: StepNode) -> Path:
-        """Return what a step's contract is made of: the action, the type, or else the step's own path.
+        """Return what determines a step's contract: the action, the type, or else the step's own path.
 
         Steps with equal keys have the same contract, so that a long list of them shares one.
         """
@@ -168,7 +168,7 @@ def _tool_use(step: StepNode) -> ToolUse | None:
 
 
 def accepts_any_input(node: StepNode) -> bool:
-    """Return whether a step takes inputs that its contract does not name: nobody has declared which there are."""
+    """Return whether a step takes inputs that its contract does not name, because it declares none at all."""
     own = node.fields.contract
     return _states_its_own(node) and (own is None or own.inputs is None)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api.errors import InputError, RunError
-from gert_core.trace.encoding import to_plain
+from gert_core.trace.encoding import to_json_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -92,7 +92,7 @@ class Masker:
         if value is None or isinstance(value, (int, float)):
             return value
         try:  # a record, a set, a path: masked as what the trace would write for it
-            return self.mask(to_plain(value))
+            return self.mask(to_json_value(value))
         except TypeError:
             return value
 

@@ -1,4 +1,4 @@
-"""Governance: which policy sources hold for a run and what they say about a contract."""
+"""Governance: the policy sources of a run and their decisions about contracts."""
 
 from __future__ import annotations
 

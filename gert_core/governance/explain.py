@@ -1,4 +1,4 @@
-"""Explains policy decisions about every step of a runbook without running anything."""
+"""Explain the policy decisions about every step of a runbook without running it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Explained(Struct, frozen=True, kw_only=True):
-    """One step: its contract and the decision about it; ``problem`` when the contract cannot be resolved.
+    """One step with its contract and the decision about it; ``problem`` when the contract cannot be resolved.
 
-    A step with blocks has the contract of all it holds and no decision: it acts through its steps, which are governed.
+    A step with blocks has the union of their contracts and no decision: it acts through its steps, which are governed.
     """
 
     step_id: str
@@ -33,7 +33,7 @@ class Explained(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of ``steps`` in ``gert policy explain --json``."""
+        """Return one entry of ``steps`` in ``gert policy explain --json``."""
         out: dict[str, Any] = {"step_id": self.step_id, "type": self.type, "line": self.line}
         if self.contract is None:
             return out | {"problem": self.problem}
@@ -54,7 +54,7 @@ class Explained(Struct, frozen=True, kw_only=True):
 
 
 def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
-    """Every step in document order."""
+    """Yield every step in document order."""
     from gert_core.contracts import Contracts
 
     contracts = Contracts(runbook)
@@ -82,7 +82,7 @@ def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
 
 
 def _decide(node: StepNode, contract: Contract, policies: Policies) -> tuple[str | None, Decision]:
-    """The decision; for a step that ends the run with an outcome not known yet, the strictest one possible."""
+    """Return the decision; for a step that ends the run with an unknown outcome, the strictest possible one."""
     if node.type.flow is not Flow.TERMINAL:
         return None, policies.decide(contract)
     outcome_of = resolve(node.type.outcome)

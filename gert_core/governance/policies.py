@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from gert_core.governance.sources import Source
 
 DEFAULT_APPROVAL_TIMEOUT: Final = 1800.0
-"""Seconds an approval may take when no source says otherwise."""
+"""Seconds an approval may take when no source sets a timeout."""
 
 
 class Opinion(Struct, frozen=True, kw_only=True):
-    """What one source says about a contract; ``rule`` and ``action`` None: nothing."""
+    """The decision of one source about a contract; ``rule`` and ``action`` are None when no rule matches."""
 
     source: str
     rule: int | None = None
@@ -33,7 +33,7 @@ class Opinion(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of ``opinions`` in ``gert policy explain --json``."""
+        """Return one entry of ``opinions`` in ``gert policy explain --json``."""
         return {
             "source": self.source,
             "rule": self.rule,
@@ -46,7 +46,7 @@ class Opinion(Struct, frozen=True, kw_only=True):
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What holds for a step: the strictest opinion, the most approvers, and who said so."""
+    """The decision about a step: the strictest opinion, the highest number of approvers, and the source."""
 
     action: str
     risk: str
@@ -66,11 +66,11 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     @property
     def needs_approval(self) -> bool:
-        """Whether somebody has to approve first."""
+        """Whether the step needs an approval first."""
         return self.action == Act.REQUIRE_APPROVAL
 
     def to_json(self) -> dict[str, Any]:
-        """The data of a ``governance_decision`` event, without the step's id."""
+        """Return the data of a ``governance_decision`` event, without the step's id."""
         out: dict[str, Any] = {
             "risk_level": self.risk,
             "decision": self.action,
@@ -96,9 +96,9 @@ class Policies(Struct, kw_only=True, eq=False):
     _decided: dict[tuple[Any, ...], Decision] = field(default_factory=dict)
 
     def decide(self, contract: Contract, *, outcome: str | None = None) -> Decision:
-        """The decision about a contract; ``outcome`` is the category of a step that ends the run.
+        """Return the decision about a contract; ``outcome`` is the category of a step that ends the run.
 
-        Equal contracts share one decision, so asking costs a look-up however often a step runs.
+        Equal contracts share one decision, so a step that runs again costs one look-up.
         """
         key = (
             contract.effects,
@@ -115,19 +115,19 @@ class Policies(Struct, kw_only=True, eq=False):
         return decision
 
     def digests(self) -> list[tuple[str, str]]:
-        """Name and digest of every source, in order, so that a change can be named."""
+        """Return the name and digest of every source, in order, so that a change can be named."""
         return [(s.name, "sha256:" + sha256(canonical(s.document)).hexdigest()) for s in self.sources]
 
     def serializes(self, contract: Contract) -> bool:
-        """Whether parallel branches that hold such a step must run one after another."""
+        """Return whether parallel branches with such a step must run one after another."""
         return self.decide(contract).serialize
 
     def denies_violations(self, contract: Contract) -> bool:
-        """Whether a contract violation of such a step is an error instead of a warning."""
+        """Return whether a contract violation of such a step is an error instead of a warning."""
         return self.violation_rule(contract) is not None
 
     def violation_rule(self, contract: Contract) -> tuple[str, int] | None:
-        """The source and rule number that turn a violation into an error."""
+        """Return the source and rule number that turn a violation into an error."""
         risk = _risk(contract)
         for source in self.sources:
             for rule in source.rules:
@@ -176,7 +176,7 @@ def _strictness(opinion: Opinion) -> tuple[int, int, bool]:
 
 
 def _opinion(source: Source, contract: Contract, *, risk: str, outcome: str | None) -> Opinion:
-    """The first matching rule with an action decides; rules before it that only serialise count as well."""
+    """Return the action of the first matching rule that has one; rules before it may add ``serialize``."""
     serialize = False
     for rule in source.rules:
         if rule.violations is not None or not rule.matches(contract, risk=risk, outcome=outcome):
@@ -196,7 +196,7 @@ def _opinion(source: Source, contract: Contract, *, risk: str, outcome: str | No
 
 
 def _reason(source: Source, rule: Rule) -> str:
-    return f"Rule {rule.number} of {source.title} says {rule.asks()} for {rule.because()}."
+    return f"Rule {rule.number} of {source.title} applies: {rule.requirement()} for {rule.condition()}."
 
 
 def _risk(contract: Contract) -> str:
@@ -206,7 +206,7 @@ def _risk(contract: Contract) -> str:
 
 
 def policies_of(sources: Sequence[Source], *, digest: str) -> Policies:
-    """Join sources: the shortest timeout holds, one demand for signatures is enough."""
+    """Combine sources: the shortest timeout applies, and one source that requires signatures is enough."""
     timeouts = [source.approval_timeout for source in sources if source.approval_timeout is not None]
     return Policies(
         sources=tuple(sources),

@@ -1,4 +1,4 @@
-"""One rule of a policy: what it matches and what it asks for."""
+"""One rule of a policy: its conditions and its action."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Act(StrEnum):
-    """What a policy says about a step, from the mildest to the strictest."""
+    """The action of a rule, from the mildest to the strictest."""
 
     ALLOW = "allow"
     REQUIRE_APPROVAL = "require-approval"
@@ -22,7 +22,7 @@ class Act(StrEnum):
 
     @property
     def rank(self) -> int:
-        """How restrictive it is; the highest rank of all sources wins."""
+        """How restrictive it is; the highest rank of all sources applies."""
         return _RANKS[self]
 
 
@@ -34,8 +34,8 @@ _FLAGS: Final = ("deterministic", "idempotent")
 class Rule(Struct, frozen=True, kw_only=True):
     """A rule, compiled: every field given must match, a list matches when any of its items does.
 
-    ``action`` None: the rule decides nothing by itself (it serialises, or judges contract violations).
-    ``violations`` is what it makes of a contract violation; such a rule never decides before execution.
+    ``action`` None: the rule decides nothing by itself (it serialises, or is about contract violations).
+    ``violations`` is its action for a contract violation; such a rule never decides before execution.
     """
 
     number: int
@@ -51,7 +51,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, number: int, raw: Mapping[str, Any]) -> Rule:
-        """Compile rule ``number`` (from 1) of a document; raises ``ValueError`` with a sentence."""
+        """Compile rule ``number`` (from 1) of a document; raise ``ValueError`` with a message."""
         inner = raw.get("contract") or {}
         tags: list[tuple[str, frozenset[str]]] = []
         flags: dict[str, bool] = {}
@@ -62,7 +62,7 @@ class Rule(Struct, frozen=True, kw_only=True):
             for name in _FLAGS:
                 if (value := place.get(name)) is not None:
                     if flags.get(name, value) != value:
-                        raise ValueError(f"rule {number} asks for {name} both true and false")
+                        raise ValueError(f"rule {number} requires {name} to be both true and false")
                     flags[name] = bool(value)
         default = raw.get("default")
         action = raw.get("action")
@@ -90,7 +90,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         return rule
 
     def matches(self, contract: Contract, *, risk: str, outcome: str | None = None) -> bool:
-        """Whether every field of the rule matches; ``outcome`` is set for a step that ends the run."""
+        """Return whether every field of the rule matches; ``outcome`` is set for a step that ends the run."""
         if self.risk is not None and risk not in self.risk:
             return False
         if self.outcome is not None and (outcome is None or outcome not in self.outcome):
@@ -101,20 +101,20 @@ class Rule(Struct, frozen=True, kw_only=True):
                 return False
         return all(getattr(contract, name) is value for name, value in self.flags.items())
 
-    def asks(self) -> str:
-        """What the rule asks for, as words: ``require-approval by 2 approvers other than the actor``."""
+    def requirement(self) -> str:
+        """Return the rule's action as text: ``require-approval by 2 approvers other than the run's actor``."""
         text = str(self.violations if self.action is None else self.action)
         if self.action is Act.REQUIRE_APPROVAL:
             if self.min_approvers > 1:
                 text += f" by {self.min_approvers} approvers"
             elif self.exclude_actor:
-                text += " by somebody"
+                text += " by an approver"
             if self.exclude_actor:
                 text += " other than the run's actor"
         return text
 
-    def because(self) -> str:
-        """What the rule matches on, as words: ``risk critical and writes production``."""
+    def condition(self) -> str:
+        """Return the rule's conditions as text: ``risk critical and writes production``."""
         parts = []
         if self.risk is not None:
             parts.append("risk " + " or ".join(sorted(self.risk)))
@@ -126,7 +126,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 def effective_effects(contract: Contract) -> tuple[str, ...]:
-    """The effects a rule sees: a contract that writes and names no effect has the effect ``unknown``."""
+    """Return the effects for matching: a contract that writes and names no effect has the effect ``unknown``."""
     if contract.effects or not contract.writing:
         return contract.effects
     return ("unknown",)

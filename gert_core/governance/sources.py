@@ -1,4 +1,4 @@
-"""Where policies come from: packs, the project, ``--policy`` and the runbook; a broken one stops the run."""
+"""Load the policy sources: packs, the project, ``--policy`` and the runbook; an invalid one stops the run."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class Source(Struct, frozen=True, kw_only=True):
     def parse(
         cls, document: Mapping[str, Any], *, kind: str, name: str, title: str, path: Path | None = None
     ) -> Source:
-        """Compile a policy given as data; raises ``ProjectError`` naming the source."""
+        """Compile a policy given as data; raise ``ProjectError`` with the source's title."""
         try:
             rules = tuple(Rule.parse(n, raw) for n, raw in enumerate(document.get("rules") or (), start=1))
             timeout = document.get("approval_timeout")
             seconds = timeout if timeout is None else _seconds(timeout)
         except (ValueError, TypeError, AttributeError) as error:
             raise ProjectError(
-                f"{title} is broken: {error}",
+                f"{title} is invalid: {error}",
                 kind="policy",
                 file=str(path) if path else None,
-                hint="nothing runs while a policy cannot be read; mend it or remove it",
+                hint="runs are refused while a policy is invalid; correct it or remove it",
             ) from error
         signed = document.get("require_signed_approvals") or document.get("require_verified_approval")
         return cls(
@@ -67,7 +67,7 @@ class Source(Struct, frozen=True, kw_only=True):
 def load_policies(
     *, registry: Registry | None, project: Project | None, files: Sequence[Path], runbook: Runbook
 ) -> Policies:
-    """Every source that holds for this run; ``ProjectError`` or ``PluginError`` when one is broken."""
+    """Load every source of this run; raise ``ProjectError`` or ``PluginError`` when one is invalid."""
     sources: list[Source] = []
     if registry is not None:
         sources += _packs(registry, project)
@@ -79,7 +79,7 @@ def load_policies(
     if governance is not None:
         sources.append(
             Source.parse(
-                _plain(governance),
+                _as_written(governance),
                 kind="runbook",
                 name="runbook",
                 title="the runbook's own governance",
@@ -122,42 +122,42 @@ def _file(path: Path, *, kind: str, name: str, title: str | None = None) -> Sour
             file=error.file or str(path),
             line=error.line,
             column=error.column,
-            hint=error.hint or "nothing runs while a policy cannot be read; mend it or remove it",
+            hint=error.hint or "runs are refused while a policy is invalid; correct it or remove it",
             diagnostics=error.diagnostics,
         ) from error
-    return Source.parse(_plain(model), kind=kind, name=name, title=title, path=path)
+    return Source.parse(_as_written(model), kind=kind, name=name, title=title, path=path)
 
 
 def _checked(pack: PolicyPack, title: str) -> dict[str, Any]:
-    """A pack's document given as data goes through the same model as a file; its name may stand in for `meta`."""
+    """Validate a pack's document given as data with the model of a file; without `meta` the pack's name is used."""
     from pydantic import ValidationError
 
     from gert_core.documents.policy import PolicyModel
 
     try:
-        return _plain(PolicyModel.model_validate({"meta": {"name": pack.name}, **(pack.document or {})}))
+        return _as_written(PolicyModel.model_validate({"meta": {"name": pack.name}, **(pack.document or {})}))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ProjectError(
-            f"{title} is broken at {where or 'the top'}: {first['msg']}",
+            f"{title} is invalid at {where or 'the top'}: {first['msg']}",
             kind="policy",
-            hint="nothing runs while a policy cannot be read; update or block the plugin that ships it",
+            hint="runs are refused while a policy is invalid; update or block the plugin that ships it",
         ) from error
 
 
-def _plain(model: Any) -> dict[str, Any]:
-    """The document as it was written: field names of the YAML, nothing that was not given."""
+def _as_written(model: Any) -> dict[str, Any]:
+    """Return the document as it was written: field names of the YAML, without defaults."""
     return dict(model.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True))
 
 
 def _seconds(value: Any) -> float:
-    """A duration as the model gives it (seconds) or as text."""
+    """Return the seconds of a duration that is a number (as the model gives it) or text."""
     return float(value) if isinstance(value, (int, float)) else duration(str(value))
 
 
 def _digest(sources: Sequence[Source]) -> str:
-    """Names of packs count, paths of files do not: the same rules give the same digest from any directory."""
+    """Return the digest of all sources; it covers names of packs but not paths, so it is the same in any directory."""
     facts = [{"kind": s.kind, "name": s.name if s.kind == "pack" else "", "document": s.document} for s in sources]
     return "sha256:" + hashlib.sha256(canonical(facts)).hexdigest()
 

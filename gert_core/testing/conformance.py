@@ -95,7 +95,7 @@ class StepTypeConformance:
         ran = self._real(runner)
         assert ran.status == self.status, [f.message for f in ran.result.failures]
         verdict = verify(ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.verdict) == "unsigned"
+        assert str(verdict.status) == "unsigned"
 
     def test_a_dry_run_touches_nothing(self, runner: GertRunner, monkeypatch: pytest.MonkeyPatch) -> None:
         seal_the_world(monkeypatch)
@@ -127,7 +127,7 @@ class StepTypeConformance:
             assert (again.status, again.result.outcome) == (whole.status, whole.result.outcome), told
             assert again.steps == whole.steps, told
             verdict = verify(trace, key_for=lambda *_: None, schemes=lambda _: None)
-            assert str(verdict.verdict) == "unsigned", told
+            assert str(verdict.status) == "unsigned", told
 
     def _resume(self, runner: GertRunner, run_id: str) -> Ran:
         answers = [*self.answers] * 2

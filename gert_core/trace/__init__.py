@@ -1,1 +1,1 @@
-"""The trace of a run: written as a chain, read, verified and folded."""
+"""The trace of a run: writing it as a hash chain, reading, signing and verifying it."""

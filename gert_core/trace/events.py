@@ -1,4 +1,4 @@
-"""The vocabulary of trace events that the core writes, and the fixed parts of a line."""
+"""The types of trace events that the core writes, and the fixed parts of a line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEAL_FIELDS: Final = ("signature_alg", "signing_key_id", "chain_hash", "signatur
 
 
 def timestamp(now: datetime) -> str:
-    """RFC 3339 in UTC with microseconds."""
+    """Return a time as RFC 3339 text in UTC with microseconds."""
     if now.tzinfo is not UTC:
         now = now.astimezone(UTC)
     return now.isoformat(timespec="microseconds")[:26] + "Z"

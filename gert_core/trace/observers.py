@@ -1,4 +1,4 @@
-"""Hands written events to trace observers: one thread, in order, a failing observer is dropped."""
+"""Pass written events to trace observers: on one thread, in order; a failing observer is dropped."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Observer = Callable[[TraceEvent], Any]
-_PATIENCE: Final = 5.0
+_CLOSE_TIMEOUT: Final = 5.0
 
 
 class Observers:
-    """Takes lines that are in the file already; never holds up the run and never stops it."""
+    """The observers of one run, called with lines already written; they never delay or stop the run."""
 
     def __init__(self, observers: Sequence[tuple[str, Observer]], *, mask: Callable[[str], str] = str) -> None:
         self._observers = list(observers)
@@ -33,23 +33,23 @@ class Observers:
         self._queue.put(lines)
 
     def close(self) -> None:
-        """Let the observers see what is queued; one that hangs is left behind."""
+        """Wait a few seconds until the observers have processed what is queued."""
         self._queue.put(None)
-        self._thread.join(_PATIENCE)
+        self._thread.join(_CLOSE_TIMEOUT)
         if self._thread.is_alive():
-            warning("trace", "a trace observer did not finish within %.0f s and was abandoned", _PATIENCE)
+            warning("trace", "a trace observer did not finish within %.0f s and was abandoned", _CLOSE_TIMEOUT)
 
     def _serve(self) -> None:
         while (lines := self._queue.get()) is not None:
             for line in lines:
                 if self._observers:
-                    self._show(decode(line))
+                    self._notify(decode(line))
 
-    def _show(self, event: TraceEvent) -> None:
+    def _notify(self, event: TraceEvent) -> None:
         for entry in tuple(self._observers):
             try:
                 entry[1](event)
-            except Exception as error:  # whatever a plugin raises, the run goes on
+            except Exception as error:  # a plugin may raise anything, and the run continues
                 self._observers.remove(entry)
                 warning("trace", "trace observer %s failed and was dropped: %s", entry[0], self._mask(repr(error)))
 

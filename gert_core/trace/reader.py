@@ -1,4 +1,4 @@
-"""Reads a trace file as events, and finds (and mends) the end that a crash left."""
+"""Read a trace file as events, and recover its end after a crash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def decode(line: bytes) -> TraceEvent:
-    """One line as an event; ``ValueError`` when it is none."""
+    """Decode one line as an event; raise ``ValueError`` when it is not one."""
     try:
         raw = json.loads(line)
         return TraceEvent(
@@ -33,11 +33,11 @@ def decode(line: bytes) -> TraceEvent:
             principal=raw.get("principal"),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"no trace event: {error}") from None
+        raise ValueError(f"not a valid trace event: {error}") from None
 
 
 def read(path: Path) -> Iterator[TraceEvent]:
-    """The events of a trace; a torn end (no newline, or zeros) is left out, any other bad line is an error."""
+    """Yield the events of a trace without a torn end (no newline, or zeros); raise on any other invalid line."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -57,18 +57,18 @@ def read(path: Path) -> Iterator[TraceEvent]:
 
 
 class Recovered(Struct, frozen=True, kw_only=True):
-    """The end of a trace that a resumed run goes on from."""
+    """The end of a trace from which a resumed run continues."""
 
     seq: int
-    """The number of the last whole event, ``start_seq`` of the next writer."""
+    """The number of the last complete event, ``start_seq`` of the next writer."""
     prev_hash: str
     size: int
     torn: int = 0
-    """Bytes behind it that were never a whole event: a torn write."""
+    """Bytes of a torn write after it, which are not a complete event."""
 
 
 def recover(path: Path, *, aside: Path | None = None) -> Recovered:
-    """Check the chain up to the last whole event and cut what a crash left behind it.
+    """Check the chain up to the last complete event and cut off a torn write after it.
 
     What is cut is kept in ``aside``. Only an unfinished last line, or blocks that a power loss left as zeros, are
     torn; a chain that breaks anywhere else was altered, and such a run is not resumed.
@@ -96,7 +96,7 @@ def recover(path: Path, *, aside: Path | None = None) -> Recovered:
         raise TraceError(
             f"the trace {path} was altered: {error}",
             file=str(path),
-            hint="gert trace verify tells more; an altered run cannot be resumed",
+            hint="see gert trace verify; an altered run cannot be resumed",
         ) from None
     return Recovered(seq=seq, prev_hash=previous, size=size, torn=len(torn))
 

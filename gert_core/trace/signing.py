@@ -1,4 +1,4 @@
-"""Signing keys of traces: from the environment to a signer, and from a key id to a verifying key."""
+"""Keys of signed traces: the signer of the environment, and the verifying key of a key id."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Signer(Struct, frozen=True, kw_only=True):
 
 
 def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer | None:
-    """The signer the environment asks for, tried once; ``None`` when no key is set.
+    """Return the signer that the environment configures, tried once; ``None`` when no key is set.
 
-    Fails before the run starts when the scheme is missing or the key is no key of it.
+    Raises before the run starts when the scheme is missing or the key does not fit it.
     """
     text = environ.get(SIGNING_KEY)
     if not text:
@@ -52,7 +52,7 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
             return str(function(key, message))
         except ValueError as error:
             raise UsageError(
-                f"{SIGNING_KEY} is no key for {algorithm}: {error}",
+                f"{SIGNING_KEY} is not a valid key for {algorithm}: {error}",
                 kind="signing_key",
                 hint=f"set {SIGNING_KEY} to a base64 key made for {algorithm}, or unset it",
             ) from None
@@ -63,7 +63,7 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
 
 
 def require_scheme(algorithm: str, schemes: Schemes) -> SignatureScheme:
-    """The scheme by name; its absence is a plugin problem, never an unsigned trace."""
+    """Return the scheme of an algorithm; raise ``PluginError`` when no plugin provides it."""
     scheme = schemes(algorithm)
     if scheme is None:
         raise PluginError(
@@ -73,24 +73,24 @@ def require_scheme(algorithm: str, schemes: Schemes) -> SignatureScheme:
     return scheme
 
 
-class AlgorithmRefused(Exception):  # noqa: N818 - an answer about a signature, not a fault of the program
-    """A signature of a kind that is not accepted for its key, whatever the key says about it."""
+class AlgorithmRefusedError(Exception):
+    """A signature with an algorithm that is not accepted for its key."""
 
 
 def verifying_key(algorithm: str, key_id: str, *, environ: Mapping[str, str], schemes: Schemes) -> bytes | None:
-    """The key named after the key id, else the general one, else a symmetric scheme's signing key.
+    """Return the key named after the key id, else the general one, else a symmetric scheme's signing key.
 
-    ``AlgorithmRefused`` when another algorithm is pinned: the public half of a key pair is no secret, and whoever
-    knows it could use it as the shared key of a symmetric scheme.
+    Raises ``AlgorithmRefusedError`` when another algorithm is pinned: a public key is not a secret, and could be used
+    as the shared key of a symmetric scheme.
     """
     names = [f"{VERIFY_KEY}_{key_suffix(key_id)}", VERIFY_KEY]
     scheme = schemes(algorithm)
     pin = _pin(key_id, environ)
     own = environ.get(SIGNING_ALG)
     if pin is None and own and scheme is not None and scheme.symmetric and _asymmetric(own, schemes):
-        pin = SIGNING_ALG  # who signs with a key pair has its public half at hand, not a shared key
+        pin = SIGNING_ALG  # with a key pair the verifying key is public, so it must not be taken for a shared key
     if pin is not None and environ[pin] != algorithm:
-        raise AlgorithmRefused(f"it is signed with {algorithm}, and {pin} accepts {environ[pin]} only")
+        raise AlgorithmRefusedError(f"it is signed with {algorithm}, and {pin} accepts {environ[pin]} only")
     if scheme is not None and scheme.symmetric:
         names.append(SIGNING_KEY)
     for name in names:
@@ -100,7 +100,7 @@ def verifying_key(algorithm: str, key_id: str, *, environ: Mapping[str, str], sc
 
 
 def pinned(key_id: str, environ: Mapping[str, str]) -> bool:
-    """Whether one algorithm is accepted for this key and no other."""
+    """Return whether only one algorithm is accepted for this key."""
     return _pin(key_id, environ) is not None
 
 
@@ -114,20 +114,20 @@ def _asymmetric(algorithm: str, schemes: Schemes) -> bool:
 
 
 def verify_signature(scheme: SignatureScheme, key: bytes, message: bytes, signature: str) -> bool:
-    """Whether the signature holds; a key of the wrong kind is the caller's mistake and said so."""
+    """Return whether the signature is valid; raise ``UsageError`` when the key does not fit the scheme."""
     try:
         return bool(_resolve(scheme.verify)(key, message, signature))
     except ValueError as error:
-        raise UsageError(f"the verifying key is no key for {scheme.algorithm}: {error}") from None
+        raise UsageError(f"the verifying key is not a valid key for {scheme.algorithm}: {error}") from None
 
 
 def key_suffix(key_id: str) -> str:
-    """A key id as it ends a variable's name: upper case, other characters as underscores."""
+    """Return a key id as the suffix of a variable: upper case, other characters as underscores."""
     return re.sub(r"[^A-Z0-9]", "_", key_id.upper())
 
 
 def decode_key(text: str, *, name: str) -> bytes:
-    """A base64 key from the environment; the message never shows it."""
+    """Decode a base64 key from the environment; the error message never shows it."""
     from base64 import b64decode
 
     try:
@@ -136,9 +136,9 @@ def decode_key(text: str, *, name: str) -> bytes:
         key = b""
     if not key:
         raise UsageError(
-            f"{name} is not base64",
+            f"{name} is not valid base64",
             kind="signing_key",
-            hint=f"set {name} to the base64 text of the key's bytes",
+            hint=f"set {name} to the base64-encoded key",
         )
     return key
 
@@ -151,7 +151,7 @@ def _resolve(target: Any) -> Callable[..., Any]:
 
 
 __all__ = [
-    "AlgorithmRefused",
+    "AlgorithmRefusedError",
     "Schemes",
     "Signer",
     "decode_key",

@@ -1,4 +1,4 @@
-"""Where the lines of a trace go: the protocol of sinks, one that writes a file, and one that keeps nothing."""
+"""Sinks for the lines of a trace: the protocol, a file, and one that discards them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _fdatasync: Final = getattr(os, "fdatasync", os.fsync)
 
 
 class TraceSink(Protocol):
-    """Takes the finished lines of one trace; the writer calls ``write`` from one thread at a time.
+    """The destination of the lines of one trace; the writer calls ``write`` from one thread at a time.
 
-    Every method raises ``OSError`` when it cannot do what it is for; the writer makes that final.
+    Every method raises ``OSError`` when it fails; the writer treats that as final.
     """
 
     @property
@@ -28,7 +28,7 @@ class TraceSink(Protocol):
         """Where readers find the trace."""
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Take a group of lines, given without their line ends; a group that fails leaves whole lines only."""
+        """Write a group of lines, given without their line ends; a group that fails leaves complete lines only."""
 
     def sync(self) -> None:
         """Return when everything written so far survives a power loss."""
@@ -47,14 +47,14 @@ class FileSink:
         self._synced = self._size
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Write a group with one call to the operating system where it takes it whole."""
+        """Write a group, with one call to the operating system unless that writes only a part."""
         group = b"\n".join((*lines, b""))
         written = 0
         try:
             while written < len(group):
                 written += os.write(self._fd, group[written:] if written else group)
         except OSError:
-            # Keep the whole lines that were written; half a line would be a torn end.
+            # Keep the complete lines that were written; half a line would be a torn end.
             whole = group.rfind(b"\n", 0, written) + 1
             try:
                 os.ftruncate(self._fd, self._size + whole)
@@ -65,7 +65,7 @@ class FileSink:
         self._size += written
 
     def sync(self) -> None:
-        """Put what was written on disk, unless another thread has done so meanwhile."""
+        """Sync what was written to disk, unless another thread has done so meanwhile."""
         target = self._size
         if self._synced >= target:
             return
@@ -85,12 +85,12 @@ class FileSink:
 
 
 class NullSink:
-    """Keeps nothing, for runs whose trace nobody will read: replays of ``gert test``."""
+    """A sink that discards everything, for runs whose trace is not needed: replays of ``gert test``."""
 
     path: Final = Path(os.devnull)
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Drop the lines."""
+        """Discard the lines."""
 
     def sync(self) -> None:
         """Do nothing."""
@@ -118,7 +118,7 @@ def _open(path: Path, *, append: bool) -> tuple[int, int]:
         raise TraceError(
             f"the trace {path} cannot be opened: {error.strerror}",
             file=str(path),
-            hint="give a file in a directory that exists and can be written",
+            hint="give a file in an existing, writable directory",
         ) from None
     try:
         info = os.fstat(fd)
@@ -131,7 +131,7 @@ def _open(path: Path, *, append: bool) -> tuple[int, int]:
                 f"the trace {path} is being written by another run", hint="wait for it, or give another file"
             ) from None
         if info.st_size and not append:
-            raise TraceError(f"the trace {path} holds an earlier run", hint="give a new file, or move the old one away")
+            raise TraceError(f"the trace {path} contains an earlier run", hint="give a new file, or move the old one")
         if not append:
             directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:

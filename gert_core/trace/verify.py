@@ -1,4 +1,4 @@
-"""Verifies a trace file: its hash chain, its order and its seals, on raw bytes and in constant memory."""
+"""Verify a trace file: its hash chain, its order and its seals, on raw bytes and in constant memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from gert_core.api.errors import UsageError
 from gert_core.trace.events import SEAL_FIELDS, ZEROS, EventType
-from gert_core.trace.signing import AlgorithmRefused, require_scheme, verify_signature
+from gert_core.trace.signing import AlgorithmRefusedError, require_scheme, verify_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ _ENVELOPE: Final = ("type", "timestamp", "run_id", "seq", "step_key", "principal
 
 
 class TraceStatus(StrEnum):
-    """The six answers of ``gert trace verify``."""
+    """The six results of ``gert trace verify``."""
 
     VALID = "valid"
     ALTERED = "altered"
@@ -45,9 +45,9 @@ class TraceStatus(StrEnum):
 
 
 class Verification(Struct, frozen=True, kw_only=True):
-    """What a trace file is worth, and why."""
+    """The result of verifying a trace file."""
 
-    verdict: TraceStatus
+    status: TraceStatus
     events: int
     detail: str
     first_bad_event: int | None = None
@@ -58,14 +58,14 @@ class Verification(Struct, frozen=True, kw_only=True):
 
     @property
     def valid(self) -> bool:
-        """Whether nothing speaks against the trace: it is valid, or intact and unsigned."""
-        return self.verdict in (TraceStatus.VALID, TraceStatus.UNSIGNED)
+        """Whether the trace is valid, or intact and unsigned."""
+        return self.status in (TraceStatus.VALID, TraceStatus.UNSIGNED)
 
     def to_json(self) -> dict[str, Any]:
-        """The document of ``gert trace verify --json``."""
+        """Return the document of ``gert trace verify --json``."""
         return {
             "valid": self.valid,
-            "verdict": str(self.verdict),
+            "verdict": str(self.status),
             "events": self.events,
             "first_bad_event": self.first_bad_event,
             "signature": self.signature,
@@ -76,7 +76,7 @@ class Verification(Struct, frozen=True, kw_only=True):
 
 
 class _Seal(Struct, frozen=True, kw_only=True):
-    """A sealed event that agrees with its own line."""
+    """A sealed event whose hash matches its line."""
 
     event: int
     chain_hash: str
@@ -85,33 +85,35 @@ class _Seal(Struct, frozen=True, kw_only=True):
     key_id: str | None
 
 
-class _Altered(Exception):  # noqa: N818 - an answer, raised from depth
+class _AlteredError(Exception):
     def __init__(self, event: int, detail: str) -> None:
         super().__init__(detail)
         self.event = event
 
 
 def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
-    """Judge the file; ``key_for(algorithm, key id)`` gives the verifying key or ``None``."""
+    """Verify the file; ``key_for(algorithm, key id)`` returns the verifying key or ``None``."""
     seals: list[_Seal] = []
     try:
         with path.open("rb") as file:
             events, complete = _walk(file, seals)
-    except _Altered as problem:
+    except _AlteredError as error:
         return Verification(
-            verdict=TraceStatus.ALTERED, events=problem.event, first_bad_event=problem.event, detail=str(problem)
+            status=TraceStatus.ALTERED, events=error.event, first_bad_event=error.event, detail=str(error)
         )
     except OSError as error:
         raise UsageError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
     if not complete:
         return Verification(
-            verdict=TraceStatus.TRUNCATED, events=events, detail=f"the trace breaks off after event {events}"
+            status=TraceStatus.TRUNCATED,
+            events=events,
+            detail=f"the trace ends unexpectedly after event {events}",
         )
-    return _judge(events, seals, key_for=key_for, schemes=schemes)
+    return _check_signatures(events, seals, key_for=key_for, schemes=schemes)
 
 
 def _walk(file: BinaryIO, seals: list[_Seal]) -> tuple[int, bool]:
-    """Check every line; the number of whole events and whether the last one ends the run."""
+    """Check every line; return the number of complete events and whether the last one ends the run."""
     previous = ZEROS
     run = b""
     number = 0
@@ -127,12 +129,12 @@ def _walk(file: BinaryIO, seals: list[_Seal]) -> tuple[int, bool]:
         end = line.find(b'","timestamp":"', 9, 300)
         # 42 = the length of the text just found and of the fixed-width timestamp after it
         if not line.startswith(b'%b%d,"' % (run, number), end + 42) or not line.startswith(_OPENING) or end < 0:
-            raise _Altered(number, f"event {number} does not have the shape, run id or number it must have")
+            raise _AlteredError(number, f"event {number} has an unexpected format, run id or number")
         if not line.endswith(b',"prev_hash":"%b"}\n' % previous.encode()):
             raise _broken(body, number, file)
         kind = line[9:end]
         if sealed and kind != _RESUMED:
-            raise _Altered(number, f"event {number} follows the end of the run and is no run_resumed")
+            raise _AlteredError(number, f"event {number} follows the end of the run and is not run_resumed")
         sealed = kind in _SEALED
         if sealed:
             seals.append(_read_seal(body, number))
@@ -143,28 +145,31 @@ def _walk(file: BinaryIO, seals: list[_Seal]) -> tuple[int, bool]:
 def _first_run(body: bytes) -> bytes:
     match = _FIRST.match(body)
     if match is None:
-        raise _Altered(1, "event 1 is no first event of a trace")
+        raise _AlteredError(1, "event 1 is not the first event of a trace")
     return match.group(1)
 
 
-def _broken(body: bytes, number: int, file: BinaryIO) -> _Altered:
-    """A line that does not name the hash of the one before it: whichever of the two nobody else vouches for."""
-    vouched = _SEAL.search(body) is not None and _seal_holds(body)
+def _broken(body: bytes, number: int, file: BinaryIO) -> _AlteredError:
+    """Return the error for a line without the hash of the one before it, at the one of the two that is not confirmed.
+
+    A line is confirmed by its own seal, or by the hash in the line after it.
+    """
+    confirmed = _SEAL.search(body) is not None and _seal_matches(body)
     follower = file.readline().rstrip(b"\n")
     if follower:
-        vouched = follower.endswith(b',"prev_hash":"%b"}' % sha256(body).hexdigest().encode())
-    event = number - 1 if vouched and number > 1 else number
-    return _Altered(event, f"event {event} is not as it was written: the chain breaks there")
+        confirmed = follower.endswith(b',"prev_hash":"%b"}' % sha256(body).hexdigest().encode())
+    event = number - 1 if confirmed and number > 1 else number
+    return _AlteredError(event, f"event {event} was altered: the hash chain breaks there")
 
 
 def _check_fragment(fragment: bytes, number: int, *, sealed: bool) -> None:
-    """A last line without its newline is torn, unless it never was the beginning of an event."""
+    """Raise when a last line without its newline is not the beginning of an event, and so not a torn write."""
     opening = _OPENING + (_RESUMED + b'"' if sealed else b"")
     if not fragment.startswith(opening[: len(fragment)]):
-        raise _Altered(number, f"after event {number - 1} follows something that is no event")
+        raise _AlteredError(number, f"unrecognised data after event {number - 1}")
 
 
-def _seal_holds(body: bytes) -> bool:
+def _seal_matches(body: bytes) -> bool:
     match = _SEAL.search(body)
     if match is None:
         return False
@@ -173,8 +178,8 @@ def _seal_holds(body: bytes) -> bool:
 
 def _read_seal(body: bytes, number: int) -> _Seal:
     match = _SEAL.search(body)
-    if match is None or not _seal_holds(body):
-        raise _Altered(number, f"event {number} is not as it was sealed")
+    if match is None or not _seal_matches(body):
+        raise _AlteredError(number, f"event {number} does not match its chain_hash")
     signature = match.group(2).decode() if match.group(2) else None
     try:
         raw = json.loads(body, object_pairs_hook=_unique)
@@ -187,7 +192,7 @@ def _read_seal(body: bytes, number: int) -> _Seal:
     expected = SEAL_FIELDS if signature else ("chain_hash",)
     seal = tuple(name for name in names if name in SEAL_FIELDS)
     if not shape or seal != expected or tuple(names[-len(seal) :]) != seal:
-        raise _Altered(number, f"event {number} does not end as a sealed event does")
+        raise _AlteredError(number, f"event {number} does not have the fields of a sealed event")
     return _Seal(
         event=number,
         chain_hash=data["chain_hash"],
@@ -200,16 +205,18 @@ def _read_seal(body: bytes, number: int) -> _Seal:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("duplicate key")
     return value
 
 
-def _judge(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes) -> Verification:
-    """The chain is whole: what do the signatures say?"""
+def _check_signatures(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes) -> Verification:
+    """Return the status of a trace with an intact chain by its signatures."""
     last = seals[-1]
     signed = [seal for seal in seals if seal.signature is not None]
     if not signed:
-        return Verification(verdict=TraceStatus.UNSIGNED, events=events, detail="the chain is whole; nobody signed it")
+        return Verification(
+            status=TraceStatus.UNSIGNED, events=events, detail="the chain is intact; there is no signature"
+        )
     facts: dict[str, Any] = {"events": events, "algorithm": last.algorithm, "key_id": last.key_id}
     keyless: _Seal | None = None
     for seal in signed:
@@ -217,8 +224,8 @@ def _judge(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes
         scheme = require_scheme(algorithm, schemes)
         try:
             key = key_for(algorithm, key_id)
-        except AlgorithmRefused as refused:
-            return _bad(seal, f"the signature of event {seal.event} is not accepted: {refused}", facts)
+        except AlgorithmRefusedError as error:
+            return _bad(seal, f"the signature of event {seal.event} is not accepted: {error}", facts)
         if key is None:
             keyless = keyless or seal
         elif not verify_signature(scheme, key, seal.chain_hash.encode("ascii"), signature):
@@ -229,13 +236,13 @@ def _judge(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes
         return _bad(last, detail, facts)
     if keyless is not None:
         detail = f"event {keyless.event} is signed with key {keyless.key_id!r}, for which no key was given"
-        return Verification(verdict=TraceStatus.NO_KEY, signature="unchecked", detail=detail, **facts)
-    return Verification(verdict=TraceStatus.VALID, signature="valid", detail="chain and signature hold", **facts)
+        return Verification(status=TraceStatus.NO_KEY, signature="unchecked", detail=detail, **facts)
+    return Verification(status=TraceStatus.VALID, signature="valid", detail="chain and signature are valid", **facts)
 
 
 def _bad(seal: _Seal, detail: str, facts: dict[str, Any]) -> Verification:
     return Verification(
-        verdict=TraceStatus.BAD_SIGNATURE,
+        status=TraceStatus.BAD_SIGNATURE,
         first_bad_event=seal.event,
         signature="invalid",
         detail=detail,

@@ -1,4 +1,4 @@
-"""Writes the events of a run as a hash chain, in groups, to a sink, and has them put on disk when asked."""
+"""Write the events of a run as a hash chain, in groups, to a sink, and sync them to disk on request."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 Sync = Literal["group", "event", "none"]
 
 _VALVE: Final = 8 * 1024 * 1024
-"""Bytes that may wait for a commit; a step that emits without end must not fill the memory."""
+"""The number of buffered bytes that triggers a commit, so that a step that emits many events cannot fill the memory."""
 _LINE: Final = b'%b%b%06d%b%d%b,"prev_hash":"%b"}'
-"""Formatted in one go: of all that an event costs, only its JSON and its hash weigh more."""
+"""One format operation per event; only the JSON and the hash of an event cost more time."""
 _SECOND: Final = "%Y-%m-%dT%H:%M:%S."
 _PEOPLE: Final = 1000
 """Principals whose JSON is kept; most runs have a handful."""
 
 
 class TraceWriter:
-    """One per run. ``add`` chains an event into the buffer, ``commit`` writes it, ``sync`` puts it on disk.
+    """The writer of one run's trace: ``add`` chains an event into the buffer, ``commit`` writes, ``sync`` syncs.
 
     Threads encode outside the lock; only chaining and buffering happen under it. One write carries all that
     is buffered. The first error of the sink is final: every later call raises the same error.
@@ -92,7 +92,7 @@ class TraceWriter:
 
     @property
     def prev_hash(self) -> str:
-        """The hash the next event will carry."""
+        """The hash that the next event will contain."""
         return self._prev.decode("ascii")
 
     def encode(self, data: Mapping[str, Any]) -> bytes:
@@ -103,8 +103,8 @@ class TraceWriter:
                 text = encode_json(self._masker.mask(data))
         except (TypeError, ValueError, RecursionError) as error:
             raise TraceError(
-                f"an event cannot be written to {self.path} because its data is no JSON: {error}",
-                hint="give text, numbers, booleans, lists and maps only",
+                f"an event cannot be written to {self.path} because its data cannot be encoded as JSON: {error}",
+                hint="use strings, numbers, booleans, lists and maps only",
             ) from None
         return to_bytes(text)
 
@@ -135,7 +135,7 @@ class TraceWriter:
             self.commit()
 
     def close_run(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
-        """Add the sealed last event (``run_complete``, ``run_suspended``) and put everything on disk."""
+        """Add the sealed last event (``run_complete``, ``run_suspended``) and sync everything to disk."""
         if type not in SEALED_EVENTS or not data or not data.keys().isdisjoint(SEAL_FIELDS):
             raise ValueError(f"{type} with fields {list(data)} cannot seal a trace")
         signer = self._signer
@@ -150,14 +150,14 @@ class TraceWriter:
             seal = f',"chain_hash":"{digest}"'
             if signer is not None:
                 seal += f',"signature":"{signer.sign(digest.encode("ascii"))}"'
-            # The seal stands directly before the line's fixed end: }, the previous hash and the last brace.
+            # The seal is directly before the line's fixed end: }, the previous hash and the last brace.
             cut = len(line) - len(b'},"prev_hash":""}') - 64
             self._chain(line[:cut] + seal.encode("ascii") + line[cut:])
             self._sealed = True
         self.sync()
 
     def commit(self) -> None:
-        """Hand everything buffered to the operating system with one write."""
+        """Write everything buffered to the sink as one group."""
         with self._io:  # also when nothing is buffered: another thread may still be writing our events
             with self._lock:
                 lines, self._buffer, self._waiting = self._buffer, [], 0
@@ -174,7 +174,7 @@ class TraceWriter:
         try:
             self._sink.sync()
         except OSError as error:
-            raise self._fail(error, "put on disk") from None
+            raise self._fail(error, "synced to disk") from None
 
     def close(self) -> None:
         """Write what is buffered and close the sink; observers get a few seconds to finish."""
@@ -232,7 +232,7 @@ class TraceWriter:
     def _fail(self, error: OSError, what: str) -> TraceError:
         self._error = TraceError(
             f"the trace {self.path} cannot be {what}: {error.strerror or error}; the run stops here",
-            hint="free space or mend the disk, then resume the run: what is in the trace stays valid",
+            hint="free disk space or repair the file system, then resume the run; the events written so far stay valid",
         )
         return self._error
 

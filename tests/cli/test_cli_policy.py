@@ -126,7 +126,7 @@ def test_people_read_the_same(runbook, capsys):
         "risk: critical",
         "strict.yaml: rule 1: deny",
         "runbook: rule 1: require-approval",
-        "decision: deny. Rule 1 of the policy strict.yaml says deny for writes production.",
+        "decision: deny. Rule 1 of the policy strict.yaml applies: deny for writes production.",
         "contract violations: deny (rule 3 of strict.yaml)",
         "one after another",
         "outcome escalated",

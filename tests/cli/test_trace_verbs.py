@@ -73,7 +73,10 @@ def test_unsigned(tmp_path) -> None:
     write(tmp_path / "t")
     done = gert("trace", "verify", "t", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "✓ Chain integrity: 8 events, no breaks\n! Unsigned: the chain is whole; nobody signed it\n"
+    assert (
+        done.stdout
+        == "✓ Chain integrity: 8 events, no breaks\n! Unsigned: the chain is intact; there is no signature\n"
+    )
     document = json.loads(gert("trace", "verify", "t", "--json", cwd=tmp_path).stdout)
     assert document["valid"] is True
     assert {"valid", "verdict", "events", "first_bad_event", "signature", "key_id"} <= set(document)

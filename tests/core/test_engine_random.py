@@ -169,4 +169,4 @@ def test_crashes_and_suspensions_anywhere_change_nothing(tmp_path, seed):
         assert told_by(ran) == expected, told
         assert {call.key for call in lab.calls} <= set(effects), told
         verdict = verify(ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.verdict) == "unsigned", told
+        assert str(verdict.status) == "unsigned", told

@@ -91,7 +91,7 @@ def test_a_crash_after_any_event_changes_nothing(lab):
         assert {call.key for call in lab.calls} <= keys, told
         assert not {started[call.key] for call in lab.calls} & finished, f"{told}: a finished step ran again"
         verdict = verify(again.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.verdict) == "unsigned", told
+        assert str(verdict.status) == "unsigned", told
         completes = [e.step_key for e in again.events if e.type == "step_complete"]
         assert len(completes) == len(set(completes)), told
 
@@ -321,7 +321,7 @@ def test_a_torn_last_line_is_cut_and_counted(lab):
     assert again.status == "completed"
     assert again.of("run_resumed")[0]["torn_bytes"] == 16
     verdict = verify(again.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
-    assert str(verdict.verdict) == "unsigned"
+    assert str(verdict.status) == "unsigned"
 
 
 def test_a_rehearsal_cannot_be_resumed(lab):

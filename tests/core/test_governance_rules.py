@@ -127,8 +127,8 @@ def test_min_approvers_takes_the_highest_and_one_exclusion_is_enough():
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({}, "says require-approval for every step"),
-        ({"exclude_actor": True}, "require-approval by somebody other than the run's actor for"),
+        ({}, "applies: require-approval for every step"),
+        ({"exclude_actor": True}, "require-approval by an approver other than the run's actor for"),
         ({"min_approvers": 2}, "require-approval by 2 approvers for"),
         ({"min_approvers": 2, "exclude_actor": True}, "by 2 approvers other than the run's actor for"),
     ],
@@ -186,7 +186,7 @@ def test_the_event_names_source_rule_reason_risk_and_digest():
         "decision": "require-approval",
         "source": "a",
         "rule": 1,
-        "reason": "Rule 1 of the policy a says require-approval by 2 approvers for risk critical.",
+        "reason": "Rule 1 of the policy a applies: require-approval by 2 approvers for risk critical.",
         "policy_digest": "sha256:0",
         "min_approvers": 2,
     }

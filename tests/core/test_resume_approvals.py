@@ -53,7 +53,7 @@ class ApprovalProcess:
 
     def sound(self):
         verdict = verify(self.ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.verdict) == "unsigned"
+        assert str(verdict.status) == "unsigned"
 
 
 @pytest.fixture
@@ -300,7 +300,7 @@ KEY = base64.b64encode(b"k" * 32).decode()
 def signed(desk):
     schemes = Registry.build().signature_scheme
     key = base64.b64decode(KEY)
-    return str(verify(desk.ran.result.trace, key_for=lambda *_: key, schemes=schemes).verdict)
+    return str(verify(desk.ran.result.trace, key_for=lambda *_: key, schemes=schemes).status)
 
 
 def test_a_signed_run_is_signed_at_every_end_of_a_process(desk):

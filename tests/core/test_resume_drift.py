@@ -76,7 +76,7 @@ def test_a_changed_runbook_is_refused_by_name_and_allowed_on_request(lab, crashe
     assert lab.values() == [1], "the recorded result is reused, whatever the file says now"
     assert ran.of("run_resumed")[0]["drift"] == [f"runbook {lab.directory / 'runbook.yaml'}"]
     verdict = verify(ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
-    assert str(verdict.verdict) == "unsigned"
+    assert str(verdict.status) == "unsigned"
 
 
 def test_a_runbook_that_cannot_even_be_read_any_more_is_refused_as_changed(lab, crashed):

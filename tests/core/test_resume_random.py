@@ -93,7 +93,7 @@ class Life:
             k: (r.status, r.outputs) for k, r in self.records.items()
         }, told
         verdict = verify(self.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.verdict) == "unsigned", told
+        assert str(verdict.status) == "unsigned", told
 
 
 @pytest.mark.parametrize("seed", SEEDS)

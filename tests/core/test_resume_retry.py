@@ -36,7 +36,7 @@ class Patient:
     def resume(self, **options):
         self.ran = self.lab.runner.resume(self.ran.result.run_id, **options)
         verdict = verify(self.ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.verdict) == "unsigned"
+        assert str(verdict.status) == "unsigned"
         return self.ran
 
     def cut_before(self, type, key):  # noqa: A002

@@ -57,7 +57,7 @@ def test_the_null_sink_takes_a_whole_run_and_leaves_nothing(tmp_path, monkeypatc
 
 
 def test_the_null_sink_still_notices_what_is_no_json() -> None:
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="cannot be encoded as JSON"):
         TraceWriter(NullSink(), run_id="r1").add("note", {"value": object()})
 
 

@@ -84,11 +84,11 @@ def test_valid_unsigned_no_key_and_bad_signature(tmp_path) -> None:
         "detail": "",
     }
     plain = judge(unsigned)
-    assert (plain.verdict, plain.valid, plain.signature, plain.key_id) == ("unsigned", True, None, None)
+    assert (plain.status, plain.valid, plain.signature, plain.key_id) == ("unsigned", True, None, None)
     keyless = judge(signed, None)
-    assert (keyless.verdict, keyless.valid, keyless.signature) == ("no_key", False, "unchecked")
+    assert (keyless.status, keyless.valid, keyless.signature) == ("no_key", False, "unchecked")
     bad = judge(signed, b"wrong")
-    assert (bad.verdict, bad.valid, bad.first_bad_event) == ("bad_signature", False, 7)
+    assert (bad.status, bad.valid, bad.first_bad_event) == ("bad_signature", False, 7)
 
 
 @pytest.mark.parametrize("number", range(1, 8))
@@ -99,7 +99,7 @@ def test_the_altered_event_is_named(tmp_path, number) -> None:
     lines[number - 1] = lines[number - 1].replace(b'"data":{', b'"data":{"x":1,', 1)
     path.write_bytes(b"".join(lines))
     verdict = judge(path)
-    assert (verdict.verdict, verdict.first_bad_event) == ("altered", number)
+    assert (verdict.status, verdict.first_bad_event) == ("altered", number)
 
 
 @pytest.mark.parametrize("number", range(1, 8))
@@ -112,14 +112,14 @@ def test_an_altered_hash_names_the_event_that_carries_it(tmp_path, number) -> No
     lines[number - 1] = old[:at] + (b"0" if old[at : at + 1] != b"0" else b"1") + old[at + 1 :]
     path.write_bytes(b"".join(lines))
     verdict = judge(path)
-    assert (verdict.verdict, verdict.first_bad_event) == ("altered", number)
+    assert (verdict.status, verdict.first_bad_event) == ("altered", number)
 
 
 def test_every_single_byte_of_a_signed_trace_counts(tmp_path) -> None:
     path = tmp_path / "t"
     write(path, signer=SIGNER, events=2)
     data = path.read_bytes()
-    assert judge(path).verdict == "valid"
+    assert judge(path).status == "valid"
     for position in range(len(data)):
         for bit in (0x01, 0x20):
             path.write_bytes(data[:position] + bytes([data[position] ^ bit]) + data[position + 1 :])
@@ -136,7 +136,7 @@ def test_trailing_garbage_is_altered(tmp_path, garbage) -> None:
     write(path, signer=SIGNER)
     path.write_bytes(path.read_bytes() + garbage)
     verdict = judge(path)
-    assert (verdict.verdict, verdict.first_bad_event) == ("altered", 8)
+    assert (verdict.status, verdict.first_bad_event) == ("altered", 8)
 
 
 def test_truncated(tmp_path) -> None:
@@ -154,7 +154,7 @@ def test_truncated(tmp_path) -> None:
     }
     for name, cut in cuts.items():
         path.write_bytes(cut)
-        assert judge(path).verdict == "truncated", name
+        assert judge(path).status == "truncated", name
     path.write_bytes(b"".join(lines[:3]))
     assert judge(path).events == 3
 
@@ -175,7 +175,7 @@ def test_lines_removed_inserted_swapped_or_from_another_run(tmp_path) -> None:
     for number, content in changed.items():
         path.write_bytes(b"".join(content))
         verdict = judge(path)
-        assert (verdict.verdict, verdict.first_bad_event) == ("altered", number)
+        assert (verdict.status, verdict.first_bad_event) == ("altered", number)
 
 
 def rechain(path: Path, edit, *, mend: bool = True) -> None:
@@ -208,9 +208,9 @@ def test_a_mended_chain_does_not_fool_the_signature(tmp_path, edit) -> None:
     path = tmp_path / "t"
     write(path, signer=SIGNER)
     rechain(path, lambda event: None)
-    assert judge(path).verdict == "valid"
+    assert judge(path).status == "valid"
     rechain(path, edit)
-    assert judge(path).verdict == "bad_signature"
+    assert judge(path).status == "bad_signature"
 
 
 @pytest.mark.parametrize(
@@ -237,19 +237,19 @@ def test_any_other_spelling_of_the_seal_is_altered(tmp_path, spelling) -> None:
     data = json.loads(path.read_bytes().splitlines()[-1])["data"]
     rechain(path, edit, mend=spelling(data).get("chain_hash") == data["chain_hash"])
     verdict = judge(path)
-    assert (verdict.verdict, verdict.first_bad_event) == ("altered", 7)
+    assert (verdict.status, verdict.first_bad_event) == ("altered", 7)
 
 
 def test_resumed_traces(tmp_path) -> None:
     path = tmp_path / "t"
     first = write(path, signer=SIGNER, end="run_suspended")
-    assert judge(path).verdict == "valid"
+    assert judge(path).status == "valid"
     second = resume(path, first, signer=SIGNER, end=None)
-    assert judge(path).verdict == "truncated"
+    assert judge(path).status == "truncated"
     third = resume(path, second, signer=SIGNER)
-    assert (judge(path).verdict, judge(path).events) == ("valid", 20)
+    assert (judge(path).status, judge(path).events) == ("valid", 20)
     resume(path, third, signer=SIGNER)
-    assert judge(path).verdict == "valid"
+    assert judge(path).status == "valid"
 
 
 def test_only_run_resumed_may_follow_the_end(tmp_path) -> None:
@@ -260,28 +260,28 @@ def test_only_run_resumed_may_follow_the_end(tmp_path) -> None:
     more.close_run("run_complete", {"status": "completed"})
     more.close()
     verdict = judge(path)
-    assert (verdict.verdict, verdict.first_bad_event) == ("altered", 8)
+    assert (verdict.status, verdict.first_bad_event) == ("altered", 8)
 
 
 def test_every_seal_is_checked(tmp_path) -> None:
     path = tmp_path / "t"
     first = write(path, signer=OTHER, end="run_suspended")
     resume(path, first, signer=SIGNER)
-    assert (judge(path).verdict, judge(path).first_bad_event) == ("bad_signature", 7)
+    assert (judge(path).status, judge(path).first_bad_event) == ("bad_signature", 7)
     keys = {"k1": KEY, "k2": b"other"}
-    assert verify(path, key_for=lambda algorithm, key_id: keys[key_id], schemes=schemes).verdict == "valid"
+    assert verify(path, key_for=lambda algorithm, key_id: keys[key_id], schemes=schemes).status == "valid"
     del keys["k2"]
-    assert verify(path, key_for=lambda algorithm, key_id: keys.get(key_id), schemes=schemes).verdict == "no_key"
+    assert verify(path, key_for=lambda algorithm, key_id: keys.get(key_id), schemes=schemes).status == "no_key"
 
 
 def test_a_signed_trace_cannot_be_continued_unsigned(tmp_path) -> None:
     path = tmp_path / "t"
     resume(path, write(path, signer=SIGNER, end="run_suspended"))
     verdict = judge(path)
-    assert (verdict.verdict, verdict.first_bad_event) == ("bad_signature", 14)
+    assert (verdict.status, verdict.first_bad_event) == ("bad_signature", 14)
     again = tmp_path / "u"
     resume(again, write(again, end="run_suspended"), signer=SIGNER)
-    assert judge(again).verdict == "valid"
+    assert judge(again).status == "valid"
 
 
 def test_what_cannot_be_judged_is_an_error(tmp_path) -> None:
@@ -300,7 +300,7 @@ def test_files_that_are_no_traces(tmp_path, content) -> None:
     path = tmp_path / "t"
     path.write_bytes(content)
     verdict = judge(path)
-    assert (verdict.verdict, verdict.first_bad_event) == ("altered", 1)
+    assert (verdict.status, verdict.first_bad_event) == ("altered", 1)
 
 
 def test_the_published_traces_are_what_the_writer_writes(tmp_path) -> None:
@@ -318,7 +318,7 @@ def test_the_published_traces_are_what_the_writer_writes(tmp_path) -> None:
         path = tmp_path / "t"
         path.write_text(block, encoding="utf-8")
         verdict = verify(path, key_for=lambda algorithm, key_id: keys[algorithm], schemes=found)
-        assert (verdict.verdict, verdict.key_id, verdict.events) == ("valid", "prod-2026", 2)
+        assert (verdict.status, verdict.key_id, verdict.events) == ("valid", "prod-2026", 2)
 
 
 def environ(**values: str) -> dict[str, str]:
@@ -338,7 +338,7 @@ def test_signer_from_the_environment() -> None:
 def test_a_run_that_should_be_signed_never_starts_unsigned() -> None:
     with pytest.raises(PluginError, match="hmac-sha256"):
         signer_from_environ(environ(SIGNING_KEY="a2tra2s="), lambda algorithm: None)
-    with pytest.raises(UsageError, match="SIGNING_KEY is not base64") as caught:
+    with pytest.raises(UsageError, match="SIGNING_KEY is not valid base64") as caught:
         signer_from_environ(environ(SIGNING_KEY="s3cret!", SIGNING_ALG="toy"), schemes)
     assert "s3cret" not in str(caught.value.to_json())
 
@@ -346,7 +346,7 @@ def test_a_run_that_should_be_signed_never_starts_unsigned() -> None:
         raise ValueError("too short")
 
     scheme = SignatureScheme(algorithm="picky", sign=picky, verify=lambda *a: False)
-    with pytest.raises(UsageError, match="no key for picky: too short"):
+    with pytest.raises(UsageError, match="not a valid key for picky: too short"):
         signer_from_environ(environ(SIGNING_KEY="a2tra2s=", SIGNING_ALG="picky"), lambda algorithm: scheme)
     loud = SignatureScheme(algorithm="loud", sign=lambda key, message: "ABCD", verify=lambda *a: False)
     with pytest.raises(PluginError, match="lowercase hex"):

@@ -120,11 +120,11 @@ def test_encoded_data_is_taken_as_it_is(tmp_path) -> None:
 )
 def test_what_is_no_json_is_refused_and_the_trace_goes_on(tmp_path, value) -> None:
     trace = open_writer(tmp_path / "t")
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="cannot be encoded as JSON"):
         trace.add("note", {"v": value})
     loop: list[object] = []
     loop.append(loop)
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="cannot be encoded as JSON"):
         trace.add("note", {"v": loop})
     trace.add("note", {"v": "fine"})
     trace.close()
@@ -297,10 +297,10 @@ def test_a_failing_sync_is_final(tmp_path, monkeypatch) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(sinks, "_fdatasync", broken)
-    with pytest.raises(TraceError, match="cannot be put on disk"):
+    with pytest.raises(TraceError, match="cannot be synced to disk"):
         trace.sync()
     monkeypatch.undo()
-    with pytest.raises(TraceError, match="cannot be put on disk"):
+    with pytest.raises(TraceError, match="cannot be synced to disk"):
         trace.add("note", {})
     trace.close()
 
@@ -317,7 +317,7 @@ def test_files_that_cannot_be_the_trace(tmp_path) -> None:
     with pytest.raises(TraceError, match="directory"):
         open_writer(tmp_path)
     (tmp_path / "old").write_text("{}\n")
-    with pytest.raises(TraceError, match="holds an earlier run") as caught:
+    with pytest.raises(TraceError, match="contains an earlier run") as caught:
         open_writer(tmp_path / "old")
     assert "new file" in caught.value.hint
     assert (tmp_path / "old").read_text() == "{}\n"
@@ -410,7 +410,7 @@ def test_secrets_are_masked_in_whatever_is_written_as_text(tmp_path) -> None:
     trace = open_writer(tmp_path / "t", masker=Masker({"PW": "hunter22"}))
     trace.add("note", {"path": Path("/x/hunter22"), "set": {"hunter22"}, "map": MappingProxyType({"a": "hunter22"})})
     trace.add("note", {"record": Principal(id="hunter22")})
-    with pytest.raises(TraceError, match="no JSON"):
+    with pytest.raises(TraceError, match="cannot be encoded as JSON"):
         trace.add("note", {"x": "hunter22", "record": ApprovalTicket(ticket_id="hunter22")})
     trace.close()
     assert b"hunter22" not in (tmp_path / "t").read_bytes()

@@ -314,7 +314,7 @@ def test_editing_any_byte_of_a_signed_trace_is_detected(shell):
             key_for=lambda alg, kid: verifying_key(alg, kid, environ=SIGN, schemes=registry.signature_scheme),
             schemes=registry.signature_scheme,
         )
-        return str(found.verdict)
+        return str(found.status)
 
     assert verdict() == "valid"
     last = whole.rindex(b"\n", 0, -1) + 1

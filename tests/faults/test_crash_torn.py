@@ -52,7 +52,7 @@ class Broken:
         ran = self.lab.runner.resume(self.run_id)
         ran.assert_outcome("resolved")
         verdict = verify(self.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.verdict) == "unsigned"
+        assert str(verdict.status) == "unsigned"
         return ran
 
 

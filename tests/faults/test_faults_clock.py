@@ -63,7 +63,7 @@ def test_a_run_whose_clock_jumps_back(tmp_path, jumping):
     times = [event.timestamp for event in ran.events]
     assert times == sorted(times, reverse=True), "the clock did jump back"
     verdict = verify(ran.result.trace, key_for=lambda alg, key: None, schemes=lambda alg: None)
-    assert str(verdict.verdict) == "unsigned"
+    assert str(verdict.status) == "unsigned"
     assert fold(read(ran.result.trace)).status == "completed"
     assert all(not data["duration"].startswith("-") for data in ran.of("step_complete"))
     assert re.search(r"-\d+\.\d+s", "\n".join(timeline(read(ran.result.trace))))

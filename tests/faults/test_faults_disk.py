@@ -84,7 +84,9 @@ def assert_stopped_well(done) -> None:
     error = done.document["error"]
     assert "Traceback" not in done.err
     assert error["kind"] != "internal", error
-    assert any(word in error["message"] for word in ("written", "made", "opened", "prepared", "locked", "put on disk"))
+    assert any(
+        word in error["message"] for word in ("written", "made", "opened", "prepared", "locked", "synced to disk")
+    )
 
 
 def finished(run: Path) -> set[str]:
@@ -93,7 +95,7 @@ def finished(run: Path) -> set[str]:
     if not trace.exists() or not trace.stat().st_size:
         return set()
     verdict = verify(trace, key_for=lambda alg, key: None, schemes=lambda alg: None)
-    assert verdict.verdict in (TraceStatus.TRUNCATED, TraceStatus.UNSIGNED), verdict
+    assert verdict.status in (TraceStatus.TRUNCATED, TraceStatus.UNSIGNED), verdict
     assert trace.read_bytes().endswith(b"\n"), "no torn line is left behind"
     return {
         e.data["step_id"]

@@ -53,7 +53,7 @@ def test_five_hundred_parallel_items_of_which_some_fail(tmp_path, seed, go_on):
     assert len(starts) == len(ends) == len(set(starts)) == len(set(ends)) == 500
     assert [e.seq for e in ran.events] == list(range(1, len(ran.events) + 1))
     verdict = verify(ran.result.trace, key_for=lambda alg, key: None, schemes=lambda alg: None)
-    assert str(verdict.verdict) == "unsigned"
+    assert str(verdict.status) == "unsigned"
     if go_on == "true":
         ran.assert_outcome("resolved")
     else:
@@ -116,7 +116,7 @@ def test_many_runs_at_once_from_separate_processes(tmp_path):
     assert {info.directory.run_id: info.status for info in infos} == {r["run_id"]: "completed" for r in results}
     for result in results:
         verdict = verify(RunDirectory(tmp_path / "runs" / result["run_id"]).trace, key_for=_none, schemes=_none)
-        assert str(verdict.verdict) == "unsigned"
+        assert str(verdict.status) == "unsigned"
 
 
 def _none(*_):

@@ -105,7 +105,7 @@ def judge(result: RunResult, events: list) -> None:
     assert set(started.values()) <= {1}, "no key is used twice"
     assert fold(events).status == status
     verdict = verify(result.trace, key_for=lambda alg, key: None, schemes=lambda alg: None)
-    assert verdict.verdict is TraceStatus.UNSIGNED
+    assert verdict.status is TraceStatus.UNSIGNED
 
 
 def scenario_of(events: list) -> ScenarioModel:

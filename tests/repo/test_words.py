@@ -12,9 +12,7 @@ from repository import ROOT, core_modules, member_directories
 PENDING: tuple[str, ...] = (
     "gert_core/api/",
     "gert_core/cli/",
-    "gert_core/contracts.py",
     "gert_core/engine/",
-    "gert_core/governance/",
     "gert_core/hookspecs.py",
     "gert_core/host.py",
     "gert_core/inputs.py",
@@ -25,7 +23,6 @@ PENDING: tuple[str, ...] = (
     "gert_core/secrets.py",
     "gert_core/testing/",
     "gert_core/tools.py",
-    "gert_core/trace/",
     "gert_core/values.py",
     "plugins/gert-approval-inbox/",
     "plugins/gert-approval-stdin/",

@@ -180,7 +180,7 @@ class Bench:
     def assert_sound(self) -> None:
         """The chain holds, across all processes."""
         verdict = verify(self.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.verdict) == "unsigned", verdict
+        assert str(verdict.status) == "unsigned", verdict
 
 
 def idempotency_key(run_id: str, key: str) -> str:

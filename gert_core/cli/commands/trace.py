@@ -43,13 +43,13 @@ def verify_(
         schemes=schemes,
     )
     unmet = _unmet(verdict, key_id)
-    if verdict.verdict is TraceStatus.VALID:
+    if verdict.status is TraceStatus.VALID:
         _caution(verdict, schemes)
     if json:
         document = verdict.to_json()
         if unmet:
             # Another key's signature is not the one that was asked for; an unsigned trace stays unsigned.
-            wrong = TraceStatus.BAD_SIGNATURE if verdict.key_id else verdict.verdict
+            wrong = TraceStatus.BAD_SIGNATURE if verdict.key_id else verdict.status
             document |= {"valid": False, "verdict": str(wrong), "detail": unmet}
         out(json_.dumps(document, ensure_ascii=False))
     else:
@@ -81,7 +81,7 @@ def _unmet(verdict: Verification, key_id: str | None) -> str | None:
 def _say(verdict: Verification, unmet: str | None) -> None:
     good, bad, note = paint("✓", "green"), paint("✗", "red"), paint("!", "yellow")
     events = f"{verdict.events} event{'' if verdict.events == 1 else 's'}"
-    match verdict.verdict:
+    match verdict.status:
         case TraceStatus.ALTERED:
             out(f"{bad} Altered at event {verdict.first_bad_event}: {verdict.detail}")
             return
@@ -89,7 +89,7 @@ def _say(verdict: Verification, unmet: str | None) -> None:
             out(f"{bad} Truncated: {verdict.detail}")
             return
     out(f"{good} Chain integrity: {events}, no breaks")
-    match verdict.verdict:
+    match verdict.status:
         case TraceStatus.VALID:
             out(f'{good} Signature valid: signed by key "{verdict.key_id}" ({verdict.algorithm})')
         case TraceStatus.UNSIGNED:

@@ -28,8 +28,8 @@ def refuse_forged(trace: Path, *, signed: bool, environ: Mapping[str, str], sche
         key_for=lambda algorithm, key_id: verifying_key(algorithm, key_id, environ=environ, schemes=schemes),
         schemes=schemes,
     )
-    stripped = signed and verdict.verdict is TraceStatus.UNSIGNED
-    if stripped or verdict.verdict in (TraceStatus.ALTERED, TraceStatus.BAD_SIGNATURE):
+    stripped = signed and verdict.status is TraceStatus.UNSIGNED
+    if stripped or verdict.status in (TraceStatus.ALTERED, TraceStatus.BAD_SIGNATURE):
         detail = "the run is signed, but its seal is not" if stripped else verdict.detail
         raise RunError(
             f"the trace {trace} is not as it was signed: {detail}",
