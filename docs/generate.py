@@ -11,7 +11,7 @@ from gert_core import hookspecs
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the page builders stand beside this script
-from docs.generator import commands, diagrams, documents, parameters, picture, records  # noqa: E402
+from docs.generator import commands, diagrams, documents, kits, parameters, picture, records  # noqa: E402
 
 INTRODUCTION = """# Hooks
 
@@ -42,6 +42,8 @@ PAGES = {
     "reference/documents.md": documents.page,
     "reference/cli.md": commands.page,
     "reference/records.md": records.page,
+    "reference/kit.md": kits.kit,
+    "reference/testing.md": kits.testing,
     "run.svg": picture.page,
     "explanation/packages.svg": diagrams.packages,
     "explanation/step.svg": diagrams.step,

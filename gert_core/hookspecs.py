@@ -38,7 +38,7 @@ def gert_step_types() -> Iterable[StepType] | None:
     """Give the step types this plugin adds.
 
     Called once per registry, when anything plugins provide is first asked for. Names must be unique among all
-    installed plugins: a name given twice is used by nobody and both plugins become CONFLICTING.
+    installed plugins: a name given twice is not used at all, and both plugins become CONFLICTING.
 
     - ``None``: this plugin adds no step type.
     - If it raises: the plugin becomes BROKEN; ``exec`` and ``resume`` refuse to run, reading commands warn.

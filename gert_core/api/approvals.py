@@ -52,7 +52,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     extensions: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Every field, as providers store or send it."""
+        """Return every field, as providers store or send it."""
         return {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
 
 
@@ -78,7 +78,7 @@ class ApprovalResponse(Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Every field that is set."""
+        """Return every field that is set."""
         return {n: getattr(self, n) for n in self.__struct_fields__ if getattr(self, n) is not None}
 
 
@@ -89,7 +89,7 @@ class ApprovalSession(Protocol):
         """Hand the request over and return at once; the same ticket twice is the same request."""
 
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
-        """Return one response per call; ``None``: nobody has answered yet (asynchronous providers suspend the run)."""
+        """Return one response per call; ``None``: there is no answer yet (asynchronous providers suspend the run)."""
 
     def close(self) -> None:
         """Let go of connections and processes; called once when the run ends or is suspended.

@@ -1,4 +1,4 @@
-"""The one door to the backend: everything a running step may reach."""
+"""The step context and what goes with it: everything a running step may reach."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Deadline(Protocol):
         """Whether it was cancelled (as opposed to running out of time)."""
 
     def remaining(self) -> float | None:
-        """Seconds left, never negative; ``None`` means no limit."""
+        """Return the seconds left, never negative; ``None`` means no limit."""
 
     def wait(self, seconds: float) -> bool:
         """Sleep for at most ``seconds``; returns True as soon as the work must stop."""
@@ -44,11 +44,11 @@ class Deadline(Protocol):
         """Call ``fn`` once when the work is cancelled; returns a function that takes it back."""
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the run is cancelled, for ``select``."""
+        """Return a descriptor that becomes readable when the run is cancelled, for ``select``."""
 
 
 class Console(Protocol):
-    """The person at the terminal, one question at a time, whoever asks."""
+    """The person at the terminal, one question at a time."""
 
     @property
     def interactive(self) -> bool:
@@ -61,7 +61,7 @@ class Console(Protocol):
         """Show ``prompt``, read one line; ``None`` at the end of input, on expiry or cancel."""
 
     def exclusive(self) -> Any:
-        """A context manager that keeps other askers away during a dialogue of several lines."""
+        """Return a context manager that keeps other questions away during a dialogue of several lines."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class NoAnswer(Exception):  # noqa: N818 - end of input is an answer of its own
-    """Nobody can answer: end of input, ``--no-input``, or a scenario without this answer."""
+    """There is no answer: end of input, ``--no-input``, or a scenario without this answer."""
 
 
 class BlockResult(Struct, frozen=True, kw_only=True):
@@ -148,7 +148,7 @@ class StepContext(Protocol):
         """Evaluate an ``Expr`` field to a truth value."""
 
     def now(self) -> datetime:
-        """The time; a logical clock in replay."""
+        """Return the time; that of a logical clock in replay."""
 
     def sleep(self, seconds: float) -> None:
         """Wait, cancellable; instant in replay and dry-run."""
@@ -175,10 +175,10 @@ class StepContext(Protocol):
         """Run blocks concurrently on forked state; ``on_start`` learns which of them are serialised."""
 
     def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
-        """Pairs of blocks that must not run at the same time, by their contracts and by policy."""
+        """Return pairs of blocks that must not run at the same time, by their contracts and by policy."""
 
     def state_hash(self) -> str:
-        """SHA-256 of the variables visible here, masked, for ``*_fork`` events."""
+        """Return the SHA-256 of the variables visible here, masked, for ``*_fork`` events."""
 
     def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, Any]) -> Reply:
         """Call a declared tool; refused when its contract is not within the step's."""

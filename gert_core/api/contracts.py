@@ -68,7 +68,8 @@ class Contract(Struct, frozen=True, kw_only=True):
     def union(contracts: Iterable[Contract]) -> Contract:
         """Return everything that any of them touches, as safe as the least safe one; ``PURE`` of none.
 
-        Inputs and outputs are not joined. It serves parallel conflicts and display: governance judges steps one by one.
+        Inputs and outputs are not joined. It serves parallel conflicts and display: governance decides about one step
+        at a time.
         """
         members = list(contracts)
         if not members:
@@ -116,6 +117,6 @@ PURE: Final = Contract(deterministic=True, idempotent=True)
 """The contract of a step that only computes: no effects, no writes, deterministic, idempotent."""
 
 UNKNOWN: Final = Contract(effects=("unknown",), _assumed_writing=True)
-"""The contract of work that nobody has described: unknown effects, and it counts as writing."""
+"""The contract of work that is not described: unknown effects, and it counts as writing."""
 
 __all__ = ["PURE", "UNKNOWN", "Contract", "Param"]

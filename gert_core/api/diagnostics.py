@@ -33,7 +33,7 @@ class Diagnostic(Struct, frozen=True, kw_only=True):
     hint: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The object printed by ``gert validate --json``."""
+        """Return the object printed by ``gert validate --json``."""
         return {
             "rule": self.rule,
             "severity": str(self.severity),

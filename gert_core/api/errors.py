@@ -44,7 +44,7 @@ class GertError(Exception):
     default_kind: ClassVar[str] = ErrorKind.ERROR
 
     def to_json(self) -> dict[str, Any]:
-        """The ``error`` object of ``--json`` output."""
+        """Return the ``error`` object of ``--json`` output."""
         return {
             "kind": self.kind,
             "message": self.message,

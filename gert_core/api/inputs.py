@@ -17,7 +17,7 @@ class InputBinding(Struct, frozen=True, kw_only=True):
     """One input that wants a value; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
 
     ``check(value)`` gives the value in the input's type or raises ``ValueError`` with a sentence, so that
-    whoever asks a person can ask again.
+    a resolver that asks a person can ask again.
     """
 
     name: str

@@ -61,7 +61,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     model: str | None = None
 
     def to_json(self) -> dict[str, str]:
-        """The shape written to the trace; absent fields are left out."""
+        """Return the shape written to the trace; absent fields are left out."""
         out = {"kind": self.kind, "id": self.id}
         if self.role is not None:
             out["role"] = self.role
@@ -78,12 +78,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """The shape of ``outcome`` in traces and ``--json``."""
+        """Return the shape of ``outcome`` in traces and ``--json``."""
         return {"category": str(self.category), "code": self.code, "meta": dict(self.meta)}
 
 
 class Completed(Struct, frozen=True, kw_only=True):
-    """The step did its work. ``detail`` is shown and traced but is no variable."""
+    """The step did its work. ``detail`` is shown and traced but is not a variable."""
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -123,10 +123,11 @@ class Ended(Struct, frozen=True, kw_only=True):
 
 
 Result = Completed | Failed | Errored | Ended
+"""What a step type's ``run`` returns."""
 
 
 class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, not a fault
-    """Raised by the door (or a step) to end the step with a kind and a sentence.
+    """Raised by the step context (or a step) to end the step with a kind and a sentence.
 
     ``failed`` True makes the step ``failed`` instead of ``error``.
     """

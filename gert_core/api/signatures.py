@@ -14,7 +14,7 @@ class SignatureScheme(Struct, frozen=True, kw_only=True):
     """An algorithm by name (``hmac-sha256``).
 
     ``sign(key, message)`` returns lowercase hex, ``verify(key, message, signature)`` a truth value; both raise
-    ``ValueError`` with a sentence when the key is no key of this kind. Keys are raw bytes (decoded base64).
+    ``ValueError`` with a sentence when the key is not one of this kind. Keys are raw bytes (decoded base64).
     ``symmetric`` schemes verify with the signing key.
     """
 

@@ -73,7 +73,7 @@ class Tools:
     """What a ``contract`` function may ask: the resolved contract of a declared tool's action."""
 
     def contract(self, tool: str, action: str | None) -> Contract:
-        """The contract of one action; raises ``LookupError`` with a sentence if there is none."""
+        """Return the contract of one action; raise ``LookupError`` with a sentence if there is none."""
         raise LookupError(f"tool {tool!r} is not declared")
 
 

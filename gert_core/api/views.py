@@ -43,7 +43,7 @@ class StepView(Struct, frozen=True, kw_only=True):
 
     ``type`` is the name of its step type, ``path`` its place in the document (``("steps", 2)``), ``line`` and
     ``column`` where it stands, ``parent`` the id of the step around it. ``fields`` are all its fields as written,
-    templates included. ``contract`` is the one governance will judge, None when its tool is not there.
+    templates included. ``contract`` is the one that governance decides by, None when its tool is not there.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""How values are compared, for step types that judge them: the same as in templates."""
+"""How values are compared, for step types that check them: the same as in templates."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ if TYPE_CHECKING:
 
 
 def equal(a: Any, b: Any) -> bool:
-    """Whether two values are equal as ``eq`` sees it: numbers and numeric text, booleans and their words."""
+    """Return whether two values are equal as ``eq`` sees it: numbers and numeric text, booleans and their words."""
     from gert_core.template import equal as _equal
 
     return _equal(a, b)
 
 
 def order(a: Any, b: Any) -> int:
-    """Negative, zero or positive; numeric when both sides are, ``ValueError`` when they cannot be ordered."""
+    """Return a negative number, zero or a positive one; raise ``ValueError`` when they cannot be ordered.
+
+    The order is numeric when both sides are.
+    """
     from gert_core.template import TemplateError
     from gert_core.template import order as _order
 
@@ -27,7 +30,7 @@ def order(a: Any, b: Any) -> int:
 
 
 def contains(container: Any, item: Any) -> bool:
-    """Whether text contains text, a list an item, or a map a key."""
+    """Return whether text contains text, a list an item, or a map a key."""
     if isinstance(container, list | tuple):
         return any(equal(item, one) for one in container)
     if isinstance(container, dict):
@@ -49,7 +52,7 @@ def matches(pattern: str, value: Any) -> bool:
 def check_pattern(pattern: str, *path: str | int) -> Finding | None:
     """Return what is wrong with a pattern, for a step type's ``check``; ``path`` leads to it from the step.
 
-    A pattern that holds a template is judged by ``matches``, when it is known.
+    A pattern that holds a template is checked by ``matches``, when it is known.
     """
     from gert_core.api.diagnostics import Finding
     from gert_core.template import TemplateError
@@ -67,7 +70,7 @@ def check_pattern(pattern: str, *path: str | int) -> Finding | None:
 
 
 def truth(value: Any) -> bool:
-    """Whether a value counts as true in a condition."""
+    """Return whether a value counts as true in a condition."""
     from gert_core.template import truth as _truth
 
     return _truth(value)

@@ -8,8 +8,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from pydantic_core import PydanticCustomError
 
 STEPS: Final = "gert:steps"
+"""Marks a field that holds a child list of steps."""
 EXPR: Final = "gert:expr"
+"""Marks a field that holds an expression evaluated later."""
 RAW: Final = "gert:raw"
+"""Marks a field that is never rendered."""
 
 
 class StepModel(BaseModel):

@@ -53,7 +53,7 @@ class TicketStore:
             )
 
     def get(self, ticket_id: str) -> ApprovalRequest | None:
-        """The request of a ticket; ``None`` when there is none, ``RunError`` when its file is broken."""
+        """Return the request of a ticket, or ``None``; raise ``RunError`` when its file is broken."""
         path = self._path(ticket_id, ".json")
         data = _read(path)
         if data is None:
@@ -69,7 +69,7 @@ class TicketStore:
         return request
 
     def tickets(self) -> list[str]:
-        """The ids of all tickets, oldest name order."""
+        """Return the ids of all tickets, in the order of their names."""
         try:
             names = sorted(entry.name for entry in os.scandir(self._directory) if _plain_file(entry))
         except (FileNotFoundError, NotADirectoryError):
@@ -85,7 +85,7 @@ class TicketStore:
         _write(folder / f"{number:04}-{secrets.token_hex(6)}.json", response.to_json())
 
     def answers(self, ticket_id: str) -> list[tuple[str, ApprovalResponse]]:
-        """File name and content of every answer in order; a broken file is an answer nobody can accept."""
+        """Return file name and content of every answer in order; a broken file is an answer that cannot be accepted."""
         folder = self._path(ticket_id, ".answers")
         if folder.is_symlink():
             return []
@@ -102,7 +102,7 @@ class TicketStore:
 
 
 def _shown(request: ApprovalRequest) -> str:
-    """What an approver decides by; people may have been misled when a file says something else."""
+    """Return what an approver decides by; people may have been misled when a file holds something else."""
     told = (request.step_key, request.risk_level, request.contract, request.inputs, request.command)
     return json.dumps(told, sort_keys=True, default=str)
 
@@ -136,7 +136,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         raise RunError(f"the ticket file {path} cannot be read: {error.strerror}", file=str(path)) from error
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise RunError(f"the ticket file {path} is no regular file", file=str(path))
+            raise RunError(f"the ticket file {path} is not a regular file", file=str(path))
         content = stream.read(_LIMIT + 1)
     try:
         data = json.loads(content) if len(content) <= _LIMIT else None

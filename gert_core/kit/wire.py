@@ -1,4 +1,4 @@
-"""JSON from programs nobody vouches for: read strictly, so that what was read can be written again."""
+"""JSON from programs that are not trusted: read strictly, so that what was read can be written again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ DEPTH: Final = 100
 
 
 def decode(text: str) -> Any:
-    """The value of a JSON text; ``ValueError`` with a phrase for what is no JSON, or none that gert could keep.
+    """Return the value of a JSON text; raise ``ValueError`` for what is not JSON, or not JSON that gert can store.
 
-    NaN and Infinity are no JSON. Half of a surrogate pair has no UTF-8 form and becomes U+FFFD.
+    NaN and Infinity are not JSON. Half of a surrogate pair has no UTF-8 form and becomes U+FFFD.
     """
     try:
         value = json.loads(text, parse_constant=_refuse)
@@ -28,7 +28,7 @@ def decode(text: str) -> Any:
 
 
 def encode(value: Any) -> str:
-    """One line of compact JSON; ``ValueError`` for what JSON cannot say."""
+    """Return one line of compact JSON; raise ``ValueError`` for what JSON cannot express."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except TypeError as error:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def pip(*words: str) -> str:
-    """A pip command for the Python that runs gert, whatever is first on the PATH."""
+    """Return a pip command for the Python that runs gert, whatever is first on the PATH."""
     return shlex.join([sys.executable or "python3", "-m", "pip", *words])
 
 
 def ways_out(problems: Sequence[PluginInfo], missing: Sequence[str] = ()) -> str:
-    """Repair or remove it, or run without it."""
+    """Return how to repair or remove them, or to run without them."""
     said = []
     rivals = [info for info in problems if info.state is PluginState.CONFLICTING]
     faulty = [info for info in problems if info not in rivals]

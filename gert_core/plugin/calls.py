@@ -23,7 +23,7 @@ _Record = TypeVar("_Record")
 
 
 def policy_packs(plugin: Plugin, project: ConfiguredProject | None, record: type[_Record]) -> list[_Record]:
-    """One plugin's policy packs; anything but a clean answer is a ``PluginError``: guards fail closed."""
+    """Return one plugin's policy packs; raise ``PluginError`` for anything but a clean answer: guards fail closed."""
     try:
         return _checked(call(plugin, POLICIES_HOOK, project=project_info(plugin.info, project)), record, POLICIES_HOOK)
     except Exception as exc:
@@ -34,7 +34,7 @@ def policy_packs(plugin: Plugin, project: ConfiguredProject | None, record: type
 
 
 def diagnostics(plugins: Sequence[Plugin], runbook: RunbookView, project: ConfiguredProject | None) -> list[Diagnostic]:
-    """Every plugin's findings; one that raises is reported as rule ``plugin-failed``."""
+    """Return every plugin's findings; one that raises is reported as rule ``plugin-failed``."""
     found: list[Diagnostic] = []
     for plugin in plugins:
         try:
@@ -53,7 +53,7 @@ def diagnostics(plugins: Sequence[Plugin], runbook: RunbookView, project: Config
 
 
 def observers(plugins: Sequence[Plugin]) -> list[tuple[str, Callable[[TraceEvent], None]]]:
-    """The trace observers by plugin name; the writer calls them and drops one that raises."""
+    """Return the trace observers by plugin name; the writer calls them and drops one that raises."""
     return [
         (plugin.candidate.name, cast("Callable[[TraceEvent], None]", plugin.hooks[OBSERVER_HOOK].function))
         for plugin in plugins

@@ -37,12 +37,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 def normalise(name: str) -> str:
-    """A distribution name in the one spelling of PEP 503."""
+    """Return a distribution name in the one spelling of PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def scan(path: Sequence[str] | None = None) -> tuple[Candidate, ...]:
-    """Every entry point of the ``gert.v*`` groups on ``path`` (default: ``sys.path``), in a stable order.
+    """Return every entry point of the ``gert.v*`` groups on ``path`` (default: ``sys.path``), in a stable order.
 
     Of several copies of a distribution the first on the path counts, as it does for imports. The answer is kept
     for the process as long as the directories do not change.
@@ -59,7 +59,7 @@ def _stamp(place: str) -> int:
 
 
 def _foreign_finders() -> bool:
-    """Whether something else than the file system may know distributions (PEP 451 finders)."""
+    """Return whether something else than the file system may know distributions (PEP 451 finders)."""
     plain = {"_frozen_importlib_external", "importlib_metadata"}
     return any(
         hasattr(finder, "find_distributions")
@@ -77,7 +77,7 @@ def _scan(places: tuple[str, ...], stamps: tuple[int, ...], foreign: bool) -> tu
 
 
 def _from_directories(places: Sequence[str]) -> Iterator[Candidate]:
-    """The fast way: names and versions come from directory names, one small file is read per distribution."""
+    """Yield entry points the fast way: names and versions from directory names, one small file per distribution."""
     seen: set[str] = set()
     for place in places:
         try:
@@ -106,7 +106,7 @@ def _from_directories(places: Sequence[str]) -> Iterator[Candidate]:
 
 
 def _from_metadata_library(places: Sequence[str]) -> Iterator[Candidate]:
-    """The complete way, for zip archives on the path and finders that know more than the file system."""
+    """Yield entry points the complete way, for zip archives on the path and finders beyond the file system."""
     import importlib_metadata
 
     seen: set[str] = set()

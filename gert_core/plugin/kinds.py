@@ -72,7 +72,7 @@ OBSERVER_HOOK: Final = "gert_trace_event"
 
 
 def provider_of(kind: RecordKind, name: str) -> str:
-    """The distribution that provides ``name`` by the naming rule ``gert-<kind>-<name>``."""
+    """Return the distribution that provides ``name`` by the naming rule ``gert-<kind>-<name>``."""
     return normalise(f"gert-{kind.word}-{name}")
 
 

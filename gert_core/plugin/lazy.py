@@ -8,7 +8,7 @@ from typing import Any
 
 
 def resolve(target: Any) -> Any:
-    """The object behind ``target``: a ``"package.module:attribute"`` text, or the object itself.
+    """Return the object behind ``target``: a ``"package.module:attribute"`` text, or the object itself.
 
     Raises ``PluginError`` naming the target when it cannot be imported.
     """

@@ -1,4 +1,4 @@
-"""Imports, registers and questions plugins one by one, so that a faulty one harms nobody else."""
+"""Imports plugins, registers them and calls their hooks one by one, so that a faulty one harms no other."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Manager(pluggy.PluginManager):
         return options if isinstance(options, dict) else None
 
     def implementations(self, plugin: object) -> dict[str, pluggy.HookImpl]:
-        """What a registered plugin implements, by hook name."""
+        """Return what a registered plugin implements, by hook name."""
         found = {}
         for attribute in dir(plugin):
             options = self.parse_hookimpl_opts(plugin, attribute)
@@ -92,7 +92,7 @@ class Fault(Exception):  # noqa: N818 - a sentence on its way to ``Plugin.cause`
 
 
 def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
-    """Import, register and question one plugin; every fault ends in its state, never in an exception."""
+    """Import and register one plugin and collect its records; every fault ends in its state, never in an exception."""
     key = plugin.candidate.key
     try:
         found = loaded if loaded is not None else _import(plugin.candidate.target)
@@ -111,7 +111,7 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
 
 
 def call(plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
-    """What one plugin's implementation of a hook gives; generators are consumed here, inside the caller's guard."""
+    """Return what one plugin's implementation of a hook gives; generators are consumed inside the caller's guard."""
     impl = plugin.hooks.get(hook)
     if impl is None:
         return []
@@ -125,7 +125,7 @@ def call(plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
 
 
 def describe(exc: BaseException, target: str) -> str:
-    """One line: what happened and the last place inside the plugin where it happened."""
+    """Return one line: what happened, and the last place inside the plugin where it happened."""
     if isinstance(exc, Fault):
         return str(exc)
     said = " ".join(str(exc).split())

@@ -58,7 +58,7 @@ class Registry:
     def __init__(self, candidates: Sequence[Candidate], *, selection: Selection, extra: Sequence[object] = ()) -> None:
         self.candidates = tuple(candidates)
         self._selection = selection
-        self._verdicts = selection.decide(self.candidates)
+        self._decided = selection.decide(self.candidates)
         self._extra = tuple(extra)
         self._lock = RLock()
 
@@ -92,68 +92,68 @@ class Registry:
     # -- what there is, by name -----------------------------------------------------------------------------
 
     def step_type(self, name: str) -> StepType:
-        """The step type called ``name``; ``UnknownName`` says which distribution would provide it."""
+        """Return the step type called ``name``; ``UnknownName`` names the distribution that would provide it."""
         found: StepType = self._get(kinds.STEP, name)
         return found
 
     def step_types(self) -> dict[str, StepType]:
-        """Every usable step type by name."""
+        """Return every usable step type by name."""
         return dict(self._table(kinds.STEP).records)
 
     def transport(self, name: str) -> Transport | None:
-        """The transport called ``name``, or None."""
+        """Return the transport called ``name``, or None."""
         return self.transports().get(name)
 
     def transports(self) -> dict[str, Transport]:
-        """Every usable transport by name."""
+        """Return every usable transport by name."""
         return dict(self._table(kinds.TRANSPORT).records)
 
     def approval_provider(self, name: str) -> ApprovalProvider:
-        """The approval provider called ``name``; ``UnknownName`` says which distribution would provide it."""
+        """Return the approval provider ``name``; ``UnknownName`` names the distribution that would provide it."""
         found: ApprovalProvider = self._get(kinds.APPROVAL, name)
         return found
 
     def approval_providers(self) -> dict[str, ApprovalProvider]:
-        """Every usable approval provider by name."""
+        """Return every usable approval provider by name."""
         return dict(self._table(kinds.APPROVAL).records)
 
     def input_resolvers(self) -> dict[str, InputResolver]:
-        """Every usable input resolver by prefix."""
+        """Return every usable input resolver by prefix."""
         return dict(self._table(kinds.INPUT).records)
 
     def signature_scheme(self, algorithm: str) -> SignatureScheme | None:
-        """The scheme for an algorithm, or None: what cannot be verified is rejected."""
+        """Return the scheme for an algorithm, or None: what cannot be verified is rejected."""
         return self.signature_schemes().get(algorithm)
 
     def signature_schemes(self) -> dict[str, SignatureScheme]:
-        """Every usable signature scheme by algorithm."""
+        """Return every usable signature scheme by algorithm."""
         return dict(self._table(kinds.SIGNATURE).records)
 
     def tool_packs(self) -> dict[str, ToolPack]:
-        """Every usable tool pack by name."""
+        """Return every usable tool pack by name."""
         return dict(self._table(kinds.TOOLS).records)
 
     def commands(self) -> dict[str, Command]:
-        """Every usable command by name."""
+        """Return every usable command by name."""
         return dict(self._table(kinds.COMMAND).records)
 
     # -- hooks that are called with something ---------------------------------------------------------------
 
     def policies(self, project: ConfiguredProject | None) -> list[tuple[PolicyPack, PluginInfo]]:
-        """Every policy pack with its origin; a plugin that cannot say its policy stops everything."""
+        """Return every policy pack with its origin; a plugin that cannot give its policies stops everything."""
         from gert_core.api.policies import PolicyPack
         from gert_core.plugin.calls import policy_packs
 
         return [(pack, plugin.info) for plugin in self._active for pack in policy_packs(plugin, project, PolicyPack)]
 
     def diagnostics(self, runbook: RunbookView, project: ConfiguredProject | None) -> list[Diagnostic]:
-        """What plugins find wrong with a runbook, sorted; a plugin that raises gives one error naming it."""
+        """Return what plugins find wrong with a runbook, sorted; a plugin that raises gives one error naming it."""
         from gert_core.plugin.calls import diagnostics
 
         return diagnostics(self._active, runbook, project)
 
     def trace_observers(self) -> list[tuple[str, Callable[[TraceEvent], None]]]:
-        """The functions that want to see trace events, with their plugin's name."""
+        """Return the functions that observe trace events, with their plugin's name."""
         from gert_core.plugin.calls import observers
 
         return observers(self._active)
@@ -167,11 +167,11 @@ class Registry:
         return tuple(plugin.info for plugin in self._plugins)
 
     def problems(self) -> tuple[PluginInfo, ...]:
-        """The plugins that are neither active nor blocked."""
+        """Return the plugins that are neither active nor blocked."""
         return tuple(info for info in self.plugins if not info.healthy)
 
     def unmet_requirements(self) -> list[tuple[str, str]]:
-        """Requirements of the project that no active plugin meets: what to install, if anything, and a sentence."""
+        """Return the project's requirements that no active plugin meets: what to install, if any, and a sentence."""
         known, active = {}, {}
         for info in self.plugins:
             names = {normalise(info.name): info, info.distribution: info}
@@ -181,7 +181,7 @@ class Registry:
         return unmet(self._selection.require, active, known)
 
     def warnings(self) -> list[str]:
-        """One sentence per plugin that is not usable as installed, for commands that go on nevertheless."""
+        """Return one sentence per plugin that is not usable as installed, for commands that continue nevertheless."""
         said = [f"plugin {info.label} is {info.state}: {info.cause}" for info in self.problems()]
         said += [f"plugin {p.info.label}: {note}" for p in self._plugins for note in p.notes]
         return said + [sentence for _, sentence in self.unmet_requirements()]
@@ -202,7 +202,7 @@ class Registry:
             raise PluginError("; ".join(said), hint=ways_out(problems, [text for text, _ in missing if text]))
 
     def providers(self, kind: RecordKind, name: str) -> tuple[PluginInfo, ...]:
-        """Who provides a record: nobody, one plugin, or several that conflict."""
+        """Return who provides a record: no plugin, one, or several that conflict."""
         table = self._table(kind)
         if name in table.conflicts:
             return tuple(plugin.info for plugin in table.conflicts[name])
@@ -216,7 +216,7 @@ class Registry:
         return project_info(owners[0], project) if owners else None
 
     def provider_hint(self, kind: RecordKind, name: str) -> str:
-        """Where something that cannot be used would come from: installed and switched off, or not installed."""
+        """Return where something that cannot be used would come from: installed and switched off, or not installed."""
         table = self._table(kind)
         if name in table.conflicts:
             return _conflict(kind, name, table.conflicts[name])
@@ -227,7 +227,7 @@ class Registry:
         return f"by its name {provider} would provide it: `{pip('install', provider)}`"
 
     def provided(self, info: PluginInfo) -> dict[str, list[str]]:
-        """The names a plugin provides, by kind."""
+        """Return the names a plugin provides, by kind."""
         _ = self._tables
         return {
             kind.word: sorted(getattr(record, kind.key) for record in plugin.records[kind.word])
@@ -280,8 +280,8 @@ class Registry:
 
         plugins = []
         for candidate in self.candidates:
-            if candidate.key in self._verdicts:
-                state, cause = self._verdicts[candidate.key]
+            if candidate.key in self._decided:
+                state, cause = self._decided[candidate.key]
                 plugins.append(Plugin(candidate=candidate, state=state, cause=cause))
             elif candidate.group == GROUP:
                 plugins.append(Plugin(candidate=candidate))

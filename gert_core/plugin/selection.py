@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gert_core.plugin.discovery import Candidate
     from gert_core.plugin.states import PluginInfo
 
-    Verdicts = dict[str, tuple[PluginState, str]]
+    Decided = dict[str, tuple[PluginState, str]]
 
 
 class Selection(Struct, frozen=True, kw_only=True):
@@ -33,26 +33,26 @@ class Selection(Struct, frozen=True, kw_only=True):
     load: str = "auto"
     configured: Sequence[str] = ()
 
-    def decide(self, candidates: Sequence[Candidate]) -> Verdicts:
-        """State and cause of every candidate that must not be imported, by its key."""
+    def decide(self, candidates: Sequence[Candidate]) -> Decided:
+        """Return state and cause of every candidate that must not be imported, by its key."""
         allowed = self._named(self.allow, candidates)
         blocked = self._named(self.block, candidates)
         self._check_configured(candidates)
         if self.load == "listed":
             allowed |= {requirement_name(text) for text in self.require}
         usable = {(c.distribution, c.name) for c in candidates if c.group == GROUP}
-        verdicts: Verdicts = {}
+        decided: Decided = {}
         for candidate in candidates:
             names = {normalise(candidate.name), candidate.distribution}
             if names & blocked:
-                verdicts[candidate.key] = (PluginState.BLOCKED, "blocked by name")
+                decided[candidate.key] = (PluginState.BLOCKED, "blocked by name")
             elif self.load == "listed" and not names & allowed:
-                verdicts[candidate.key] = (PluginState.BLOCKED, "not listed in the project's plugins")
+                decided[candidate.key] = (PluginState.BLOCKED, "not listed in the project's plugins")
             elif candidate.group != GROUP and (candidate.distribution, candidate.name) not in usable:
                 cause = f"made for {candidate.group}, this gert loads {GROUP}"
-                verdicts[candidate.key] = (PluginState.INCOMPATIBLE, cause)
-        self._same_name_twice(candidates, verdicts)
-        return verdicts
+                decided[candidate.key] = (PluginState.INCOMPATIBLE, cause)
+        self._same_name_twice(candidates, decided)
+        return decided
 
     def _named(self, words: Sequence[str], candidates: Sequence[Candidate]) -> set[str]:
         known = {normalise(c.name) for c in candidates} | {c.distribution for c in candidates}
@@ -75,27 +75,27 @@ class Selection(Struct, frozen=True, kw_only=True):
                     hint="put its settings under one of these names",
                 )
 
-    def _same_name_twice(self, candidates: Sequence[Candidate], verdicts: Verdicts) -> None:
+    def _same_name_twice(self, candidates: Sequence[Candidate], decided: Decided) -> None:
         by_name: dict[str, list[Candidate]] = {}
         for candidate in candidates:
-            if candidate.group == GROUP and candidate.key not in verdicts:
+            if candidate.group == GROUP and candidate.key not in decided:
                 by_name.setdefault(normalise(candidate.name), []).append(candidate)
         for name, rivals in by_name.items():
             if len(rivals) > 1:
                 owners = " and ".join(f"{c.distribution} {c.version}" for c in rivals)
                 cause = f"{owners} both call themselves {name!r}; uninstall one, or block it by its distribution name"
-                verdicts.update({c.key: (PluginState.CONFLICTING, cause) for c in rivals})
+                decided.update({c.key: (PluginState.CONFLICTING, cause) for c in rivals})
 
 
 def requirement_name(text: str) -> str:
-    """The distribution name in a requirement, normalised."""
+    """Return the distribution name in a requirement, normalised."""
     return normalise(_requirement(text)[0])
 
 
 def unmet(
     require: Sequence[str], active: Mapping[str, PluginInfo], known: Mapping[str, PluginInfo]
 ) -> list[tuple[str, str]]:
-    """Requirements that no active plugin satisfies: what to install (empty if it is there) and a sentence.
+    """Return the requirements that no active plugin satisfies: what to install (empty if it is there) and a sentence.
 
     Both maps have entry-point and distribution names as keys.
     """
@@ -117,7 +117,7 @@ def unmet(
 
 
 def unknown_plugin(word: str, known: Collection[str]) -> UsageError:
-    """The error for a name that no installed plugin bears."""
+    """Return the error for a name that no installed plugin has."""
     hint = _close(word, known, "did you mean {!r}?") or "`gert plugins list` shows the installed plugins"
     return UsageError(f"no installed plugin is called {word!r}", hint=hint)
 
@@ -138,7 +138,7 @@ def _requirement(text: str) -> tuple[str, str]:
         parsed = Requirement(text)
     except InvalidRequirement as exc:
         raise UsageError(
-            f"{text!r} is no plugin requirement", hint='write a name and versions, such as "gert-policy-acme>=2"'
+            f"{text!r} is not a plugin requirement", hint='write a name and versions, such as "gert-policy-acme>=2"'
         ) from exc
     return parsed.name, str(parsed.specifier)
 

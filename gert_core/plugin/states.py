@@ -42,7 +42,7 @@ class PluginInfo(Struct, frozen=True, kw_only=True):
         return self.state in {PluginState.ACTIVE, PluginState.BLOCKED}
 
     def to_json(self) -> dict[str, Any]:
-        """The object printed by ``gert plugins list --json``."""
+        """Return the object printed by ``gert plugins list --json``."""
         return {
             "name": self.name,
             "distribution": self.distribution,

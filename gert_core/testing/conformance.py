@@ -51,7 +51,7 @@ class StepTypeConformance:
 
     @pytest.fixture
     def runner(self, tmp_path: Path) -> GertRunner:
-        """A runner that knows this plugin and its helpers, and nothing that happens to be installed."""
+        """Return a runner that knows this plugin and its helpers, and nothing that happens to be installed."""
         needed = [self.plugin, *self.helpers]
         registry = Registry.build(scan=(), extra_plugins=needed)
         if all(t.flow is not Flow.TERMINAL for t in registry.step_types().values()):
@@ -61,7 +61,7 @@ class StepTypeConformance:
         return GertRunner(directory=tmp_path, registry=registry, environ=dict(self.environ))
 
     def types(self) -> list[StepType]:
-        """The step types the plugin registers."""
+        """Return the step types the plugin registers."""
         return list(self.plugin.gert_step_types())
 
     def _real(self, runner: GertRunner) -> Ran:
@@ -98,14 +98,14 @@ class StepTypeConformance:
         assert str(verdict.status) == "unsigned"
 
     def test_a_dry_run_touches_nothing(self, runner: GertRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-        seal_the_world(monkeypatch)
+        forbid_outside_effects(monkeypatch)
         ran = runner(self.runbook, files=self.files, inputs=self.inputs, mode="dry-run")
         assert ran.status == "completed", [f.message for f in ran.result.failures]
 
     def test_a_replay_touches_nothing_and_comes_out_the_same(
         self, runner: GertRunner, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        seal_the_world(monkeypatch)
+        forbid_outside_effects(monkeypatch)
         scenario = ScenarioModel.model_validate({"inputs": dict(self.inputs), **self.scenario})
         ran = runner(self.runbook, files=self.files, mode="replay", scenario=scenario)
         assert ran.status == self.status, [f.message for f in ran.result.failures]
@@ -142,11 +142,11 @@ class StepTypeConformance:
             pytest.fail(f"a run cut short counts as finished: {finished.state.status}")
 
 
-def seal_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every socket and every child process an error: what goes round the door is caught here."""
+def forbid_outside_effects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every socket and every child process an error: what does not go through the step context is caught here."""
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise AssertionError("the step went round the door: sockets and processes are not for this mode")
+        raise AssertionError("the step did not go through its context: sockets and processes are not for this mode")
 
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(subprocess, "Popen", refuse)
@@ -160,5 +160,5 @@ __all__ = [
     "SignatureSchemeConformance",
     "StepTypeConformance",
     "TransportConformance",
-    "seal_the_world",
+    "forbid_outside_effects",
 ]

@@ -26,11 +26,11 @@ class EchoSession:
         return Reply(exit_code=code, stdout=text + "\n", command=(self._program, *action.argv[1:]), failed=code != 0)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is kept."""
 
 
 def open_session(target: Target, services: Services) -> EchoSession:
-    """The transport's ``open``."""
+    """Open a session on the target."""
     return EchoSession(target)
 
 

@@ -61,7 +61,7 @@ class FakeDist:
         return file
 
     def scan(self) -> tuple[Candidate, ...]:
-        """What discovery finds in this directory alone, for ``Registry.build(scan=...)``."""
+        """Return what discovery finds in this directory alone, for ``Registry.build(scan=...)``."""
         return scan([str(self.directory)])
 
 

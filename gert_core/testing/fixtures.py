@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def gert_registry() -> Callable[..., Registry]:
-    """Builds isolated registries: ``gert_registry(my_plugin_module)`` knows that plugin and no other.
+    """Return a function that builds isolated registries: ``gert_registry(my_plugin_module)`` has that plugin alone.
 
     Keyword arguments go to ``Registry.build``; ``scan=None`` asks for the installed plugins too.
     """
@@ -32,7 +32,7 @@ def gert_registry() -> Callable[..., Registry]:
 
 @pytest.fixture
 def fake_dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDist]:
-    """An empty directory on ``sys.path`` to install fake distributions into; modules are forgotten afterwards."""
+    """Give an empty directory on ``sys.path`` to install fake distributions into; modules are forgotten afterwards."""
     directory = tmp_path / "site"
     directory.mkdir()
     monkeypatch.syspath_prepend(str(directory))
@@ -46,7 +46,7 @@ def fake_dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeD
 
 @pytest.fixture
 def gert_run(tmp_path: Path) -> GertRunner:
-    """Runs a runbook with the installed plugins in a temporary directory: ``gert_run(text, inputs={...})``."""
+    """Return a runner with the installed plugins in a temporary directory: ``gert_run(text, inputs={...})``."""
     return GertRunner(directory=tmp_path, registry=Registry.build())
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gert_core.testing.running import GertRunner, Ran
 
 HOSTILE: Final = "--gert-hostile"
+"""A value that looks like an option, given to every input of every action."""
 _STEP: Final = """\
 apiVersion: kernel/v0
 meta: { name: call }
@@ -46,13 +47,13 @@ def call(runner: GertRunner, tool: str, action: str, inputs: Mapping[str, Any] |
 
 
 def outputs(ran: Ran) -> Mapping[str, Any]:
-    """What the action of ``call`` gave, also when it failed."""
+    """Return what the action of ``call`` gave, also when it failed."""
     found: Mapping[str, Any] = ran.of("step_complete", "call")[0].get("outputs") or {}
     return found
 
 
 def _literal(value: Any) -> Any:
-    """Text as a template that gives exactly that text."""
+    """Return text as a template that gives exactly that text."""
     return value.replace("{{", '{{ "{{" }}') if isinstance(value, str) else value
 
 
@@ -92,7 +93,7 @@ class StandIn:
 
 
 def path_with(directory: Path, name: str, **answer: Any) -> str:
-    """A PATH that has the program ``name``: the real one, or where there is none a stand-in with this answer."""
+    """Return a PATH that has the program ``name``: the real one, or where there is none a stand-in with this answer."""
     path = os.environ.get("PATH", os.defpath)
     if shutil.which(name, path=path):
         return path
@@ -111,7 +112,7 @@ class ToolPackConformance(Light):
     takes_value: ClassVar[Sequence[str]] = ()
 
     def tools(self) -> Iterator[tuple[str, Path, ToolModel]]:
-        """Every tool of the pack: its name as runbooks list it, its file and its model."""
+        """Yield every tool of the pack: its name as runbooks list it, its file and its model."""
         for pack in self.plugin.gert_tool_packs():
             for file in sorted(pack.directory.glob("*.tool.yaml")):
                 tool = load_tool(file).tool

@@ -64,12 +64,12 @@ class TransportConformance(Light):
     inputs: ClassVar[Mapping[str, Any]] = {}
 
     def transport(self) -> Transport:
-        """The transport the plugin registers."""
+        """Return the transport the plugin registers."""
         found: Transport = self.plugin.gert_transports()[0]
         return found
 
     def session(self, tmp_path: Path) -> Any:
-        """A session on the target."""
+        """Return a session on the target."""
         import os
 
         target = replace(Target(tool="example", environ=dict(os.environ)), **self.target)
@@ -114,7 +114,7 @@ class ApprovalProviderConformance(Light):
     """Set ``plugin``; ``approve`` makes one approver answer yes to a request and returns the console to open with."""
 
     def provider(self) -> ApprovalProvider:
-        """The provider the plugin registers."""
+        """Return the provider the plugin registers."""
         found: ApprovalProvider = self.plugin.gert_approval_providers()[0]
         return found
 
@@ -124,7 +124,7 @@ class ApprovalProviderConformance(Light):
     answers: ClassVar[tuple[str, ...]] = ()
 
     def request(self) -> ApprovalRequest:
-        """A request like the core's."""
+        """Return a request like the core's."""
         return ApprovalRequest(
             ticket_id="t-0123456789abcdef0123",
             run_id="r1",
@@ -177,7 +177,7 @@ class ApprovalProviderConformance(Light):
         request = self.request()
         for _ in range(2):
             session = resolve(self.provider().open)(services)
-            assert session.submit(request).ticket_id == request.ticket_id, "the next process goes on with the ticket"
+            assert session.submit(request).ticket_id == request.ticket_id, "the next process finds the ticket"
             session.close()
             session.close()
 
@@ -191,12 +191,12 @@ class InputResolverConformance(Light):
     answers: ClassVar[tuple[str, ...]] = ()
 
     def resolver(self) -> InputResolver:
-        """The resolver the plugin registers."""
+        """Return the resolver the plugin registers."""
         found: InputResolver = self.plugin.gert_input_resolvers()[0]
         return found
 
     def services(self, tmp_path: Path) -> Services:
-        """What the resolver is lent."""
+        """Return what the resolver is lent."""
         return Services(console=ScriptedConsole(self.answers), environ=self.environ, project=_project(tmp_path))
 
     def test_a_binding_gets_its_value(self, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ class SignatureSchemeConformance(Light):
     verify_key: ClassVar[bytes]
 
     def scheme(self) -> SignatureScheme:
-        """The scheme the plugin registers."""
+        """Return the scheme the plugin registers."""
         found: SignatureScheme = self.plugin.gert_signature_schemes()[0]
         return found
 

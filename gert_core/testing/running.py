@@ -35,13 +35,13 @@ class ScriptedConsole:
         self.said.append(text)
 
     def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
-        """The next answer, or the end of input."""
+        """Return the next answer, or None at the end of input."""
         self.asked.append(prompt)
         return self._answers.pop(0) if self._answers else None
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """One dialogue at a time."""
+        """Allow one dialogue at a time."""
         with self._lock:
             yield
 
@@ -71,18 +71,18 @@ class Ran:
         return self.directory / "runs"
 
     def of(self, type: str, key: str | None = None) -> list[Mapping[str, Any]]:  # noqa: A002 - the event's field name
-        """The data of every event of a type, of one step key if given."""
+        """Return the data of every event of a type, of one step key if given."""
         return [e.data for e in self.events if e.type == type and (key is None or e.step_key == key)]
 
     def assert_outcome(self, category: str, code: str | None = None) -> None:
-        """The run completed with this outcome."""
+        """Assert that the run completed with this outcome."""
         outcome = self.result.outcome
         told = f"{self.status}: {[f.message for f in self.result.failures]}"
         assert outcome is not None, f"no outcome, the run is {told}"
         assert (outcome.category, outcome.code) == (category, outcome.code if code is None else code)
 
     def assert_failed(self, kind: str, *, status: str = "failed") -> None:
-        """The run failed, and the first failure has this kind."""
+        """Assert that the run failed and that its first failure has this kind."""
         kinds = [failure.kind for failure in self.result.failures]
         assert (self.status, kinds[:1]) == (status, [kind]), f"{self.status} {kinds}"
 

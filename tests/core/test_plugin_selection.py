@@ -88,7 +88,7 @@ def test_an_unmet_requirement_stops_runs_and_warns_readers(plugins, text, why, i
 
 
 def test_a_malformed_requirement_is_a_usage_error(plugins):
-    with pytest.raises(UsageError, match="no plugin requirement"):
+    with pytest.raises(UsageError, match="not a plugin requirement"):
         Registry.build(scan=plugins.scan(), require=["gert-step-alpha >= > 2"]).unmet_requirements()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import pkgutil
 import re
 
 import pytest
@@ -160,7 +161,39 @@ def test_every_function_and_filter_is_named():
         assert re.search(rf"\b{re.escape(name)}\b", page), name
 
 
-def test_generated_pages_name_every_record():
-    api = importlib.import_module("gert_core.api")
-    page = (REFERENCE / "records.md").read_text(encoding="utf-8")
-    assert {name for name in api.__all__ if f"\n### `{name}`" not in page} == set()
+def modules_of(package):
+    """The modules of a public package that promise names by ``__all__``."""
+    found = importlib.import_module(package)
+    names = [module.name for module in pkgutil.iter_modules(found.__path__, f"{package}.")]
+    return [name for name in (package, *names) if hasattr(importlib.import_module(name), "__all__")]
+
+
+# Parts that another module hands on under its own name.
+BEHIND = {
+    "gert_core.testing.fake_dist",
+    "gert_core.testing.fixtures",
+    "gert_core.testing.peers",
+    "gert_core.testing.running",
+}
+
+
+@pytest.mark.parametrize(
+    ("page", "package"),
+    [("records.md", "gert_core.api"), ("kit.md", "gert_core.kit"), ("testing.md", "gert_core.testing")],
+)
+def test_generated_pages_name_everything_public(page, package):
+    text = (REFERENCE / page).read_text(encoding="utf-8")
+    modules = [package] if package == "gert_core.api" else [m for m in modules_of(package) if m not in BEHIND]
+    assert modules
+    for module in modules:
+        names = importlib.import_module(module).__all__
+        assert not [name for name in names if f"\n### `{name}`" not in text], module
+        section = text.partition(f"\n## `{module}`\n")[2] if package != "gert_core.api" else text
+        assert section, f"{module} has no section"
+
+
+def test_every_public_name_is_described():
+    for page in ("records.md", "kit.md", "testing.md"):
+        text = (REFERENCE / page).read_text(encoding="utf-8")
+        empty = re.findall(r"^### `(\w+)`[^\n]*\n\n(?=#|`[^`]*`\n+(?:#|\Z)|\Z)", text, re.MULTILINE)
+        assert not empty, f"{page}: nothing is said about {empty}"

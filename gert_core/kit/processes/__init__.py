@@ -1,4 +1,7 @@
-"""The one place that starts other programs: no shell, an own process group each, nothing left running."""
+"""The one place that starts other programs: no shell, an own process group each, nothing left running.
+
+``run`` runs a program to its end, ``start`` gives a ``Child`` that stays.
+"""
 
 from __future__ import annotations
 
@@ -23,4 +26,12 @@ def start(argv: Sequence[str], *, environ: Mapping[str, str]) -> Child:
     return Child(argv, environ=environ)
 
 
-__all__ = ["OUTPUT_LIMIT", "ProcessResult", "kill_all", "run", "start"]
+def __getattr__(name: str) -> object:
+    if name != "Child":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gert_core.kit.processes.child import Child
+
+    return Child
+
+
+__all__ = ["OUTPUT_LIMIT", "Child", "ProcessResult", "kill_all", "run", "start"]

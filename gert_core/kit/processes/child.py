@@ -71,7 +71,7 @@ class Child:
     def write(self, data: bytes, deadline: Deadline | None) -> None:
         """Write all of it; ``BrokenPipeError`` when the program no longer reads, ``TimeoutError`` past the deadline.
 
-        Without a deadline it is written only if it can be at once. After an exception nobody knows how much was
+        Without a deadline it is written only if it can be at once. After an exception it is unknown how much was
         written: end the program.
         """
         pending = memoryview(data)
@@ -90,7 +90,7 @@ class Child:
             self._writing.release()
 
     def lines(self, limit: int = LINE_LIMIT) -> Generator[bytes, None, None]:
-        """Every line of standard output, without its end, until the program closes it or is ended.
+        """Yield every line of standard output, without its end, until the program closes it or is ended.
 
         Standard error is drained in the same loop, so a program that floods it never blocks. A line longer than
         ``limit`` raises ``OverflowError``; a last line without an end is given as it is.
@@ -133,7 +133,7 @@ class Child:
                 self._close_output()
 
     def wait(self, seconds: float) -> int | None:
-        """Its exit code (128+N for signal N) if it ends within ``seconds``, else None."""
+        """Return its exit code (128+N for signal N) if it ends within ``seconds``, else None."""
         with self._lock:
             if self._exit is None and _ended(self._group, seconds):
                 self._exit = self._group.finish()
@@ -159,7 +159,7 @@ class Child:
         return code
 
     def _close_stdin(self, seconds: float) -> bool:
-        """Whether it is closed now: a writer that is stuck in the middle is not waited for longer than this."""
+        """Return whether it is closed now: a writer that is stuck in the middle is not waited for longer than this."""
         if not self._writing.acquire(timeout=seconds):
             return False
         stdin, self._stdin = self._stdin, -1

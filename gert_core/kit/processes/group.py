@@ -34,11 +34,11 @@ class Group:
         self._exit: int | None = None
         try:
             self.pidfd = os.pidfd_open(pid)
-        except (AttributeError, OSError):  # not Linux, or no descriptor left: whoever waits asks ``ended``
+        except (AttributeError, OSError):  # not Linux, or no descriptor left: callers ask ``ended``
             self.pidfd = -1
 
     def ended(self) -> bool:
-        """Whether the leader has ended; where possible it stays a zombie, so that its number stays ours."""
+        """Return whether the leader has ended; where possible it stays a zombie, so that its number stays ours."""
         if self._exit is not None:
             return True
         try:
@@ -106,7 +106,7 @@ class Group:
 
 
 def _alive(pgid: int) -> bool:
-    """Whether a group has a member that still runs; many containers have nobody who collects the dead ones."""
+    """Return whether a group has a member that still runs; in many containers dead ones are never collected."""
     try:
         numbers = [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     except FileNotFoundError:  # not Linux
@@ -120,12 +120,12 @@ def _alive(pgid: int) -> bool:
 
 
 def running() -> int:
-    """How many groups have not been collected yet."""
+    """Return how many groups have not been collected yet."""
     return len(_live)
 
 
 def kill_all() -> None:
-    """KILL every group started here and not yet collected: for a process that is about to die itself."""
+    """Send KILL to every group started here and not yet collected: for a process that is about to end itself."""
     for pid in tuple(_live):
         _killpg(pid, signal.SIGKILL)
 

@@ -172,17 +172,17 @@ class _Watch:
         return False
 
     def end(self, kind: str) -> None:
-        """TERM to the group; ``kind`` is why (empty: the leader ended by itself)."""
+        """Send TERM to the group; ``kind`` is why (empty: the leader ended by itself)."""
         assert self.group is not None  # noqa: S101
         self.kind = kind
         self.stage, self.until = _TERMINATED, monotonic() + GRACE
         self.group.signal(signal.SIGTERM)
 
     def escalate(self) -> bool:
-        """Time is up at this stage: take the next means; False when there is none."""
+        """Take the next means when time is up at this stage; return False when there is none."""
         assert self.group is not None  # noqa: S101
         if self.stage < _TERMINATED:
-            self.end("timeout" if self.stage == _RUNNING else "")
+            self.end(ErrorKind.TIMEOUT if self.stage == _RUNNING else "")
         elif self.stage == _TERMINATED:
             self.stage, self.until = _KILLED, monotonic() + LINGER
             self.group.signal(signal.SIGKILL)
@@ -191,7 +191,7 @@ class _Watch:
         return True
 
     def result(self) -> ProcessResult:
-        """Collect the leader and say how it ended."""
+        """Collect the leader and return how it ended."""
         assert self.group is not None  # noqa: S101
         code = self.group.finish() if self.ended else None
         out, err = [b"".join(chunks).decode("utf-8", "replace") if chunks else "" for chunks in self.chunks]
@@ -200,7 +200,7 @@ class _Watch:
         return ProcessResult(exit_code=code, stdout=out, stderr=err)
 
     def close(self) -> None:
-        """Whatever happened: no descriptor and no process stays."""
+        """Close every descriptor and end every process that is left."""
         for fd in self.open:
             os.close(fd)
         if self.stdin >= 0:

@@ -51,7 +51,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
     return Group(process.pid, argv[0])
 
 
-# Python ignores the first two and whoever started us may ignore the third; a child would inherit that.
+# Python ignores the first two and the program that started us may ignore the third; a child would inherit that.
 _DEFAULTS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 
 
@@ -87,7 +87,7 @@ def _find(program: str, environ: Mapping[str, str]) -> str | None:
 
 @functools.cache
 def _close_inherited() -> tuple[tuple[Any, ...], ...]:
-    """Close what whoever started us left open; descriptors made by Python do not reach children anyway."""
+    """Close what the program that started us left open; descriptors made by Python do not reach children anyway."""
     actions = []
     try:
         for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names are all that is wanted

@@ -65,8 +65,8 @@ def test_a_file_that_cannot_be_used_is_an_error(tmp_path):
     (tmp_path / "big").write_bytes(b"x" * (1024 * 1024 + 1))
     os.mkfifo(tmp_path / "pipe")
     for name, words in {
-        "dir": "no regular file",
-        "pipe": "no regular file",
+        "dir": "not a regular file",
+        "pipe": "not a regular file",
         "binary": "not UTF-8",
         "big": "larger than 1 MiB",
     }.items():

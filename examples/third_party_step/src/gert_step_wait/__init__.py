@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def gert_step_types() -> Iterator[StepType]:
-    """The one step type of this plugin; its heavy parts are named and imported when a runbook uses it."""
+    """Register the one step type of this plugin; its heavy parts are named and imported when a runbook uses it."""
     yield StepType(
         name="wait",
         model="gert_step_wait.step:Wait",

@@ -27,7 +27,7 @@ class InboxSession:
         return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
 
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
-        """The next answer nobody has taken yet; ``None`` when there is none (in time)."""
+        """Return the next answer that was not returned before; ``None`` when there is none (in time)."""
         left = self._patience
         while True:
             seen = self._seen.setdefault(ticket.ticket_id, set())
@@ -40,11 +40,11 @@ class InboxSession:
             left -= _POLL
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is kept."""
 
 
 def open_session(services: Services) -> InboxSession:
-    """The provider's ``open``."""
+    """Open the provider for one run."""
     if services.run_dir is None:
         raise RunError(
             "the approval inbox needs a run directory and this run has none",

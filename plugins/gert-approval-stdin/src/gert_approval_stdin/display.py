@@ -15,7 +15,7 @@ _LABEL: Final = 11
 
 
 def describe(request: ApprovalRequest, *, actor: str) -> Iterator[str]:
-    """The request as lines; the inputs in it are masked already."""
+    """Yield the request as lines; the inputs in it are masked already."""
     yield ""
     yield f"Approval needed: step {printable(request.step_id)} of {printable(request.runbook_name)}"
     if request.description:
@@ -42,7 +42,7 @@ def describe(request: ApprovalRequest, *, actor: str) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """Text that cannot move the cursor, hide a line or turn its direction: such characters are spelled out."""
+    """Escape characters that could move the cursor, hide a line or turn its direction."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 

@@ -30,9 +30,9 @@ class StdinSession:
         return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
 
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
-        """Ask until a line follows the grammar; ``None`` when nobody answers, which the core takes as a rejection.
+        """Ask until a line follows the grammar; ``None`` at the end of input, which the core takes as a rejection.
 
-        No response is made up for the end of input: the trace must not say that a person rejected what nobody saw.
+        No response is made up for the end of input: the trace must not have a person reject what was not shown.
         """
         request = self._requests[ticket.ticket_id]
         console = self._services.console
@@ -47,7 +47,7 @@ class StdinSession:
                 line = console.ask(f"Approve {printable(request.step_id)}? {_GRAMMAR} ", deadline=deadline)
                 if line is None:
                     if not deadline.stopped:
-                        console.say("Nobody answers here; `--approval inbox` lets people answer later.")
+                        console.say("The input ended without an answer; `--approval inbox` lets people answer later.")
                     return None
                 match = _LINE.fullmatch(line)
                 if match is not None:
@@ -67,18 +67,18 @@ class StdinSession:
         )
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is kept."""
 
 
 def _again(request: ApprovalRequest) -> str:
-    """Why one answer was not enough."""
+    """Explain why one answer was not enough."""
     people = "an approver" if request.min_approvers == 1 else f"{request.min_approvers} different approvers"
     other = f" other than {printable(request.requested_by)}" if request.exclude_actor else ""
     return f"{printable(request.step_id)} needs {people}{other}."
 
 
 def open_session(services: Services) -> StdinSession:
-    """The provider's ``open``."""
+    """Open the provider for one run."""
     return StdinSession(services)
 
 

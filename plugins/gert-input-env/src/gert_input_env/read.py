@@ -17,7 +17,7 @@ _KEYS: Final = re.compile(r"GERT_.*_KEY.*")
 
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, str]:
-    """The variables that are set; a variable set to nothing is an empty text."""
+    """Return the variables that are set; a variable set to nothing is an empty text."""
     del deadline
     given = {}
     for binding in bindings:

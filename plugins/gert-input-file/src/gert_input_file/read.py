@@ -16,7 +16,7 @@ _LIMIT: Final = 1024 * 1024
 
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, str]:
-    """The texts of the files that exist; relative paths start at the project, else at the current directory."""
+    """Return the texts of the files that exist; relative paths start at the project, else at the current directory."""
     del deadline
     given = {}
     root = Path() if services.project is None else services.project.root
@@ -34,7 +34,7 @@ def _read(binding: InputBinding, path: Path) -> str | None:
         )
     try:
         if path.exists() and not path.is_file():
-            raise _problem(binding, path, "is no regular file")
+            raise _problem(binding, path, "is not a regular file")
         with path.open("rb") as stream:
             content = stream.read(_LIMIT + 1)
     except FileNotFoundError:

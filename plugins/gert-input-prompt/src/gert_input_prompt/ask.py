@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gert_core.api import Console, Deadline, InputBinding, Services
 
 
-class _End(Exception):  # noqa: N818 - nobody is there any more
+class _End(Exception):  # noqa: N818 - the input has ended
     pass
 
 
@@ -33,7 +33,7 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
 
 
 def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> Any:
-    """The value, or ``None`` to leave it to the default."""
+    """Return the value, or ``None`` to leave it to the default."""
     if binding.description:
         console.say(binding.description)
     while True:

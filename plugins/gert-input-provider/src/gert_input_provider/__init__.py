@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def provider_names(project: ProjectInfo | None) -> tuple[str, ...]:
-    """The providers a project configures; each name is a first word of ``from:`` by itself."""
+    """Return the providers a project configures; each name is a first word of ``from:`` by itself."""
     return () if project is None else tuple(project.providers)
 
 

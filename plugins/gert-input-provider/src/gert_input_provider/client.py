@@ -22,7 +22,7 @@ _KEYS: Final = re.compile(r"GERT_.*_KEY.*")
 
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, Any]:
-    """The values a provider has; all bindings are of the same one."""
+    """Return the values a provider has; all bindings are of the same one."""
     name = bindings[0].path.partition(".")[0]
     settings = services.project.providers.get(name) if services.project is not None else None
     if settings is None:
@@ -62,7 +62,7 @@ def _call(
 
 
 def _answers(name: str, result: Any, bindings: Sequence[InputBinding]) -> dict[str, Any]:
-    """What was asked for; an input the provider does not mention is an error unless it has a default."""
+    """Return what was asked for; an input the provider does not mention is an error unless it has a default."""
     if not isinstance(result, dict):
         raise _problem(name, "answered with something else than a map of inputs", bindings)
     missing = [b for b in bindings if b.name not in result and not b.has_default]
@@ -73,7 +73,7 @@ def _answers(name: str, result: Any, bindings: Sequence[InputBinding]) -> dict[s
 
 
 def _program(binary: str, services: Services) -> str:
-    """A path is relative to the project; a bare name is looked up on PATH."""
+    """Return the program to start: a path is relative to the project, a bare name is looked up on PATH."""
     if "/" in binary and services.project is not None:
         return str(services.project.root / binary)
     return binary

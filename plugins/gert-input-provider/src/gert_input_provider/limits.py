@@ -29,7 +29,7 @@ class Within:
         return self._outer.cancelled
 
     def remaining(self) -> float:
-        """Seconds left."""
+        """Return the seconds left."""
         outer = self._outer.remaining()
         own = max(0.0, self._end - time.monotonic())
         return own if outer is None else min(outer, own)
@@ -43,7 +43,7 @@ class Within:
         return self._outer.on_stop(fn)
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the run is cancelled."""
+        """Return a descriptor that becomes readable when the run is cancelled."""
         return self._outer.fileno()
 
 

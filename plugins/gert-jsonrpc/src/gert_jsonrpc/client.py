@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.api import Deadline
-    from gert_core.kit.processes.child import Child
+    from gert_core.kit.processes import Child
 
 LINE_LIMIT: Final = 10 * 1024 * 1024
 """Bytes of one message from the peer."""
@@ -33,8 +33,8 @@ class _Call:
 class Client:
     """Speaks JSON-RPC with a started child; calls may come from several threads at once.
 
-    A peer that breaks the protocol, dies, or does not answer in time is ended, whatever else it was doing: nobody
-    could tell what its next line means, and an abandoned request must not go on working unseen.
+    A peer that breaks the protocol, dies, or does not answer in time is ended, whatever else it was doing: what
+    its next line means could not be told, and an abandoned request must not go on working unseen.
     """
 
     def __init__(self, child: Child, *, limit: int = LINE_LIMIT) -> None:
@@ -53,7 +53,7 @@ class Client:
         return self._failure
 
     def call(self, method: str, params: Any, deadline: Deadline) -> Any:
-        """The result of one request. Raises ``RpcError`` when the peer says no and ``PeerError`` when it is lost."""
+        """Return the result of one request; raise ``RpcError`` when the peer refuses, ``PeerError`` when it is lost."""
         if deadline.stopped:
             fault = PeerFault.CANCELLED if deadline.cancelled else PeerFault.TIMEOUT
             raise PeerError(fault, f"{method!r} was not sent to {self._child.program!r}: it must stop already")
@@ -145,7 +145,7 @@ class Client:
         answer = parse(line)
         if answer is None:
             return
-        with self._lock:  # whoever finds the call gone must find the answer in it
+        with self._lock:  # a caller that finds the call gone must find the answer in it
             call = self._calls.pop(answer.id, None)
             if call is not None:
                 call.result, call.error = answer.result, answer.error

@@ -41,7 +41,7 @@ class PeerError(Exception):
         self.stderr = stderr
 
     def to_problem(self) -> StepProblem:
-        """The same for a step: ``timeout``, ``cancelled``, ``protocol`` or ``crashed``."""
+        """Return the same for a step: ``timeout``, ``cancelled``, ``protocol`` or ``crashed``."""
         kind = PeerFault.CRASHED if self.fault is PeerFault.CLOSED else self.fault
         return StepProblem(ErrorKind(kind), self.message, detail={"stderr": self.stderr})
 

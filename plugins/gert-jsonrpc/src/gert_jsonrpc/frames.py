@@ -1,4 +1,4 @@
-"""One line, one message: write requests, read and judge what comes back."""
+"""One line, one message: write requests, read and check what comes back."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class Answer:
 
 
 class BadFrame(Exception):  # noqa: N818 - a finding about a line
-    """A line that is no message a client can get; the text completes "wrote"."""
+    """A line that is not a message a client can get; the text completes "wrote"."""
 
 
 def request(number: int, method: str, params: Any) -> bytes:
-    """The line of a request; ``ValueError`` for what JSON cannot say."""
+    """Return the line of a request; raise ``ValueError`` for what JSON cannot express."""
     text = encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
     return text.encode("utf-8", "replace") + b"\n"
 
 
 def parse(line: bytes) -> Answer | None:
-    """The response in a line; ``None`` for a blank line and for a notification, which nobody listens to."""
+    """Return the response in a line; ``None`` for a blank line and for a notification, which is ignored."""
     text = line.decode("utf-8", "replace").strip()
     if not text:
         return None
@@ -62,7 +62,7 @@ def _error(value: Any, text: str) -> RpcError:
 
 
 def show(text: str) -> str:
-    """The beginning of a line, quoted."""
+    """Return the beginning of a line, quoted."""
     return repr(text if len(text) <= SHOWN else text[: SHOWN - 3] + "...")
 
 

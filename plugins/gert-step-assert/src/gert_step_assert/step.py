@@ -1,4 +1,4 @@
-"""Model and run of ``assert``: every check is judged, every failure says expected and actual."""
+"""Model and run of ``assert``: every check is made, every failure has expected and actual."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class AssertStep(StepModel):
     """Expectations that must all hold."""
 
     checks: Annotated[list[Check], BeforeValidator(_checks), Field(min_length=1)] = Field(
-        alias="assert", description="The checks; all are judged."
+        alias="assert", description="The checks; all are made."
     )
 
 
@@ -94,7 +94,7 @@ def check(step: AssertStep) -> list[Finding]:
 
 
 def run(step: AssertStep, ctx: StepContext) -> Result:
-    """Judge every check; any that does not hold fails the step."""
+    """Make every check; any that does not hold fails the step."""
     failures = []
     for check in step.checks:
         try:
@@ -114,7 +114,7 @@ def run(step: AssertStep, ctx: StepContext) -> Result:
 
 
 def _judge(check: Check) -> str | None:
-    """None when the check holds, else the sentence that says expected and actual."""
+    """Return None when the check holds, else the sentence with expected and actual."""
     negative = check.type in _NEGATIVE
     if _holds(check) != negative:
         return None
@@ -123,7 +123,7 @@ def _judge(check: Check) -> str | None:
 
 
 def _holds(check: Check) -> bool:
-    """Whether the comparison holds, before ``not_`` is taken into account."""
+    """Return whether the comparison holds, before ``not_`` is taken into account."""
     value, expected, kind = check.value, check.expected, check.type
     if kind in ("equals", "not_equals"):
         return equal(value, expected)
@@ -141,7 +141,7 @@ def _holds(check: Check) -> bool:
 
 
 def _wanted(check: Check) -> str:
-    """What would have held, in words; put together for checks that failed only."""
+    """Return what would have held, in words; put together for checks that failed only."""
     kind, expected = check.type, check.expected
     if kind in ("equals", "not_equals"):
         return _show(expected)

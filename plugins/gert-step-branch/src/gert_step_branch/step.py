@@ -43,7 +43,7 @@ class BranchStep(StepModel):
 
 
 def blocks(step: BranchStep) -> list[Block]:
-    """One block per arm."""
+    """Return one block per arm."""
     return [
         Block(name=_label(arm, index), steps=arm.steps, condition=arm.condition, jump=arm.next)
         for index, arm in enumerate(step.branches)

@@ -44,7 +44,7 @@ class EndStep(StepModel):
 
 
 def outcome(step: EndStep) -> Outcome:
-    """What the run will end with."""
+    """Return what the run will end with."""
     return Outcome(category=step.outcome.category, code=step.outcome.code, meta=step.outcome.meta)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Deadline
-    from gert_core.kit.processes.child import Child
+    from gert_core.kit.processes import Child
 
 PROTOCOL_VERSION: Final = "1"
 SHUTDOWN_SECONDS: Final = 2.0
@@ -33,7 +33,7 @@ class Answer:
 
 
 def program_of(extension: str) -> str:
-    """The program behind the word in ``extension:``."""
+    """Return the program behind the word in ``extension:``."""
     return extension if "/" in extension or extension.startswith(PREFIX) else PREFIX + extension
 
 
@@ -90,7 +90,7 @@ class Runner:
         return Answer(outputs=outputs, exit_code=exit_code, stderr=stderr, principal=principal)
 
     def close(self) -> None:
-        """``shutdown``, then no way to stay."""
+        """Send ``shutdown``, then end the process."""
         self._client.close(SHUTDOWN_SECONDS, farewell="shutdown")
 
     def _initialize(self, deadline: Deadline) -> Principal | None:

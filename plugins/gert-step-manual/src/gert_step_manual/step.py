@@ -75,7 +75,7 @@ class _Rejected(Exception):  # noqa: N818 - a person's answer
 
 
 def outputs(step: ManualStep) -> dict[str, str]:
-    """Evidence names are the step's outputs."""
+    """Return the names of the evidence: they are the step's outputs."""
     return {evidence.name: _TYPES[evidence.kind] for evidence in step.required_evidence}
 
 
@@ -96,7 +96,7 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
             value, who = _collect(evidence, lead, ctx)
             given[evidence.name] = value
     except NoAnswer as error:
-        return Errored(kind=ErrorKind.EVIDENCE_UNAVAILABLE, message=str(error) or "nobody could answer")
+        return Errored(kind=ErrorKind.EVIDENCE_UNAVAILABLE, message=str(error) or "the questions could not be answered")
     except _Rejected as rejected:
         return Failed(kind=ErrorKind.REJECTED, message=str(rejected), outputs=given, principal=who)
     missing = [
@@ -153,7 +153,7 @@ def _prompt(evidence: Evidence, title: str) -> str:
 
 
 def _text(answer: Answer) -> str:
-    """The line typed; ``reject [reason]`` is a rejection wherever it is typed."""
+    """Return the line typed; ``reject [reason]`` is a rejection wherever it is typed."""
     if answer.canned and not isinstance(answer.value, str):
         return ""
     text = str(answer.value).strip()

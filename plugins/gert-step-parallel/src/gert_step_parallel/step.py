@@ -32,7 +32,7 @@ class ParallelStep(StepModel):
 
 
 def blocks(step: ParallelStep) -> list[Block]:
-    """One block per branch."""
+    """Return one block per branch."""
     return [
         Block(name=branch.label or f"branch {index + 1}", steps=branch.steps)
         for index, branch in enumerate(step.branches)

@@ -56,14 +56,14 @@ class RepeatStep(StepModel):
 
 
 def body(step: RepeatStep) -> list[Any]:
-    """The raw steps of one iteration, wherever they were written."""
+    """Return the raw steps of one iteration, wherever they were written."""
     found: list[Any] | None = step.steps if step.steps is not None else step.repeat.steps
     assert found is not None  # noqa: S101 - the model wants exactly one of them
     return found
 
 
 def blocks(step: RepeatStep) -> list[Block]:
-    """One block that runs between once and ``max`` times."""
+    """Return one block that runs between once and ``max`` times."""
     most = step.repeat.max
     return [Block(name="iteration", steps=body(step), runs=(1, most if isinstance(most, int) else None), binds=BINDS)]
 

@@ -21,7 +21,7 @@ class ToolStep(InputsModel):
 
 
 def tool_use(step: ToolStep) -> ToolUse:
-    """The tool whose contract this step takes over."""
+    """Return the tool whose contract this step takes over."""
     return ToolUse(tool=step.tool, action=step.action)
 
 

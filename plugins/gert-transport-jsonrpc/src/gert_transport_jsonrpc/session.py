@@ -77,7 +77,7 @@ class JsonRpcSession:
             client = self._clients.get(key)
             failure = client.failure if client else None
             if failure is not None and failure.fault is PeerFault.PROTOCOL:
-                raise failure  # nobody was told yet: it came after the last answer
+                raise failure  # not reported yet: it came after the last answer
             if client is None or failure is not None:
                 client = Client(start(command, environ={**self._target.environ, **dict(env)}))
                 self._clients[key] = client

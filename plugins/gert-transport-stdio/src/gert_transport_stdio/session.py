@@ -47,7 +47,7 @@ class StdioSession:
         )
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no process outlives its call."""
 
 
 def _sentence(program: str, code: int, stderr: str) -> str:

@@ -1,0 +1,48 @@
+"""The reference of what plugins may use besides the API: the kit, and the kit for their tests."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from docs.generator import modules
+
+KIT: Final = """# Kit
+
+<!-- Written by docs/generate.py from gert_core/kit: change it there. -->
+
+What plugins may use besides [the records](records.md). Import these where the work is done, never in a plugin's entry
+module: `gert_core.kit.models` imports pydantic, the others import more of the core than a start should cost.
+
+"""
+TESTING: Final = """# Testing
+
+<!-- Written by docs/generate.py from gert_core/testing: change it there. -->
+
+What tests of plugins use: `pip install gert-core[testing]`. `pytest_plugins = ["gert_core.testing"]` in a test module
+or a `conftest.py` gives the fixtures. A conformance class is subclassed; pytest then runs what every plugin of that
+kind must keep to.
+
+"""
+KIT_MODULES: Final = ("models", "processes", "compare", "wire", "tickets", "log")
+TESTING_MODULES: Final = ("", "conformance", "packs", "echo", "finish")
+
+
+def kit() -> str:
+    """Return the page of ``gert_core.kit``."""
+    return _page(KIT, [f"gert_core.kit.{name}" for name in KIT_MODULES])
+
+
+def testing() -> str:
+    """Return the page of ``gert_core.testing``."""
+    return _page(TESTING, [f"gert_core.testing.{name}".removesuffix(".") for name in TESTING_MODULES])
+
+
+def _page(introduction: str, names: list[str]) -> str:
+    parts = [introduction.rstrip()]
+    for module in names:
+        parts.append(f"## `{module}`\n\n{modules.summary(module)}")
+        parts += [modules.entry(module, name) for name in modules.public(module)]
+    return "\n\n".join(parts) + "\n"
+
+
+__all__ = ["KIT_MODULES", "TESTING_MODULES", "kit", "testing"]
