@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MARK: Final = "<REDACTED:"
 MINIMUM: Final = 4
 LINE_MINIMUM: Final = 8
-REMAINS: Final = 8
+FRAGMENT: Final = 8
 """Characters of a longer value that count as a piece of it."""
 GONE: Final = "<REDACTED>"
 _NAME: Final = re.compile(r"[^:<>\s]+")
@@ -96,7 +96,7 @@ class Masker:
         except TypeError:
             return value
 
-    def hide_remains(self, text: str) -> str:
+    def mask_fragments(self, text: str) -> str:
         """``text`` without what shortening left of a secret: the value is not whole there, so no mask finds it.
 
         Whole values stay, for ``mask`` to replace. This is for sentences and excerpts only: it cannot be undone.
@@ -112,8 +112,8 @@ class Masker:
 
     def _without_pieces(self, text: str) -> str:
         for form in self._masks:
-            size = min(REMAINS, len(form) - 2)
-            if size * 2 < REMAINS:
+            size = min(FRAGMENT, len(form) - 2)
+            if size * 2 < FRAGMENT:
                 continue
             start = text.find(form[:size])
             while start >= 0:
@@ -207,6 +207,10 @@ class Secrets(Struct, frozen=True, kw_only=True):
         """Required secrets without a value: the runbook's and, with ``tool``, that tool's."""
         wanted = self.required | self.tools_required.get(tool or "", frozenset())
         return tuple(name for name, value in self.values.items() if name in wanted and not value)
+
+    def present(self, names: Iterable[str]) -> dict[str, bool]:
+        """Return for each name whether it has a value."""
+        return {name: bool(self.values.get(name)) for name in names}
 
     def child_environ(self, environ: Mapping[str, str], tool: str | None = None) -> dict[str, str]:
         """The environment of a child process that works for ``tool``."""

@@ -55,7 +55,7 @@ def carry_out(
         progress.mask = run.masker.mask_text
         mask_log(run.masker.mask_text)
         if isinstance(progress, DryProgress):
-            progress.begin(run)
+            progress.begin(run.secrets.present(run.secrets.runbook))
         interrupt.run = run
         try:
             result = run.execute()

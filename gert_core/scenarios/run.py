@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, Console
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ExpectationModel, Scenario
+    from gert_core.engine.progress import StepInfo
     from gert_core.engine.run import Run, RunResult
-    from gert_core.engine.signals import Signal
-    from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
     from gert_core.scenarios.find import Candidate
@@ -234,34 +233,22 @@ class _Watch(Progress):
         self.visits = Visits()
         self.warnings: list[str] = []
 
-    def _note(self, execution: StepExecution, status: str | None = None) -> None:
-        compiled = execution.compiled
-        repeated = compiled.over is not None
-        self.visits.note(
-            execution.key,
-            compiled.id,
-            loop=repeated and not execution.as_item,
-            item=repeated and execution.as_item,
-            status=status,
-        )
+    def _note(self, step: StepInfo, status: str | None = None) -> None:
+        self.visits.note(step.key, step.step_id, loop=step.loop, item=step.item, status=status)
 
-    def started(self, execution: StepExecution) -> None:
-        self._note(execution)
+    def started(self, step: StepInfo) -> None:
+        self._note(step)
 
-    def finished(self, execution: StepExecution, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
-        del data, duration
-        self._note(execution, str(status))
+    def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
+        self._note(step, str(status))
 
-    def left(self, execution: StepExecution, signal: Signal) -> None:
-        del signal
-        self._note(execution)
+    def left_open(self, step: StepInfo, *, cancelled: bool) -> None:
+        self._note(step)
 
-    def pending(self, execution: StepExecution, request: ApprovalRequest) -> None:
-        del request
-        self._note(execution, PENDING)
+    def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
+        self._note(step, PENDING)
 
-    def warn(self, message: str, *, execution: StepExecution | None = None) -> None:
-        del execution
+    def warn(self, message: str, *, step: StepInfo | None = None) -> None:
         self.warnings.append(message)
 
 

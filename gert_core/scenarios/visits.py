@@ -46,24 +46,18 @@ class Visit(Struct, kw_only=True):
 class Visits:
     """The visits of one run in the order in which they began."""
 
-    __slots__ = ("_items", "_visits")
+    __slots__ = ("_visits",)
 
     def __init__(self) -> None:
         self._visits: dict[str, Visit] = {}
-        self._items: dict[str, int] = {}
 
     def note(
-        self, key: str, step_id: str, *, loop: bool = False, item: bool = False, status: str | None = None
+        self, key: str, step_id: str, *, loop: bool = False, item: int | None = None, status: str | None = None
     ) -> None:
         """Open a visit, or give an open one its status."""
         visit = self._visits.get(key)
         if visit is None:
-            visit = self._visits[key] = Visit(key=key, step_id=step_id, loop=loop)
-            if item:
-                # Items of a replay begin in their order, one after another.
-                loop_key = key.rpartition("[")[0]
-                visit.index = self._items.get(loop_key, 0)
-                self._items[loop_key] = visit.index + 1
+            visit = self._visits[key] = Visit(key=key, step_id=step_id, loop=loop, index=item)
         if status is not None:
             visit.status = status
 

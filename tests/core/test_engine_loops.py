@@ -227,7 +227,7 @@ def test_an_export_of_a_taken_name_is_left_out_with_a_warning(lab):
     said = []
 
     class Listener(Progress):
-        def warn(self, message, *, execution=None):
+        def warn(self, message, *, step=None):
             said.append(message)
 
     first = each("[1, 2]", ", export: [value]")

@@ -21,17 +21,17 @@ class Listener(Progress):
         self.inputs = {}
         self.warnings = []
 
-    def warn(self, message, *, execution=None):
+    def warn(self, message, *, step=None):
         self.warnings.append(message)
 
-    def arm(self, execution, name, why):
+    def arm(self, step, name, why):
         self.arms.append(name)
 
     def possible(self, outcome):
         self.outcomes.append(outcome.code)
 
-    def finished(self, execution, status, data, duration):
-        self.inputs[execution.key] = dict(execution.inputs)
+    def evaluated(self, step, evaluation):
+        self.inputs[step.key] = dict(evaluation.inputs)
 
 
 def dry(lab, steps, **options):

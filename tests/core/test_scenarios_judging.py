@@ -35,8 +35,8 @@ def visits():
     ):
         found.note(key, step_id, status=status)
     found.note("each", "each", loop=True)
-    for label, status in (("web-1", "success"), ("web-2", "skipped"), ("7", "success")):
-        found.note(f"each[{label}]", "each", item=True, status=status)
+    for number, (label, status) in enumerate((("web-1", "success"), ("web-2", "skipped"), ("7", "success"))):
+        found.note(f"each[{label}]", "each", item=number, status=status)
     found.note("each", "each", status="success")
     found.note("none", "none", loop=True, status="success")
     return found

@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import StepStatus
 from gert_core.cli.render.terminal import coloured, paint, plain
 from gert_core.engine.progress import Progress
-from gert_core.engine.signals import Rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TextIO
 
     from gert_core.api import ApprovalRequest
-    from gert_core.engine.run import Run
-    from gert_core.engine.signals import Signal
-    from gert_core.engine.steps.execution import StepExecution
+    from gert_core.engine.progress import Evaluation, StepInfo
 
 MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
 _TAIL: Final = 8
 _TICK: Final = 0.2
+_DRY_RUN: Final = "dry-run"
+"""Why every step of a dry-run is not executed, which need not be said again and again."""
 
 
 class TerminalProgress(Progress):
@@ -47,69 +46,64 @@ class TerminalProgress(Progress):
 
     # -- the run -------------------------------------------------------------------------------------------------
 
-    def started(self, execution: StepExecution) -> None:
-        compiled = execution.compiled
-        if not compiled.leaf or (compiled.over is not None and not execution.as_item):
-            self._print(f" {_title(execution)}", lead=_indent(execution) + paint("▸", "cyan", stream=self._stream))
+    def started(self, step: StepInfo) -> None:
+        if not step.leaf or step.loop:
+            self._print(f" {_title(step)}", lead=_indent(step) + paint("▸", "cyan", stream=self._stream))
         elif self._live:
             with self._lock:
-                self._running[execution.key] = (_title(execution), time.monotonic())
+                self._running[step.key] = (_title(step), time.monotonic())
                 if self._ticker is None:
                     self._ticker = threading.Thread(target=self._tick, name="gert-progress", daemon=True)
                     self._ticker.start()
 
-    def finished(self, execution: StepExecution, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
+    def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
         with self._lock:
-            self._running.pop(execution.key, None)
-            compiled = execution.compiled
-            if not compiled.leaf and status is StepStatus.SUCCESS:
-                return
-            if compiled.over is not None and not execution.as_item and status is StepStatus.SUCCESS:
+            self._running.pop(step.key, None)
+            if (step.loop or not step.leaf) and status is StepStatus.SUCCESS:
                 return
             mark, style = MARKS[str(status)]
-            lead = _indent(execution) + paint(mark, style, stream=self._stream)
-            line = f" {_title(execution)}"
+            lead = _indent(step) + paint(mark, style, stream=self._stream)
+            line = f" {_title(step)}"
             symbolic = (data.get("detail") or {}).get("symbolic")
             if status is StepStatus.SKIPPED:
                 line += f"  skipped ({_reason(data)})"
-            elif symbolic and compiled.leaf:
-                lead = f"{_indent(execution)}·"
-                line += f"  ({symbolic})" if symbolic != execution.run.mode else ""
+            elif symbolic and step.leaf:
+                lead = f"{_indent(step)}·"
+                line += f"  ({symbolic})" if symbolic != _DRY_RUN else ""
             else:
                 line += f"  {duration:.2f}s"
             self._print(line, lead=lead)
-            if status in (StepStatus.FAILED, StepStatus.ERROR) and compiled.leaf:
-                self._explain(execution, data)
+            if status in (StepStatus.FAILED, StepStatus.ERROR) and step.leaf:
+                self._explain(step, data)
             elif status is StepStatus.SKIPPED and "approval" in data:
-                self._print(f"{_indent(execution)}    {data['approval']['message']}")
+                self._print(f"{_indent(step)}    {data['approval']['message']}")
             elif status is StepStatus.SKIPPED and data.get("reason") == "governance_denied":
-                self._print(f"{_indent(execution)}    {execution.decision.reason}")
+                self._print(f"{_indent(step)}    {data['message']}")
 
-    def recalled(self, execution: StepExecution) -> None:
-        self._print(f" {_title(execution)}  recorded", lead=_indent(execution) + paint("↺", "dim", stream=self._stream))
+    def recorded(self, step: StepInfo) -> None:
+        self._print(f" {_title(step)}  recorded", lead=_indent(step) + paint("↺", "dim", stream=self._stream))
 
-    def left(self, execution: StepExecution, signal: Signal) -> None:
+    def left_open(self, step: StepInfo, *, cancelled: bool) -> None:
         with self._lock:
-            self._running.pop(execution.key, None)
-            whole = execution.compiled.over is None or execution.as_item
-            if execution.compiled.leaf and whole and signal.rank is Rank.CANCELLED:
-                lead = _indent(execution) + paint("✗", "red", stream=self._stream)
-                self._print(f" {_title(execution)}  cancelled", lead=lead)
+            self._running.pop(step.key, None)
+            if cancelled and step.leaf and not step.loop:
+                lead = _indent(step) + paint("✗", "red", stream=self._stream)
+                self._print(f" {_title(step)}  cancelled", lead=lead)
 
-    def pending(self, execution: StepExecution, request: ApprovalRequest) -> None:
+    def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
         with self._lock:
-            self._running.pop(execution.key, None)
-        self._print(f"{_indent(execution)}… {_title(execution)}  waits for approval (ticket {request.ticket_id})")
+            self._running.pop(step.key, None)
+        self._print(f"{_indent(step)}… {_title(step)}  waits for approval (ticket {request.ticket_id})")
 
-    def arm(self, execution: StepExecution, name: str, why: str) -> None:
-        self._print(f"{_indent(execution)}  ? {name}: {why}")
+    def arm(self, step: StepInfo, name: str, why: str) -> None:
+        self._print(f"{_indent(step)}  ? {name}: {why}")
 
-    def warn(self, message: str, *, execution: StepExecution | None = None) -> None:
+    def warn(self, message: str, *, step: StepInfo | None = None) -> None:
         self._print(f" {message}", lead=paint("warning:", "yellow", stream=self._stream))
 
-    def _explain(self, execution: StepExecution, data: Mapping[str, Any]) -> None:
+    def _explain(self, step: StepInfo, data: Mapping[str, Any]) -> None:
         """The failing step: what was run, its exit code, the last lines it said."""
-        indent = _indent(execution) + "    "
+        indent = _indent(step) + "    "
         failure, detail = data.get("failure") or {}, data.get("detail") or {}
         if failure:  # items that may fail have said so themselves
             self._print(f"{indent}{failure.get('kind')}: {failure.get('message')}")
@@ -181,50 +175,37 @@ class DryProgress(TerminalProgress):
     That is the result of a rehearsal, so people get it on standard output.
     """
 
-    def begin(self, run: Run) -> None:
-        """The secrets of the runbook itself."""
-        for name in sorted(run.secrets.runbook):
-            self._print(f"secret {name}: {_presence(run, name)}")
+    def begin(self, secrets: Mapping[str, bool]) -> None:
+        """Show the secrets of the runbook itself, and whether each has a value."""
+        for name, present in sorted(secrets.items()):
+            self._print(f"secret {name}: {_presence(present)}")
 
-    def finished(self, execution: StepExecution, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
-        super().finished(execution, status, data, duration)
-        compiled = execution.compiled
-        if not compiled.governed or execution.decision is None or status is StepStatus.SKIPPED:
-            return
-        indent = _indent(execution) + "    "
-        contract, decision = compiled.contract, execution.decision
+    def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
+        indent = _indent(step) + "    "
+        contract, decision = evaluation.contract, evaluation.decision
         words = [f"effects {_tags(contract.effects)}", f"writes {_tags(contract.writes)}"]
         words += [word for word in ("idempotent", "deterministic") if getattr(contract, word)]
         self._print(f"{indent}contract: {', '.join(words)}")
         self._print(f"{indent}governance: {decision.action} (risk {decision.risk}). {decision.reason}")
-        if compiled.has_inputs:
-            for name, value in execution.inputs.items():
-                self._print(f"{indent}input {name} = {value}")
-        if compiled.use is not None:
-            self._tool(execution, indent)
-
-    def _tool(self, execution: StepExecution, indent: str) -> None:
-        run, use = execution.run, execution.compiled.use
-        assert use is not None  # noqa: S101 - asked by the caller
-        tool = run.runbook.tools[use.tool]
-        for secret in tool.tool.all_secrets:
-            self._print(f"{indent}secret {secret.env}: {_presence(run, secret.env)}")
-        if tool.tool.meta.platform:
-            self._print(f"{indent}platform: {', '.join(tool.tool.meta.platform)}")
+        for name, value in evaluation.inputs.items():
+            self._print(f"{indent}input {name} = {value}")
+        for name, present in evaluation.secrets.items():
+            self._print(f"{indent}secret {name}: {_presence(present)}")
+        if evaluation.platforms:
+            self._print(f"{indent}platform: {', '.join(evaluation.platforms)}")
 
 
-def _presence(run: Run, secret: str) -> str:
-    return "present" if run.secrets.values.get(secret) else "missing"
+def _presence(present: bool) -> str:
+    return "present" if present else "missing"
 
 
-def _indent(execution: StepExecution) -> str:
-    return "  " * execution.frame.depth
+def _indent(step: StepInfo) -> str:
+    return "  " * step.depth
 
 
-def _title(execution: StepExecution) -> str:
-    compiled = execution.compiled
-    name = execution.key.rpartition("/")[2] or compiled.id
-    return f"{name}  {compiled.type.name}" + (" (maybe)" if execution.maybe else "")
+def _title(step: StepInfo) -> str:
+    name = step.key.rpartition("/")[2] or step.step_id
+    return f"{name}  {step.type}" + (" (maybe)" if step.maybe else "")
 
 
 def _reason(data: Mapping[str, Any]) -> str:

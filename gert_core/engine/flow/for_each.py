@@ -68,9 +68,9 @@ class _Loop:
     def perform(self) -> Done:
         run = self.run
         if run.recorded is not None:
-            run.recorded.opening(self.frame.prefix, self.key)
+            run.recorded.follow(self.frame.prefix, self.key)
         self._add("step_start", {"step_id": self.compiled.id, "type": self.compiled.type.name, "for_each": True})
-        run.progress.started(self.execution)
+        run.progress.started(self.execution.info)
         try:
             items = self._items()
             self._label(items)
@@ -172,7 +172,7 @@ class _Loop:
             depth=self.frame.depth + 1,
         )
         key = f"{self.key}[{quote(self.run.masker.mask_text(item.label), safe='')}]"
-        return StepExecution(self.run, self.compiled, frame, key=key, layer=item.layer, as_item=True)
+        return StepExecution(self.run, self.compiled, frame, key=key, layer=item.layer, item=item.index)
 
     def _task(self, item: _Item) -> Callable[[], Signal | None]:
         def perform() -> Signal | None:
@@ -199,7 +199,7 @@ class _Loop:
         for item in items:
             layer.absorb(item.layer, bound=frozenset({self.each.as_}), only_exports=True)
         if kept is not None and kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
-            self.run.progress.left(execution, kept)
+            self.run.progress.left_open(execution.info, cancelled=kept.rank is Rank.CANCELLED)
             return Done(status=StepStatus.SKIPPED, signal=kept)
         results = self._results(items)
         layer.set_step(self.compiled.id, results)
@@ -238,7 +238,7 @@ class _Loop:
             owner = layer.owner(name)
             if owner is not None and owner != self.compiled.id:
                 self.run.progress.warn(
-                    f"{self.key}: `{name}` is not exported because the name is taken", execution=self.execution
+                    f"{self.key}: `{name}` is not exported because the name is taken", step=self.execution.info
                 )
                 continue
             layer.export(self.compiled.id, name, _values_of(results, name))

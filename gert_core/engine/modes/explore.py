@@ -100,7 +100,7 @@ def _explore_block(
         branch=execution.frame.branch,
         depth=execution.frame.depth + 1,
     )
-    run.progress.arm(execution, block.name, str(why))
+    run.progress.arm(execution.info, block.name, str(why))
     return run_list(run, block, frame)
 
 

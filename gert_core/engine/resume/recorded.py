@@ -155,8 +155,8 @@ class Recorded:
             outcome=None if outcome is None else Outcome(**unmask(outcome)),
         )
 
-    def opening(self, prefix: str, key: str) -> None:
-        """Refuse a way the earlier process did not take: new keys come only after all recorded ones."""
+    def follow(self, prefix: str, key: str) -> None:
+        """Note that a key is opened; refuse a new one while recorded ones of the same list are still to come."""
         if key.endswith("]"):
             return
         with self._lock:

@@ -59,7 +59,7 @@ def approve(execution: StepExecution) -> Done | None:
                 "expires_at": request.expires_at,
             }
         )
-        run.progress.pending(execution, request)
+        run.progress.pending(execution.info, request)
         return Done(status=StepStatus.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
     failure = Failure(
         key=execution.key,

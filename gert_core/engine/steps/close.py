@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Completed, Ended, Errored, Failed, StepProblem, StepStatus
 from gert_core.engine.flow.frame import Done
+from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
-from gert_core.engine.steps.exports import apply_state, entry_only, hide_remains, record_of
+from gert_core.engine.steps.exports import apply_state, entry_only, mask_failure, record_of
 from gert_core.engine.steps.outputs import check_contract, normalise
 from gert_core.values import format_duration
 
@@ -58,7 +59,7 @@ def _close_end(execution: StepExecution, result: Ended) -> Done:
 def _close_signal(execution: StepExecution, kept: Signal) -> Done:
     """A step with blocks whose block raised a signal: failed and ended close it, the rest leave it open."""
     if kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
-        execution.run.progress.left(execution, kept)
+        execution.run.progress.left_open(execution.info, cancelled=kept.rank is Rank.CANCELLED)
         return Done(status=StepStatus.SKIPPED, signal=kept)
     if kept.rank is Rank.ENDED:
         done = finish(execution, StepStatus.SUCCESS, {})
@@ -88,7 +89,7 @@ def finish(
         status = StepStatus.ERROR
         data = {**data, "failure": {"kind": problem.kind, "message": problem.message}}
         entry_only(execution, status, outputs, fields)
-    data = hide_remains(data, run.masker)
+    data = mask_failure(data, run.masker)
     if execution.exported:
         scope = "/".join(execution.scope) if execution.scope else None
         execution.add("scope_export", {"step_id": compiled.id, "scope": scope, "exported_vars": execution.exported})
@@ -105,7 +106,9 @@ def finish(
     else:
         run.journal.commit()
     run.remember(execution, status)
-    run.progress.finished(execution, status, data, duration)
+    run.progress.finished(execution.info, status, data, duration)
+    if run.backend.symbolic and execution.decision is not None and status is not StepStatus.SKIPPED:
+        run.progress.evaluated(execution.info, _evaluation(execution))
     if denied is not None:
         return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(denied,)))
     if cause is not None and cause.rank is Rank.DENIED:
@@ -116,8 +119,21 @@ def finish(
     return _done(execution, status, outputs, failure=failure, cause=cause)
 
 
-def recalled(execution: StepExecution, record: RecordedResult) -> Done:
-    """A finished leaf of an earlier process: its record, with no render, governance or event."""
+def _evaluation(execution: StepExecution) -> Evaluation:
+    """Return what progress is told about a step that was looked at without being executed."""
+    run, compiled = execution.run, execution.compiled
+    tool = run.runbook.tools[compiled.use.tool].tool if compiled.use is not None else None
+    return Evaluation(
+        contract=compiled.contract,
+        decision=execution.decision,
+        inputs=execution.inputs if compiled.has_inputs else {},
+        secrets=run.secrets.present(secret.env for secret in tool.all_secrets) if tool is not None else {},
+        platforms=tuple(tool.meta.platform) if tool is not None else (),
+    )
+
+
+def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
+    """Close a leaf with the recorded result of an earlier process, without rendering, governance or an event."""
     run, compiled = execution.run, execution.compiled
     if record.inputs is not None:
         run.determinism.remember(compiled, record.inputs, record.outputs, status=record.status)
@@ -128,7 +144,7 @@ def recalled(execution: StepExecution, record: RecordedResult) -> Done:
     except StepProblem:  # it collided then as well, and its record says so
         entry_only(execution, status, record.outputs, record.fields)
     run.remember(execution, status)
-    run.progress.recalled(execution)
+    run.progress.recorded(execution.info)
     if record.outcome is not None:
         return Done(status=status, signal=Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=execution.key))
     failure = None
@@ -156,4 +172,4 @@ def _done(
     return Done(status=status, outputs=outputs, jump=execution.jump, maybe=execution.maybe)
 
 
-__all__ = ["close", "finish", "recalled"]
+__all__ = ["close", "close_recorded", "finish"]

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Errored, Principal, StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.frame import Done
+from gert_core.engine.progress import StepInfo
 from gert_core.engine.signals import CANCELLED, Failure, SignalCollector
 from gert_core.engine.state import View
 from gert_core.engine.steps.attempt import attempt
-from gert_core.engine.steps.close import close, finish, recalled
+from gert_core.engine.steps.close import close, close_recorded, finish
 from gert_core.engine.steps.inputs import resolve_step_inputs
 from gert_core.engine.steps.visibility import visible
 from gert_core.plugin.kinds import STEP
@@ -34,7 +35,7 @@ class StepExecution:
     """One execution of one step under one key; the methods stand in the order of the phases."""
 
     __slots__ = (
-        "as_item",
+        "_info",
         "attempt",
         "began",
         "collected",
@@ -44,6 +45,7 @@ class StepExecution:
         "exported",
         "frame",
         "inputs",
+        "item",
         "jump",
         "key",
         "layer",
@@ -57,14 +59,16 @@ class StepExecution:
     )
 
     def __init__(
-        self, run: Run, compiled: CompiledStep, frame: Frame, *, key: str, layer: Layer, as_item: bool = False
+        self, run: Run, compiled: CompiledStep, frame: Frame, *, key: str, layer: Layer, item: int | None = None
     ) -> None:
         self.run = run
         self.compiled = compiled
         self.frame = frame
         self.key = key
         self.layer = layer
-        self.as_item = as_item
+        self.item = item
+        """The number of the item of the step's ``for_each`` that this is, if it is one."""
+        self._info: StepInfo | None = None
         self.collected = False
         self.signals = SignalCollector()
         self.jump: str | None = None
@@ -89,8 +93,8 @@ class StepExecution:
         if run.recorded is not None:
             if self.compiled.leaf and (record := run.recorded.finished(self.key)) is not None:
                 self._render_scope(quiet=True)
-                return recalled(self, record)
-            run.recorded.opening(self.frame.prefix, self.key)
+                return close_recorded(self, record)
+            run.recorded.follow(self.frame.prefix, self.key)
         try:
             if not self._wanted():
                 return self._skip("when")
@@ -213,7 +217,7 @@ class StepExecution:
                 self.add(
                     "step_attempt", {"step_id": compiled.id, "attempt": self.attempt, "reason": "resumed"}, fresh=True
                 )
-        self.run.progress.started(self)
+        self.run.progress.started(self.info)
 
     def _trace_visibility(self, rule: Any) -> None:
         view = visible(self.layer.names_visible(), rule)
@@ -221,6 +225,24 @@ class StepExecution:
         self.add("visibility_applied", {**data, "filtered_view_hash": self.run.hash_of(view)})
 
     # -- shared --------------------------------------------------------------------------------------------------
+
+    @property
+    def info(self) -> StepInfo:
+        """The execution as progress is told of it; asked for when it is known whether the step may be skipped."""
+        info = self._info
+        if info is None:
+            compiled = self.compiled
+            info = self._info = StepInfo(
+                key=self.key,
+                step_id=compiled.id,
+                type=compiled.type.name,
+                depth=self.frame.depth,
+                leaf=compiled.leaf,
+                loop=compiled.over is not None and self.item is None,
+                item=self.item,
+                maybe=self.maybe,
+            )
+        return info
 
     def add(
         self,

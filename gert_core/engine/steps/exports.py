@@ -40,13 +40,13 @@ def _bounded(value: Any) -> Any:
     return value
 
 
-def hide_remains(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
-    """The data of a failure without pieces of secrets: whoever wrote its texts may have cut them anywhere."""
+def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
+    """Return the data of a failure without fragments of secrets: whoever wrote its texts may have cut them anywhere."""
     if not masker.count or "failure" not in data:
         return data
-    failure = {**data["failure"], "message": masker.hide_remains(str(data["failure"]["message"]))}
+    failure = {**data["failure"], "message": masker.mask_fragments(str(data["failure"]["message"]))}
     detail = data.get("detail") or {}
-    excerpts = {k: masker.hide_remains(v) if isinstance(v, str) else v for k, v in detail.items()}
+    excerpts = {k: masker.mask_fragments(v) if isinstance(v, str) else v for k, v in detail.items()}
     return {**data, "failure": failure, **({"detail": excerpts} if detail else {})}
 
 
@@ -59,7 +59,7 @@ def apply_state(
     so that a collision (``StepProblem``) leaves the variables as they were.
     """
     compiled, layer = execution.compiled, execution.layer
-    if execution.as_item or execution.collected:
+    if execution.item is not None or execution.collected:
         return []
     if status is StepStatus.SKIPPED:
         before = layer.step(compiled.id)
@@ -117,4 +117,4 @@ def _ancestry(node: StepNode) -> list[tuple[StepNode, BlockNode]]:
     return found
 
 
-__all__ = ["apply_state", "entry_only", "exclusive", "hide_remains", "record_of", "refuse_collision"]
+__all__ = ["apply_state", "entry_only", "exclusive", "mask_failure", "record_of", "refuse_collision"]

@@ -70,13 +70,13 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
     """
     run = execution.run
     for kind, text, severity in violations:
-        message = run.masker.hide_remains(text)
+        message = run.masker.mask_fragments(text)
         execution.add(
             "contract_violation",
             {"step_id": execution.compiled.id, "kind": kind, "message": message, "severity": severity},
         )
         if severity == "error" or run.backend.symbolic:
-            run.progress.warn(f"step {execution.key}: {message} ({kind})", execution=execution)
+            run.progress.warn(f"step {execution.key}: {message} ({kind})", step=execution.info)
     if violations:
         rule = run.policies.violation_rule(execution.compiled.contract)
         if rule is not None:
