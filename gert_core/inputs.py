@@ -1,4 +1,4 @@
-"""Inputs get their values here and nowhere else: command line, file, resolvers, default, or an error."""
+"""Resolve the inputs of a run: command line, file, resolvers, default, or an error."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from gert_core.api import Deadline, InputResolver, Services
     from gert_core.documents.runbook import InputModel
 
-    Lend = Callable[[InputResolver], Services]
+    ServicesFor = Callable[[InputResolver], Services]
 
 
 class ResolvedInputs(Struct, frozen=True, kw_only=True):
-    """Every declared input with its value and where it came from.
+    """Every declared input with its value and its source.
 
     ``events`` are the data of one ``input_resolved`` event per input, in document order; they leave out the
     value of a secret input. ``secrets`` are those values, for the masker.
@@ -37,16 +37,16 @@ def resolve_inputs(
     *,
     host_vars: Mapping[str, Any],
     resolvers: Mapping[str, InputResolver],
-    services: Lend,
+    services: ServicesFor,
     deadline: Deadline,
     scenario: Mapping[str, Any] | None = None,
     file_vars: Mapping[str, Any] | None = None,
 ) -> ResolvedInputs:
-    """The values of all declared inputs.
+    """Resolve the values of all declared inputs.
 
-    Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), what ``from:`` says (people last), default,
-    null. A ``scenario`` replaces files and resolvers. ``services`` gives what each resolver is lent. One
-    ``InputError`` names all that is missing or wrong.
+    Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), the source in ``from:`` (interactive ones last),
+    default, null. A ``scenario`` replaces files and resolvers. ``services`` returns what a resolver is called with.
+    One ``InputError`` names everything that is missing or invalid.
     """
     _refuse_undeclared(host_vars, declared, flag="--var")
     _refuse_undeclared(file_vars or {}, declared, flag="--input")
@@ -57,14 +57,14 @@ def resolve_inputs(
     else:
         work.take_all(file_vars or {}, source="file")
         for batch in _batches(work.open_bindings(), resolvers, services):
-            if batch.resolver.interactive and work.problems:
-                break  # nobody is asked for the sake of a run that cannot start
-            work.ask(batch, services=services(batch.resolver), deadline=deadline)
+            if batch.resolver.interactive and work.errors:
+                break  # no questions for a run that cannot start
+            work.call_resolver(batch, services=services(batch.resolver), deadline=deadline)
     return work.finish(resolvers=resolvers, services=services)
 
 
 class _Batch(Struct, kw_only=True):
-    """Bindings that one resolver answers in one call; ``source`` is what the trace says about them."""
+    """Bindings that one resolver answers in one call; ``source`` is their source in the trace."""
 
     resolver: InputResolver
     source: str
@@ -72,14 +72,14 @@ class _Batch(Struct, kw_only=True):
 
 
 class _Resolution:
-    """The inputs on their way to values."""
+    """The state of resolving: values and sources so far, and the errors."""
 
     def __init__(self, declared: Mapping[str, InputModel]) -> None:
         self.declared = declared
         self.values: dict[str, Any] = {}
         self.sources: dict[str, str] = {}
-        self.problems: list[str] = []
-        self.troubled: set[str] = set()
+        self.errors: list[str] = []
+        self.failed: set[str] = set()
         self.hints: list[str] = []
         self.kinds: set[str] = set()
 
@@ -94,29 +94,29 @@ class _Resolution:
         try:
             self.values[name] = None if value is None else coerce_any(value, model.type)
         except ValueError as error:
-            self.complain(name, _unfit(name, model, error, source=source))
+            self.add_error(name, _wrong_type(name, model, error, source=source))
             return
         self.sources[name] = source
 
-    def complain(self, name: str, problem: str) -> None:
-        self.problems.append(problem)
+    def add_error(self, name: str, message: str) -> None:
+        self.errors.append(message)
         self.kinds.add(InputError.default_kind)
-        self.troubled.add(name)
+        self.failed.add(name)
 
     def open_bindings(self) -> list[InputBinding]:
         return [
             _binding(name, model)
             for name, model in self.declared.items()
-            if model.from_ and name not in self.sources and name not in self.troubled
+            if model.from_ and name not in self.sources and name not in self.failed
         ]
 
-    def ask(self, batch: _Batch, *, services: Services, deadline: Deadline) -> None:
-        """Let one resolver answer its batch; what it leaves out stays open."""
+    def call_resolver(self, batch: _Batch, *, services: Services, deadline: Deadline) -> None:
+        """Call one resolver with its batch; bindings without an answer stay open."""
         answer = _call(batch, services=services, deadline=deadline)
         if isinstance(answer, GertError):
-            self.problems.append(answer.message)
+            self.errors.append(answer.message)
             self.kinds.add(answer.kind)
-            self.troubled.update(binding.name for binding in batch.bindings)
+            self.failed.update(binding.name for binding in batch.bindings)
             if answer.hint and answer.hint not in self.hints:
                 self.hints.append(answer.hint)
             return
@@ -124,26 +124,26 @@ class _Resolution:
             if answer.get(binding.name) is not None:
                 self.take(binding.name, answer[binding.name], source=batch.source)
 
-    def finish(self, *, resolvers: Mapping[str, InputResolver], services: Lend) -> ResolvedInputs:
-        """Defaults and nulls for what is open; one error for all that is missing or wrong."""
+    def finish(self, *, resolvers: Mapping[str, InputResolver], services: ServicesFor) -> ResolvedInputs:
+        """Add defaults and nulls for open inputs; raise one error for everything missing or invalid."""
         unreachable = _unreachable(self.declared, resolvers, services)
         for name, model in self.declared.items():
-            if name in self.sources or name in self.troubled:
+            if name in self.sources or name in self.failed:
                 continue
             if has_default(model):
                 self.take(name, model.default, source="default")
             elif model.required:
-                self.complain(name, _missing(name, model, unreachable))
+                self.add_error(name, _missing(name, model, unreachable))
             else:
                 self.values[name], self.sources[name] = None, "none"
         for name, model in self.declared.items():
             if model.required and name in self.sources and self.values[name] is None:
-                self.complain(name, _missing(name, model, unreachable))
+                self.add_error(name, _missing(name, model, unreachable))
             elif model.secret and name in self.sources and not _maskable(self.values[name]):
-                self.complain(name, f"secret input {name!r} holds a number, and only text can be masked")
-        if self.problems:
+                self.add_error(name, f"secret input {name!r} contains a number, and only strings can be masked")
+        if self.errors:
             raise InputError(
-                "; ".join(self.problems),
+                "; ".join(self.errors),
                 kind=self.kinds.pop() if len(self.kinds) == 1 else None,
                 hint="; ".join(self.hints) or "give it with --var NAME=VALUE or --input FILE",
             )
@@ -168,12 +168,12 @@ class _Resolution:
 
 
 def coerce_any(value: Any, type: str) -> Any:  # noqa: A002 - the document's word
-    """Coerce text as the command line gives it, and data as files and providers give it."""
+    """Coerce text from the command line, or data from files and providers."""
     return coerce_text(value, type) if isinstance(value, str) else coerce(value, type)
 
 
 def _maskable(value: Any) -> bool:
-    """Whether everything in a secret is text; numbers would stand in the trace as they are."""
+    """Return whether a secret consists of strings only; numbers would appear in the trace unmasked."""
     if isinstance(value, (list, tuple)):
         return all(map(_maskable, value))
     if isinstance(value, dict):
@@ -182,7 +182,7 @@ def _maskable(value: Any) -> bool:
 
 
 def has_default(model: InputModel) -> bool:
-    """Whether the document gives the input a default (``default: null`` is none)."""
+    """Return whether the document gives the input a default (``default: null`` does not count)."""
     return model.default is not None
 
 
@@ -208,7 +208,7 @@ def _binding(name: str, model: InputModel) -> InputBinding:
 
 
 def split_source(source: str) -> tuple[str, str]:
-    """``from:`` as first word and path; in ``cmdb.server.name`` the path keeps the first word."""
+    """Split ``from:`` into first word and path; in ``cmdb.server.name`` the path keeps the first word."""
     slash, dot = source.find("/"), source.find(".")
     if slash >= 0 and (dot < 0 or slash < dot):
         return source[:slash], source[slash + 1 :]
@@ -217,8 +217,8 @@ def split_source(source: str) -> tuple[str, str]:
     return source, ""
 
 
-def _families(resolvers: Mapping[str, InputResolver], services: Lend) -> dict[str, str]:
-    """Further first words of resolvers that have members: ``{"cmdb": "provider"}``."""
+def _member_words(resolvers: Mapping[str, InputResolver], services: ServicesFor) -> dict[str, str]:
+    """Return the further first words of resolvers that have members: ``{"cmdb": "provider"}``."""
     words: dict[str, str] = {}
     for prefix, resolver in resolvers.items():
         if resolver.names is not None:
@@ -228,22 +228,22 @@ def _families(resolvers: Mapping[str, InputResolver], services: Lend) -> dict[st
 
 
 def _batches(
-    bindings: Iterable[InputBinding], resolvers: Mapping[str, InputResolver], services: Lend
+    bindings: Iterable[InputBinding], resolvers: Mapping[str, InputResolver], services: ServicesFor
 ) -> Sequence[_Batch]:
-    """One batch per source, those that ask people last; bindings nobody answers are left open."""
-    families = _families(resolvers, services)
+    """Return one batch per source, interactive ones last; bindings without a resolver are left open."""
+    members = _member_words(resolvers, services)
     batches: dict[str, _Batch] = {}
     for binding in bindings:
         word, path = split_source(binding.source)
         resolver = resolvers.get(word)
-        if resolver is None and word in families:
-            resolver = resolvers[families[word]]
+        if resolver is None and word in members:
+            resolver = resolvers[members[word]]
         if resolver is None:
             continue
         source = resolver.name
         if resolver.names is not None:
             member = path.split(".", 1)[0]
-            if member not in families:
+            if member not in members:
                 continue
             source = f"{resolver.name}/{member}"
         batches.setdefault(source, _Batch(resolver=resolver, source=source)).bindings.append(binding)
@@ -260,7 +260,7 @@ def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[s
         fault = f"{type(error).__name__}: {error}"
         return InputError(f"the source {batch.source!r} failed for the input {names}: {fault}")
     if not hasattr(answer, "get"):
-        return InputError(f"the source {batch.source!r} gave no map of values for the input {names}")
+        return InputError(f"the source {batch.source!r} did not return a map of values for the input {names}")
     return dict(answer)
 
 
@@ -279,9 +279,9 @@ def _refuse_undeclared(given: Mapping[str, Any], declared: Mapping[str, Any], *,
 
 
 def _unreachable(
-    declared: Mapping[str, InputModel], resolvers: Mapping[str, InputResolver], services: Lend
+    declared: Mapping[str, InputModel], resolvers: Mapping[str, InputResolver], services: ServicesFor
 ) -> frozenset[str]:
-    """The inputs whose ``from:`` no resolver answers."""
+    """Return the inputs whose ``from:`` has no resolver."""
     bindings = [_binding(name, model) for name, model in declared.items() if model.from_]
     reached = {b.name for batch in _batches(bindings, resolvers, services) for b in batch.bindings}
     return frozenset(binding.name for binding in bindings) - reached
@@ -294,11 +294,11 @@ def _missing(name: str, model: InputModel, unreachable: frozenset[str]) -> str:
     if model.from_:
         text += f"; its source is {model.from_!r}"
         if name in unreachable:
-            text += ", which no installed plugin and no configured provider answers"
+            text += ", which no installed plugin or configured provider serves"
     return text
 
 
-def _unfit(name: str, model: InputModel, error: ValueError, *, source: str) -> str:
+def _wrong_type(name: str, model: InputModel, error: ValueError, *, source: str) -> str:
     if model.secret:
         return f"the input {name!r} from {source} must be {model.type}; its value is secret and not shown"
     return f"the input {name!r} from {source} must be {model.type}: {error}"

@@ -1,4 +1,4 @@
-"""What stands between a tool document and a transport: render an action, take outputs from its reply."""
+"""Render the actions of tools for transports, and extract outputs from their replies."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _compiled: Final[Callable[[str], Template]] = functools.lru_cache(maxsize=4096)(
 
 
 def render_action(tool: ToolNode, action: str, inputs: Mapping[str, Any], *, idempotency_key: str) -> Action:
-    """The action with nothing left to render; the step's resolved inputs are the only variables.
+    """Render an action; the step's resolved inputs are the only variables.
 
-    Every element becomes one argument: null is empty, lists and maps are compact JSON.
+    Every element becomes one argument: null becomes an empty one, lists and maps become compact JSON.
     """
     model = tool.tool.actions[action]
     render = _Renderer(tool, action, inputs, partial=False)
@@ -45,7 +45,7 @@ def render_action(tool: ToolNode, action: str, inputs: Mapping[str, Any], *, ide
 
 
 def preview(tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    """The command as people are shown it before it runs; what only a real run knows stays as its template."""
+    """Return the command to show before it runs; values known only in a real run remain as their templates."""
     model = tool.tool.actions[action]
     render = _Renderer(tool, action, inputs, partial=True)
     program = tool.tool.meta.binary
@@ -56,13 +56,13 @@ def preview(tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> tuple[str
 
 
 class _Renderer:
-    """Renders the fields of one action to text."""
+    """A renderer of the fields of one action to text."""
 
     __slots__ = ("_partial", "_variables", "_where")
 
     def __init__(self, tool: ToolNode, action: str, inputs: Mapping[str, Any], *, partial: bool) -> None:
         contract = tool.contracts.get(action)
-        # A declared input that nobody gives is null, not undefined.
+        # A declared input that is not given is null, not undefined.
         known = {name: None for name in contract.inputs if name not in inputs} if contract else {}
         self._variables: Variables = MappingVariables({**known, **inputs} if known else inputs)
         self._where = f"action {action!r} of tool {tool.name!r}"
@@ -94,13 +94,13 @@ class _Renderer:
 
 
 def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, Any]:
-    """The outputs of a reply, coerced to the types the contract declares.
+    """Return the outputs of a reply, coerced to the types the contract declares.
 
-    With ``extract``, exactly what it names. Without, a structured answer as it is; of a text answer only the declared
-    outputs called ``stdout``, ``stderr`` and ``exit_code``. What is undeclared or missing is the contract check's
-    business. Raises ``StepProblem``: ``extract``, ``output_type``.
+    With ``extract`` these are the outputs it names; without, the fields of a structured reply, and of a text reply the
+    declared outputs called ``stdout``, ``stderr`` and ``exit_code``. Undeclared and missing outputs are left to the
+    contract check. Raises ``StepProblem``: ``extract``, ``output_type``.
     """
-    found = dict(_extracted(action.extract, reply) if action.extract else _plain(contract, reply))
+    found = dict(_extracted(action.extract, reply) if action.extract else _unextracted(contract, reply))
     for name, value in found.items():
         param = contract.outputs.get(name)
         if param is None or (value is None and not param.required):
@@ -112,7 +112,7 @@ def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, 
     return found
 
 
-def _plain(contract: Contract, reply: Reply) -> Iterator[tuple[str, Any]]:
+def _unextracted(contract: Contract, reply: Reply) -> Iterator[tuple[str, Any]]:
     if reply.outputs is not None:
         yield from reply.outputs.items()
         return
@@ -128,19 +128,19 @@ def _extracted(rules: Mapping[str, ExtractModel], reply: Reply) -> Iterator[tupl
     for name, rule in rules.items():
         try:
             value = sources.read(rule)
-        except _Mismatch as mismatch:
+        except _ExtractError as error:
             if reply.failed or reply.exit_code:
-                continue  # a tool that failed owes no outputs
-            raise StepProblem("extract", f"output {name!r} cannot be extracted: {mismatch}") from None
+                continue  # a tool that failed need not have outputs
+            raise StepProblem("extract", f"output {name!r} cannot be extracted: {error}") from None
         yield name, value
 
 
-class _Mismatch(Exception):  # noqa: N818 - not an error when the tool itself failed
-    """The reply does not hold what an extract rule wants."""
+class _ExtractError(Exception):
+    """A reply without the value that an extract rule describes."""
 
 
 class _Sources:
-    """Where extract rules read from; JSON is parsed once however many rules use it."""
+    """The sources of extract rules; JSON is parsed once however many rules use it."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
@@ -158,9 +158,9 @@ class _Sources:
             text = to_text(value)
             match = matches(rule.pattern, text)
         except TemplateError as error:
-            raise _Mismatch(f"pattern {rule.pattern!r}: {error.message}") from None
+            raise _ExtractError(f"pattern {rule.pattern!r}: {error.message}") from None
         if match is None:
-            raise _Mismatch(f"pattern /{rule.pattern}/ does not match {source} {first_line(text)}")
+            raise _ExtractError(f"pattern /{rule.pattern}/ does not match {source} {first_line(text)}")
         return match.part
 
     @functools.cached_property
@@ -169,11 +169,11 @@ class _Sources:
             return self._reply.outputs
         text = self._reply.stdout.strip()
         if not text:
-            raise _Mismatch("stdout is empty where JSON is wanted")
+            raise _ExtractError("stdout is empty, and JSON is expected")
         try:
             return decode(text)
         except ValueError as error:
-            raise _Mismatch(f"stdout is not JSON ({error}): {first_line(text)}") from None
+            raise _ExtractError(f"stdout is not valid JSON ({error}): {first_line(text)}") from None
 
 
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
@@ -186,13 +186,13 @@ def walk_json(value: Any, path: str) -> Any:
     while position < len(rest):
         match = _STEP.match(rest, position)
         if match is None:
-            raise _Mismatch(f"path {path!r} is not a path: write items.0.name or items[0].name")
+            raise _ExtractError(f"path {path!r} is not valid: write items.0.name or items[0].name")
         position = match.end()
         name = next(group for group in match.groups() if group is not None)
         try:
             value = value[int(name)] if isinstance(value, list) and name.isdecimal() else _member(value, name)
         except (KeyError, IndexError):
-            raise _Mismatch(f"path {path!r} finds nothing at {name!r}{_keys(value)}") from None
+            raise _ExtractError(f"path {path!r} has no value at {name!r}{_keys(value)}") from None
     return value
 
 
@@ -212,7 +212,7 @@ def _keys(value: Any) -> str:
 
 
 def first_line(text: str) -> str:
-    """The beginning of an output, quoted for a message."""
+    """Return the beginning of an output, quoted for a message."""
     line = text.strip().split("\n", 1)[0]
     return repr(line if len(line) <= 80 else line[:77] + "...") if line else "(empty)"
 

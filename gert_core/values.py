@@ -1,4 +1,4 @@
-"""Values: coercion to declared types, durations, and canonical JSON for hashes."""
+"""Coerce values to declared types, format durations, and encode canonical JSON for hashes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _BOOLS: Final = {"true": True, "false": False}
 
 
 def coerce(value: Any, type: str) -> Any:  # noqa: A002 - the document's word
-    """``value`` as the declared type; ``ValueError`` with a sentence when it is none.
+    """Coerce ``value`` to the declared type; raise ``ValueError`` with a message when it cannot be.
 
-    Text becomes a number, boolean, list or map when it spells one; numbers and booleans become text. Nothing is
-    rounded, and a list or map never becomes text.
+    A string becomes a number, boolean, list or map when it is the text of one; numbers and booleans become strings.
+    Nothing is rounded, and a list or map never becomes a string.
     """
     convert = _CONVERT.get(type)
     if convert is None:
-        raise ValueError(f"{type!r} is no type; types are {', '.join(_CONVERT)}")
+        raise ValueError(f"{type!r} is not a type; types are {', '.join(_CONVERT)}")
     return convert(value)
 
 
 def coerce_text(text: str, type: str) -> Any:  # noqa: A002 - the document's word
-    """Text from a command line as the declared type: lists and maps as JSON or YAML flow, a list also with commas."""
+    """Coerce text from a command line: lists and maps as JSON or YAML flow, a list also separated by commas."""
     if type in ("list", "object"):
         found = _flow(text)
         wanted = list if type == "list" else dict
@@ -38,27 +38,27 @@ def coerce_text(text: str, type: str) -> Any:  # noqa: A002 - the document's wor
             return found
         if type == "list" and not text.lstrip().startswith(("[", "{")):
             return [item.strip() for item in text.split(",")] if text.strip() else []
-        raise ValueError(f"{_show(text)} is no {_NAMES[type]}; write it as JSON")
+        raise ValueError(f"{_describe(text)} is not {_NAMES[type]}; write it as JSON")
     return coerce(text, type)
 
 
 def duration(text: str | float) -> float:
-    """Seconds of ``1h30m``, ``500ms`` or a plain number; ``ValueError`` with a sentence otherwise."""
+    """Return the seconds of ``1h30m``, ``500ms`` or a number; raise ``ValueError`` with a message otherwise."""
     return parse_duration(text)
 
 
 def format_duration(seconds: float) -> str:
-    """A duration as traces and results show it: ``4.204s``."""
+    """Format a duration as in traces and results: ``4.204s``."""
     return f"{seconds:.3f}s"
 
 
 def canonical(value: Any) -> bytes:
-    """Canonical JSON, the input of every hash and signature; ``ValueError`` for what JSON cannot hold."""
+    """Encode canonical JSON, the input of every hash and signature; raise ``ValueError`` when that is impossible."""
     try:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
     except TypeError as error:
-        raise ValueError(f"not representable as JSON: {error}") from None
+        raise ValueError(f"not JSON serializable: {error}") from None
 
 
 def _string(value: Any) -> str:
@@ -127,11 +127,11 @@ def _json(text: str) -> Any:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _flow(text: str) -> Any:
-    """JSON or YAML flow; plain text is neither, so that a comma list is not read as YAML."""
+    """Parse JSON or YAML flow; None for other text, so that a comma list is not read as YAML."""
     if not text.lstrip().startswith(("[", "{")):
         return None
     found = _json(text)
@@ -140,21 +140,21 @@ def _flow(text: str) -> Any:
     from gert_core.documents.yaml import loads
 
     document = loads(text.encode("utf-8", "replace"), name="value")
-    return None if document.diagnostics else _plain(document.value)
+    return None if document.diagnostics else _without_positions(document.value)
 
 
-def _plain(value: Any) -> Any:
+def _without_positions(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+        return {key: _without_positions(item) for key, item in value.items()}
+    return [_without_positions(item) for item in value] if isinstance(value, list) else value
 
 
 def _refused(value: Any, type: str) -> ValueError:  # noqa: A002 - the document's word
     hint = "; write true or false" if type == "bool" else ""
-    return ValueError(f"{_show(value)} is no {_NAMES[type]}{hint}")
+    return ValueError(f"{_describe(value)} is not {_NAMES[type]}{hint}")
 
 
-def _show(value: Any) -> str:
+def _describe(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, (list, tuple)):
@@ -166,12 +166,12 @@ def _show(value: Any) -> str:
 
 
 _NAMES: Final = {
-    "string": "text",
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-    "list": "list",
-    "object": "map",
+    "string": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "a boolean",
+    "list": "a list",
+    "object": "a map",
 }
 _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
     "string": _string,

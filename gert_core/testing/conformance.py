@@ -94,8 +94,8 @@ class StepTypeConformance:
     def test_a_real_run_comes_out_as_promised(self, runner: GertRunner) -> None:
         ran = self._real(runner)
         assert ran.status == self.status, [f.message for f in ran.result.failures]
-        verdict = verify(ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
-        assert str(verdict.status) == "unsigned"
+        verification = verify(ran.result.trace, key_for=lambda *_: None, schemes=lambda _: None)
+        assert str(verification.status) == "unsigned"
 
     def test_a_dry_run_touches_nothing(self, runner: GertRunner, monkeypatch: pytest.MonkeyPatch) -> None:
         forbid_outside_effects(monkeypatch)
@@ -126,8 +126,8 @@ class StepTypeConformance:
             told = f"crash after event {count}"
             assert (again.status, again.result.outcome) == (whole.status, whole.result.outcome), told
             assert again.steps == whole.steps, told
-            verdict = verify(trace, key_for=lambda *_: None, schemes=lambda _: None)
-            assert str(verdict.status) == "unsigned", told
+            verification = verify(trace, key_for=lambda *_: None, schemes=lambda _: None)
+            assert str(verification.status) == "unsigned", told
 
     def _resume(self, runner: GertRunner, run_id: str) -> Ran:
         answers = [*self.answers] * 2

@@ -77,7 +77,7 @@ def test_coerce(value, type_, expected):
 def test_coerce_refuses_with_a_sentence(value, type_):
     with pytest.raises(ValueError) as caught:
         coerce(value, type_)
-    assert " is no " in str(caught.value)
+    assert " is not a" in str(caught.value)
     assert len(str(caught.value)) < 200
 
 
@@ -105,7 +105,7 @@ def test_coerce_text(text, type_, expected):
     ("text", "type_"), [("a: 1", "object"), ("x", "object"), ("", "object"), ("[1", "list"), ("{a: 1}", "list")]
 )
 def test_coerce_text_refuses(text, type_):
-    with pytest.raises(ValueError, match="is no"):
+    with pytest.raises(ValueError, match="is not a"):
         coerce_text(text, type_)
 
 
@@ -116,7 +116,7 @@ def test_coerce_text_gives_the_type_or_a_sentence(text, type_):
         found = coerce_text(text, type_)
     except ValueError as error:
         found = str(error)
-        assert "is no" in found
+        assert "is not a" in found
         return
     assert type(found) is wanted[type_]
 

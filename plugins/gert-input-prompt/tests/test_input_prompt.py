@@ -60,7 +60,7 @@ def test_the_value_typed_is_coerced():
 def test_a_bad_value_is_asked_again():
     console = Typed("many", "3")
     assert resolve(console, n={"type": "int"}).values == {"n": 3}
-    assert "n must be int: 'many' is no integer." in console.shown
+    assert "n must be int: 'many' is not an integer." in console.shown
 
 
 def test_a_required_input_is_asked_again_when_empty():

@@ -179,5 +179,5 @@ def test_a_bare_name_is_found_on_the_path(program, tmp_path):
 
 
 def test_a_provider_the_project_does_not_configure_is_not_asked(tmp_path):
-    with pytest.raises(InputError, match="no configured provider answers"):
+    with pytest.raises(InputError, match="or configured provider serves"):
         resolve(tmp_path, "x", {"a": {"from": "provider/other.x", "required": True}})
