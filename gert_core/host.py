@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Runbook
     from gert_core.engine.cancel import Stop
     from gert_core.engine.progress import Progress
-    from gert_core.engine.run import RunResult
     from gert_core.plugin.registry import Registry
+    from gert_core.runs.result import RunResult
     from gert_core.validation.pipeline import Validated
 
 

@@ -21,7 +21,8 @@ from gert_core.engine.cancel import Stop
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gert_core.engine.run import Run, RunResult
+    from gert_core.engine.run import Run
+    from gert_core.runs.result import RunResult
 
 _LAST_CODE: Final = 255
 
@@ -66,10 +67,11 @@ def carry_out(
         finally:
             progress.close()
         if as_json:
-            document = run.masker.mask(result.to_json())
+            document = result.to_json()
+            document["trace"] = run.masker.mask_text(document["trace"])  # the one text that is not from the state
             out(json.dumps(document, ensure_ascii=False, default=str))
         else:
-            show(result, run, mode=mode)
+            show(result, faults=run.faults)
     if run.directory is not None and result.status is RunStatus.APPROVAL_PENDING:
         run.directory.state()
     return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code)

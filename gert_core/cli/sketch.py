@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gert_core.api import Param
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook, StepNode
-    from gert_core.engine.run import RunResult
     from gert_core.plugin.registry import Registry
+    from gert_core.runs.result import RunResult
 
 _EXAMPLES: Final = {
     "string": "text",
@@ -72,7 +72,7 @@ def test_text(scenario: str, *, runbook: Path, registry: Registry, project: Proj
             lines.append(f"expected_code: {json.dumps(result.outcome.code)}")
     nodes = _in_order(registry, runbook, project)
     named = [node.id for node in nodes if node.named]
-    reached = {step_id for _, step_id, _, status in result.steps if status != "skipped"}
+    reached = {step.step_id for step in result.steps if step.status != "skipped"}
     reached -= {node.id for node in nodes if node.fields.for_each and not _has_items(node, result)}
     if reached & set(named):
         lines.append(f"must_reach: [{', '.join(step_id for step_id in named if step_id in reached)}]")
@@ -81,7 +81,7 @@ def test_text(scenario: str, *, runbook: Path, registry: Registry, project: Proj
 
 def _has_items(node: StepNode, result: RunResult) -> bool:
     """Whether a loop had anything to do; one over nothing does not count as reached."""
-    return any(step_id == node.id and key.endswith("]") for key, step_id, _, _ in result.steps)
+    return any(step.step_id == node.id and step.key.endswith("]") for step in result.steps)
 
 
 def _in_order(registry: Registry, runbook: Path, project: Project | None) -> list[StepNode]:

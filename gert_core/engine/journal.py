@@ -6,16 +6,19 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import RunError
+from gert_core.api import Principal, RunError
+from gert_core.runs.live import LiveFold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import Principal
     from gert_core.engine.resume.recorded import Recorded
+    from gert_core.runs.state import RunState
     from gert_core.trace.writer import TraceWriter
 
-SYSTEM: Final = {"kind": "system", "id": "kernel"}
+KERNEL: Final = Principal()
+"""Who judges contracts and policies, whoever acts in the step."""
+SYSTEM: Final = KERNEL.to_json()
 
 
 class Journal:
@@ -25,13 +28,20 @@ class Journal:
     resumed run took another way, and the run stops before anything executes.
     """
 
-    __slots__ = ("_counts", "_lock", "_recorded", "writer")
+    __slots__ = ("_counts", "_fold", "_lock", "_recorded", "_takes", "writer")
 
     def __init__(self, writer: TraceWriter, recorded: Recorded | None = None) -> None:
         self.writer = writer
         self._recorded = recorded
+        self._fold = LiveFold(writer.run_id, recorded.state if recorded is not None else None)
+        self._takes = self._fold.takes
         self._counts: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
+
+    @property
+    def state(self) -> RunState:
+        """Return the state of the run after the events written so far."""
+        return self._fold.state
 
     def add(
         self,
@@ -52,13 +62,23 @@ class Journal:
                 data = {**data, "branch": branch}
         if self._recorded is not None and key is not None and not fresh and self._known(type, key, data, encoded):
             return
-        self.writer.add(
+        take = self._takes.get(type)
+        if take is not None:
+            data, encoded = self.writer.masked(data)
+        number = self.writer.add(
             type,
             data,
             step_key=key,
-            principal=principal.to_json() if principal is not None else SYSTEM,
+            principal=SYSTEM if principal is None or principal is KERNEL else principal.to_json(),
             encoded=encoded,
         )
+        if take is not None:
+            take(type, key, data, number)
+
+    def close(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+        """Add the sealed last event of this process."""
+        written = self.writer.close_run(type, data)
+        self._takes[type](type, None, written, self.writer.seq)
 
     def _known(self, type: str, key: str, data: Mapping[str, Any], encoded: bytes | None) -> bool:  # noqa: A002
         assert self._recorded is not None  # noqa: S101 - asked by the caller
@@ -86,4 +106,4 @@ class Journal:
         self.writer.sync()
 
 
-__all__ = ["SYSTEM", "Journal"]
+__all__ = ["KERNEL", "SYSTEM", "Journal"]

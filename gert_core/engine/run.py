@@ -14,16 +14,16 @@ from gert_core.contracts import find_action
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
-from gert_core.engine.result import RunResult, result_of
 from gert_core.engine.run_events import write_abandoned, write_end, write_start
 from gert_core.engine.sessions import Sessions
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.outputs import Determinism
 from gert_core.kit.log import fault as log_fault
+from gert_core.runs.result import RunResult
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from gert_core.api import ApprovalProvider, Outcome, ToolUse
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from gert_core.engine.progress import Progress
     from gert_core.engine.resume.recorded import Recorded
     from gert_core.engine.steps.compiled import CompiledRunbook, CompiledStep
-    from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Decision, Policies
     from gert_core.inputs import ResolvedInputs
     from gert_core.plugin.config import PluginServices
@@ -68,12 +67,10 @@ class Run(Struct, kw_only=True, eq=False):
     stop: Stop = field(default_factory=Stop)
     sessions: Sessions = field(default_factory=Sessions)
     determinism: Determinism = field(default_factory=Determinism)
-    steps: list[tuple[str, str, str, str]] = field(default_factory=list)
     faults: list[BaseException] = field(default_factory=list)
     possible: list[Outcome] = field(default_factory=list)
     """Every end that was reached; a rehearsal may reach several."""
     _governed: dict[tuple[Place, str | None], tuple[Decision, bytes, bytes]] = field(default_factory=dict)
-    _tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def runbook(self) -> Runbook:
@@ -96,11 +93,16 @@ class Run(Struct, kw_only=True, eq=False):
             signal = run_list(self, self.runbook.root, frame)
         finally:
             self.sessions.close()
-        result = result_of(self, signal, layer, time.perf_counter() - began)
-        write_end(self, result, signal)
+        outcome = write_end(self, signal, layer, time.perf_counter() - began)
         for remark in self.backend.remarks(self):
             self.progress.warn(remark)
-        return result
+        undecided = self.backend.symbolic and outcome is None
+        return RunResult(
+            state=self.journal.state,
+            trace=self.journal.writer.path,
+            variables=layer,
+            possible=tuple(self.possible) if undecided else (),
+        )
 
     def cancel(self, reason: str) -> None:
         """Stop everything; called from a thread of its own, never from a signal handler."""
@@ -116,11 +118,6 @@ class Run(Struct, kw_only=True, eq=False):
         return tail.partition("[")[0].partition("#")[0]
 
     # -- asked by the phases -------------------------------------------------------------------------------------
-
-    def remember(self, execution: StepExecution, status: str) -> None:
-        """Note an executed step for the result."""
-        compiled = execution.compiled
-        self.steps.append((execution.key, compiled.id, compiled.type.name, str(status)))
 
     def note_fault(self, fault: BaseException) -> None:
         """Keep the exception of a plugin; shown in full only when debugging."""
@@ -179,16 +176,6 @@ class Run(Struct, kw_only=True, eq=False):
             raise StepProblem("attachment", "this run has no directory to keep attachments in")
         return self.directory.attachments
 
-    # -- approvals -----------------------------------------------------------------------------------------------
-
-    def tickets(self, ids: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
-        """The pending tickets a signal names."""
-        return tuple(self._tickets[ticket] for ticket in ids if ticket in self._tickets)
-
-    def note_ticket(self, ticket: Mapping[str, Any]) -> None:
-        """Keep a pending ticket for the result."""
-        self._tickets[str(ticket["ticket_id"])] = dict(ticket)
-
 
 def default_actor(environ: Mapping[str, str]) -> str:
     """Who runs this: as the environment says, else as the operating system knows the user."""
@@ -203,4 +190,4 @@ def default_actor(environ: Mapping[str, str]) -> str:
         return f"uid-{os.getuid()}"
 
 
-__all__ = ["Run", "RunResult", "default_actor"]
+__all__ = ["Run", "default_actor"]

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core import __version__
 from gert_core.api import RunStatus
+from gert_core.engine.signals import Failure, Rank
 from gert_core.plugin.states import PluginState
 from gert_core.trace.events import EventType
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
-    from gert_core.engine.result import RunResult
+    from gert_core.api import Outcome
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
+    from gert_core.engine.state import Layer
 
 
 def write_start(run: Run) -> None:
@@ -52,36 +54,57 @@ def _facts(run: Run) -> dict[str, Any]:
     }
 
 
-def write_end(run: Run, result: RunResult, signal: Signal | None) -> None:
-    """Write ``outcome_resolved`` and ``run_complete``, or ``run_suspended`` while an approval is pending."""
-    data: dict[str, Any] = {"status": str(result.status)}
-    duration = format_duration(run.backend.run_seconds(result.duration))
-    if result.status is RunStatus.APPROVAL_PENDING:
-        data["tickets"] = [ticket["ticket_id"] for ticket in result.pending]
-        data["duration"] = duration
-        run.journal.writer.close_run(EventType.RUN_SUSPENDED, data)
-        return
-    if result.outcome is not None:
-        data["outcome"] = result.outcome.to_json()
+def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> Outcome | None:
+    """Write ``run_suspended``, or ``outcome_resolved`` and ``run_complete``; return the outcome.
+
+    ``signal`` is what stopped the steps; ``None`` when they came to their end without any.
+    """
+    duration = format_duration(run.backend.run_seconds(seconds))
+    if signal is not None and signal.rank is Rank.SUSPENDED:
+        waiting = {"status": str(RunStatus.APPROVAL_PENDING), "tickets": list(signal.tickets)}
+        run.journal.close(EventType.RUN_SUSPENDED, {**waiting, "duration": duration})
+        return None
+    status, outcome, failures = _conclusion(run, signal)
+    data: dict[str, Any] = {"status": str(status)}
+    if outcome is not None:
+        data["outcome"] = outcome.to_json()
         key = signal.outcome_key if signal is not None else None
         # An event of the run, not of its last step: step_complete is the last event of a step's key.
         if run.recorded is None or not run.recorded.outcome_written:
-            facts = {"step_id": run.runbook_id(key), "step_key": key, "outcome": result.outcome.to_json()}
+            facts = {"step_id": run.runbook_id(key), "step_key": key, "outcome": outcome.to_json()}
             run.journal.add(EventType.OUTCOME_RESOLVED, facts)
-    if result.failures:
-        data["failure"] = result.failures[0].to_json()
-        data["failing"] = [failure.key for failure in result.failures]
-    if result.status is RunStatus.CANCELLED:
+    if failures:
+        data["failure"] = failures[0].to_json()
+        data["failing"] = [failure.key for failure in failures]
+    if status is RunStatus.CANCELLED:
         data["reason"] = run.stop.reason
-    if result.outputs:  # a finished run's result is read from the trace alone
-        data["outputs"] = dict(result.outputs)
+    if outputs := layer.globals():  # a finished run's result is read from the trace alone
+        data["outputs"] = outputs
     data["duration"] = duration
-    run.journal.writer.close_run(EventType.RUN_COMPLETE, data)
+    run.journal.close(EventType.RUN_COMPLETE, data)
+    return outcome
+
+
+def _conclusion(run: Run, signal: Signal | None) -> tuple[RunStatus, Outcome | None, tuple[Failure, ...]]:
+    """Return status, outcome and failures of a run that is over."""
+    symbolic = run.backend.symbolic
+    if signal is None and symbolic:
+        return RunStatus.COMPLETED, None, ()
+    if signal is None:
+        message = "the steps ended without an outcome"
+        return RunStatus.ERROR, None, (Failure(key="", step_id="", status="error", kind="no_outcome", message=message),)
+    if signal.rank is Rank.ENDED:
+        # A dry-run that reached several ends does not know which one it will be.
+        undecided = symbolic and len(run.possible) != 1
+        return RunStatus.COMPLETED, None if undecided else signal.outcome or run.possible[0], ()
+    if signal.rank is Rank.CANCELLED:
+        return RunStatus.CANCELLED, None, signal.ordered
+    return RunStatus.ERROR if signal.status == "error" else RunStatus.FAILED, None, signal.ordered
 
 
 def write_abandoned(run: Run) -> None:
     """Write the end of a cancelled run although a step still hangs."""
-    run.journal.writer.close_run(EventType.RUN_COMPLETE, {"status": "cancelled", "reason": "something did not stop"})
+    run.journal.close(EventType.RUN_COMPLETE, {"status": "cancelled", "reason": "something did not stop"})
 
 
 __all__ = ["write_abandoned", "write_end", "write_start"]

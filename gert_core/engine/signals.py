@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
+from gert_core.runs.state import Failure
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -21,26 +23,6 @@ class Rank(IntEnum):
     DENIED = 3
     SUSPENDED = 4
     CANCELLED = 5
-
-
-class Failure(Struct, frozen=True, kw_only=True):
-    """Why a step did not succeed; ``key`` is the step's."""
-
-    key: str
-    step_id: str
-    status: str
-    kind: str
-    message: str
-
-    def to_json(self) -> dict[str, str]:
-        """The ``failure`` object of results."""
-        return {
-            "step_key": self.key,
-            "step_id": self.step_id,
-            "status": self.status,
-            "kind": self.kind,
-            "message": self.message,
-        }
 
 
 class Signal(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _CHUNK: Final = 64 * 1024
 
 

@@ -1,11 +1,11 @@
-"""Folds trace events into the state of a run; everything that asks about a run asks this."""
+"""Folds trace events into the state of a run, for every reader of a trace."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api.results import RunStatus, StepStatus
-from gert_core.runs.state import RunState, StepState, parent_key
+from gert_core.runs.state import NOTHING, RunState, StepState, parent_key
 from gert_core.trace.events import EventType
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Fold:
-    """Takes events one by one, in order; ``state`` is true after each of them."""
+    """Folds events one by one, in order; ``state`` holds after each of them."""
 
     __slots__ = ("_handlers", "state")
 
@@ -84,7 +84,7 @@ class Fold:
     def _contract(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
         contract = data.get("resolved_contract", data.get("contract"))
-        record.contract = dict(contract) if isinstance(contract, dict) else {}
+        record.contract = contract if isinstance(contract, dict) else NOTHING
         _recovery(record, {**record.contract, **data})
 
     def _governance(self, event: TraceEvent) -> None:
@@ -93,7 +93,8 @@ class Fold:
         record.risk = event.data.get("risk_level")
 
     def _submitted(self, event: TraceEvent) -> None:
-        ticket = {**event.data, "step_key": event.step_key, "submitted": event.timestamp, "responses": []}
+        submitted = event.data.get("created") or event.timestamp
+        ticket = {**event.data, "step_key": event.step_key, "submitted": submitted, "responses": []}
         self.state.tickets[str(event.data.get("ticket_id"))] = ticket
         self._record(event)
 
@@ -110,7 +111,7 @@ class Fold:
         record.status = RunStatus.RUNNING
         record.started = event.timestamp
         record.attempts = 1
-        record.inputs = data.get("inputs") or {}
+        record.inputs = data.get("inputs") or NOTHING
         record.idempotency_key = data.get("idempotency_key")
         if isinstance(summary := data.get("contract_summary"), dict):
             _recovery(record, summary)
@@ -122,14 +123,14 @@ class Fold:
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
         record.status = str(data.get("status", StepStatus.ERROR))
-        record.outputs = data.get("outputs") or {}
-        record.fields = data.get("fields") or {}
+        record.outputs = data.get("outputs") or NOTHING
+        record.fields = data.get("fields") or NOTHING
         record.finished = event.timestamp
         record.ended = event.seq
         record.duration = data.get("duration")
-        record.failure = data.get("failure")
+        record.failure = failure_of(data)
         record.reason = data.get("reason")
-        record.detail = data.get("detail") or {}
+        record.detail = data.get("detail") or NOTHING
         record.principal = event.principal
 
     def _outcome(self, event: TraceEvent) -> None:
@@ -140,11 +141,11 @@ class Fold:
         self.state.violations += 1
 
     def _record(self, event: TraceEvent) -> StepState:
-        """The record of the event's step, made at its first event."""
+        """Return the record of the event's step, made at its first event."""
         key = event.step_key or ""
         record = self.state.steps.get(key)
         if record is None:
-            record = self.state.steps[key] = StepState(key=key, seq=event.seq)
+            record = self.state.steps[key] = StepState(key=key)
             # A step below another makes that one a container, whatever its own events say.
             if (parent := self.state.steps.get(parent_key(key))) is not None:
                 parent.container = True
@@ -154,19 +155,29 @@ class Fold:
         return record
 
 
+def failure_of(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return kind and message from the data of a ``step_complete``: a failure, a denial or a refused approval."""
+    failure = data.get("failure")
+    if failure is None and "message" in data:
+        return {"kind": data.get("reason"), "message": data["message"]}
+    if failure is None and isinstance(approval := data.get("approval"), dict):
+        return {"kind": approval.get("reason"), "message": approval.get("message")}
+    return failure if isinstance(failure, dict) else None
+
+
 def _recovery(record: StepState, contract: Mapping[str, Any]) -> None:
-    """Whether an interrupted execution may be repeated; a contract that says nothing counts as writing."""
+    """Record whether an interrupted execution may be repeated; a contract without effects and writes is writing."""
     silent = not contract.get("effects") and not contract.get("writes")
     record.writing = bool(contract.get("writing", silent or contract.get("writes")))
     record.idempotent = bool(contract.get("idempotent"))
 
 
 def fold(events: Iterable[TraceEvent]) -> RunState:
-    """The state of the run after these events."""
+    """Return the state of the run after these events."""
     folding = Fold()
     for event in events:
         folding.feed(event)
     return folding.state
 
 
-__all__ = ["Fold", "RunState", "StepState", "fold"]
+__all__ = ["Fold", "RunState", "StepState", "failure_of", "fold"]

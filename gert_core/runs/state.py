@@ -1,8 +1,9 @@
-"""The state of a run as its trace tells it: records of steps, tickets, and what follows from them."""
+"""The state of a run as its trace records it: steps, tickets, and what follows from them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -12,30 +13,54 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class StepState(Struct, kw_only=True):
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+"""The values of a step that has none: one for all, because a run may have a hundred thousand steps."""
+_VALUES: Final = ("inputs", "outputs", "fields", "detail", "contract")
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why a step did not succeed; ``key`` is the step's, empty when it is the run that failed."""
+
+    key: str
+    step_id: str
+    status: str
+    kind: str
+    message: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the ``failure`` object of results."""
+        return {
+            "step_key": self.key,
+            "step_id": self.step_id,
+            "status": self.status,
+            "kind": self.kind,
+            "message": self.message,
+        }
+
+
+class StepState(Struct, kw_only=True, gc=False):
     """One execution of a step, found by its key; values are as written, so masked."""
 
     key: str
-    seq: int = 0
-    """The number of its first event."""
     ended: int = 0
-    """The number of its ``step_complete``."""
+    """The number of its ``step_complete``; 0 before that."""
     step_id: str = ""
     type: str = ""
     status: str = "open"
     """``open`` before ``step_start``, ``running`` until ``step_complete``, then the step's status."""
     container: bool = False
-    inputs: dict[str, Any] = field(default_factory=dict)
-    outputs: dict[str, Any] = field(default_factory=dict)
-    fields: dict[str, Any] = field(default_factory=dict)
-    detail: dict[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = NOTHING
+    outputs: Mapping[str, Any] = NOTHING
+    fields: Mapping[str, Any] = NOTHING
+    detail: Mapping[str, Any] = NOTHING
     started: str | None = None
     finished: str | None = None
     duration: str | None = None
-    failure: dict[str, Any] | None = None
+    failure: Mapping[str, Any] | None = None
+    """Kind and message, also of a step that was denied or not approved."""
     reason: str | None = None
     idempotency_key: str | None = None
-    contract: dict[str, Any] = field(default_factory=dict)
+    contract: Mapping[str, Any] = NOTHING
     writing: bool = False
     idempotent: bool = False
     risk: str | None = None
@@ -45,21 +70,21 @@ class StepState(Struct, kw_only=True):
 
     @property
     def done(self) -> bool:
-        """Whether ``step_complete`` is written."""
-        return self.finished is not None
+        """Return whether ``step_complete`` is written."""
+        return self.ended > 0
 
     @property
     def interrupted(self) -> bool:
-        """A leaf that started and did not finish; only leaves are given an idempotency key."""
-        return self.idempotency_key is not None and self.finished is None and not self.container
+        """Return whether this is a leaf that started and did not finish; only leaves have an idempotency key."""
+        return self.idempotency_key is not None and not self.ended and not self.container
 
     @property
     def failed(self) -> bool:
-        """Whether it came out ``failed`` or ``error``."""
+        """Return whether it came out ``failed`` or ``error``."""
         return self.status in (StepStatus.FAILED, StepStatus.ERROR)
 
     def to_json(self) -> dict[str, Any]:
-        """The step as ``exec --json`` and ``runs show --json`` list it."""
+        """Return the step as ``exec --json`` and ``runs show --json`` list it."""
         return {"step_key": self.key, "step_id": self.step_id, "type": self.type, "status": self.status}
 
 
@@ -92,34 +117,34 @@ class RunState(Struct, kw_only=True):
 
     @property
     def runbook(self) -> str:
-        """The runbook's name."""
+        """Return the runbook's name."""
         return str(self.facts.get("runbook", ""))
 
     @property
     def over(self) -> bool:
-        """Whether the run has come to an end (which a cancelled run has only until it is resumed)."""
+        """Return whether the run has come to an end (which a cancelled run has only until it is resumed)."""
         return self.finished is not None
 
     @property
     def pending(self) -> list[dict[str, Any]]:
-        """The open tickets, as lists for people and machines show them."""
+        """Return the open tickets, as lists for people and machines show them."""
         names = ("ticket_id", "step_id", "step_key", "risk_level", "submitted", "expires_at")
         return [{name: ticket.get(name) for name in names} for ticket in self.tickets.values()]
 
     @property
     def unknown_outcomes(self) -> list[StepState]:
-        """Leaves that started, did not finish, write and must not simply be repeated."""
+        """Return the leaves that started, did not finish, write and must not simply be repeated."""
         return [r for r in self.steps.values() if r.interrupted and r.writing and not r.idempotent]
 
     @property
     def risky_retries(self) -> list[StepState]:
-        """Failing leaves that write and are not idempotent: part of what they do may have been done."""
+        """Return the failing leaves that write and are not idempotent: they may have taken effect in part."""
         failing = [self.steps[key] for key in self.failing if key in self.steps]
         return [r for r in failing if r.failed and r.idempotency_key and r.writing and not r.idempotent]
 
     @property
     def progress(self) -> dict[str, Any]:
-        """How much is done; a runbook's loops make a percentage a guess, so none is given."""
+        """Return how much is done; loops make a percentage a guess, so none is given."""
         leaves = [record for record in self.steps.values() if not record.container]
         return {
             "steps": len(leaves),
@@ -131,7 +156,7 @@ class RunState(Struct, kw_only=True):
 
     @property
     def resume_point(self) -> dict[str, Any] | None:
-        """Where ``gert resume`` would go on, and what it would need; ``None`` when nothing is left to do."""
+        """Return where ``gert resume`` would go on and what it would need; ``None`` when nothing is left to do."""
         if self.status == RunStatus.COMPLETED:
             return None
         if unknown := self.unknown_outcomes:
@@ -144,39 +169,63 @@ class RunState(Struct, kw_only=True):
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """The names the run left, masked; known when it is over."""
+        """Return the promoted and exported names with their values, masked; known when the run is over."""
         return dict(self.result.get("outputs") or {})
 
     @property
     def executed(self) -> list[StepState]:
-        """The steps that are over, in the order they came to their end."""
+        """Return the steps that are over, in the order they ended."""
         return sorted((r for r in self.steps.values() if r.done), key=lambda record: record.ended)
 
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Return why the run did not complete, the failure that decided it first."""
+        first: Mapping[str, Any] = self.failure or NOTHING
+        found = []
+        for key in self.failing or ([str(first.get("step_key") or "")] if first else []):
+            record = self.steps.get(key)
+            if key == (first.get("step_key") or ""):
+                data, step_id, status = first, str(first.get("step_id", "")), str(first.get("status", ""))
+            elif record is not None and record.failure is not None:
+                data, step_id, status = record.failure, record.step_id, record.status
+            else:
+                continue
+            kind, message = str(data.get("kind", "")), str(data.get("message", ""))
+            found.append(Failure(key=key, step_id=step_id, status=status, kind=kind, message=message))
+        return tuple(found)
+
     def blocked_on(self) -> str:
-        """One phrase for lists: what the run waits for."""
+        """Return one phrase for lists: what the run waits for."""
         point = self.resume_point
         if point is None or point["needs"] in ("retry", "resume"):
             return ""
         return f"{'unknown outcome' if point['needs'] == 'reconcile' else 'approval'}: {', '.join(point['steps'])}"
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, for the cache; not copied deeply, so encode it at once."""
+        """Return everything, for the cache; not copied deeply, so encode it at once."""
         raw = {name: getattr(self, name) for name in self.__struct_fields__}
         for name in ("steps", "void"):
-            raw[name] = {k: {n: getattr(r, n) for n in r.__struct_fields__} for k, r in raw[name].items()}
+            raw[name] = {key: _as_json(step) for key, step in raw[name].items()}
         return raw
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> RunState:
-        """The inverse of ``to_json``; raises ``TypeError`` or ``KeyError`` for anything else."""
+        """Return the state that ``to_json`` wrote; raise ``TypeError`` or ``KeyError`` for anything else."""
         if set(raw) != set(cls.__struct_fields__):
             raise TypeError("not the fields of a run's state")
-        records = {name: {key: StepState(**value) for key, value in raw[name].items()} for name in ("steps", "void")}
-        return cls(**{**raw, **records})
+        steps = {name: {key: StepState(**value) for key, value in raw[name].items()} for name in ("steps", "void")}
+        return cls(**{**raw, **steps})
+
+
+def _as_json(step: StepState) -> dict[str, Any]:
+    raw = {name: getattr(step, name) for name in step.__struct_fields__}
+    for name in _VALUES:
+        raw[name] = dict(raw[name])
+    return raw
 
 
 def parent_key(key: str) -> str:
-    """The key of the step that contains this one: the ``for_each`` of an item, else the block's owner; or empty."""
+    """Return the key of the containing step: the ``for_each`` of an item, else the block's owner; or empty."""
     if key.endswith("]"):
         return key[: key.rfind("[")]
     parent = key.rpartition("/")[0]
@@ -184,4 +233,4 @@ def parent_key(key: str) -> str:
     return above if number.isdigit() else parent
 
 
-__all__ = ["RunState", "StepState", "parent_key"]
+__all__ = ["NOTHING", "Failure", "RunState", "StepState", "parent_key"]

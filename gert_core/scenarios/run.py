@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ExpectationModel, Scenario
     from gert_core.engine.progress import StepInfo
-    from gert_core.engine.run import Run, RunResult
+    from gert_core.engine.run import Run
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
+    from gert_core.runs.result import RunResult
     from gert_core.scenarios.find import Candidate
     from gert_core.secrets import Masker, Secrets
 

@@ -139,7 +139,7 @@ class StepTypeConformance:
             keys = error.message.removeprefix("nobody knows whether ").partition(" took effect")[0].split(", ")
             return runner.resume(run_id, answers=answers, reconcile=dict.fromkeys(keys, "redo"))
         except Finished as finished:
-            pytest.fail(f"a run cut short counts as finished: {finished.state.status}")
+            pytest.fail(f"a run cut short counts as finished: {finished.result.status}")
 
 
 def forbid_outside_effects(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gert_core.api import Deadline, TraceEvent
-    from gert_core.engine.run import RunResult
     from gert_core.plugin.registry import Registry
+    from gert_core.runs.result import RunResult
 
 
 class ScriptedConsole:
@@ -63,7 +63,7 @@ class Ran:
     @property
     def steps(self) -> dict[str, str]:
         """Step key to status, in the order the steps finished."""
-        return {key: status for key, _, _, status in self.result.steps}
+        return {step.key: step.status for step in self.result.steps}
 
     @property
     def runs(self) -> Path:

@@ -67,6 +67,8 @@ class TraceWriter:
         self._middle = b'Z","run_id":%s,"seq":' % to_bytes(encode_basestring(run_id))
         self._heads: dict[str, bytes] = {}
         self._people: dict[tuple[Any, ...], bytes] = {}
+        self._last_key: tuple[str | None, bytes] = None, b""
+        self._last_principal: tuple[Mapping[str, Any] | None, bytes] = None, b""
         self._buffer: list[bytes] = []
         self._waiting = 0
         self._lock = threading.Lock()
@@ -97,16 +99,21 @@ class TraceWriter:
 
     def encode(self, data: Mapping[str, Any]) -> bytes:
         """Return compact JSON of ``data``, masked, in the order of its keys, for ``add(encoded=...)``."""
+        return self.masked(data)[1]
+
+    def masked(self, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], bytes]:
+        """Return ``data`` as it may be written, which is itself when there is nothing to mask, and its JSON."""
         try:
             text = encode_json(data)
             if self._masker is not None and self._masker.suspicious(text):
-                text = encode_json(self._masker.mask(data))
+                data = self._masker.mask(data)
+                text = encode_json(data)
         except (TypeError, ValueError, RecursionError) as error:
             raise TraceError(
                 f"an event cannot be written to {self.path} because its data cannot be encoded as JSON: {error}",
                 hint="use strings, numbers, booleans, lists and maps only",
             ) from None
-        return to_bytes(text)
+        return data, to_bytes(text)
 
     def add(
         self,
@@ -116,32 +123,41 @@ class TraceWriter:
         step_key: str | None = None,
         principal: Mapping[str, Any] | None = None,
         encoded: bytes | None = None,
-    ) -> None:
-        """Chain one event into the buffer; ``encoded`` is the data encoded (and masked) already."""
+    ) -> int:
+        """Chain one event into the buffer and return its number; ``encoded`` is the data masked and encoded."""
         body = self.encode(data) if encoded is None else encoded
         rest = b',"data":' + body
         if principal is not None:
             rest = self._principal(principal) + rest
         if step_key is not None:
-            rest = b',"step_key":' + to_bytes(encode_basestring(step_key)) + rest
+            last, encoded_key = self._last_key
+            if step_key is not last:  # the events of a step follow each other
+                encoded_key = b',"step_key":' + to_bytes(encode_basestring(step_key))
+                self._last_key = step_key, encoded_key
+            rest = encoded_key + rest
         head = self._heads.get(type) or self._head(type)
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
             self._chain(self._line(head, rest))
+            number = self._seq
         if self._mode == "event":
             self.sync()
         elif self._waiting > _VALVE:
             self.commit()
+        return number
 
-    def close_run(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
-        """Add the sealed last event (``run_complete``, ``run_suspended``) and sync everything to disk."""
+    def close_run(self, type: str, data: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: A002 - the event's field name
+        """Add the sealed last event (``run_complete``, ``run_suspended``), sync everything to disk; return its data.
+
+        What is returned is masked and without the seal.
+        """
         if type not in SEALED_EVENTS or not data or not data.keys().isdisjoint(SEAL_FIELDS):
             raise ValueError(f"{type} with fields {list(data)} cannot seal a trace")
         signer = self._signer
         if signer is not None:
             data = {**data, "signature_alg": signer.algorithm, "signing_key_id": signer.key_id}
-        body = self.encode(data)
+        data, body = self.masked(data)
         with self._lock:
             if self._error is not None or self._sealed:
                 raise self._refusal()
@@ -155,6 +171,7 @@ class TraceWriter:
             self._chain(line[:cut] + seal.encode("ascii") + line[cut:])
             self._sealed = True
         self.sync()
+        return data
 
     def commit(self) -> None:
         """Write everything buffered to the sink as one group."""
@@ -196,12 +213,16 @@ class TraceWriter:
         return head
 
     def _principal(self, principal: Mapping[str, Any]) -> bytes:
+        last, encoded = self._last_principal
+        if principal is last:  # most events of a run are the kernel's
+            return encoded
         facts = tuple(principal.items())
         known = self._people.get(facts)
         if known is None:
             known = b',"principal":' + to_bytes(encode_json(principal))
             if len(self._people) < _PEOPLE:
                 self._people[facts] = known
+        self._last_principal = principal, known
         return known
 
     def _line(self, head: bytes, rest: bytes) -> bytes:

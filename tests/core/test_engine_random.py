@@ -161,7 +161,7 @@ def test_crashes_and_suspensions_anywhere_change_nothing(tmp_path, seed):
         try:
             ran = life.to_the_end(lab.runner.resume(whole.result.run_id))
         except Finished as finished:
-            assert finished.state.status == whole.status  # noqa: PT017 - one of two good ways to end
+            assert finished.result.status == whole.status  # noqa: PT017 - one of two good ways to end
             continue
         except RunError as error:
             raise AssertionError(f"seed {seed}, crash after event {count}: {error.message}\n{text}") from None

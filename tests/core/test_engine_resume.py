@@ -261,7 +261,7 @@ def test_resuming_a_finished_run_executes_nothing(lab):
     lab.calls.clear()
     with pytest.raises(Finished) as caught:
         lab.runner.resume(ran.result.run_id)
-    assert caught.value.state.status == "completed"
+    assert caught.value.result.status == "completed"
     assert lab.calls == []
 
 

@@ -221,7 +221,7 @@ def test_the_cache_is_believed_only_for_this_very_trace(tmp_path) -> None:
         b"null",
         cache[:-20],
         marked,
-        cache.replace(b'"format":2', b'"format":1'),
+        cache.replace(b'"format":3', b'"format":2'),
         json.dumps(raw).encode(),
     ]
     for bad in broken:

@@ -136,7 +136,7 @@ def test_valid_runbooks_end_and_stay_on_reachable_steps(registry, tmp_path):
             result = run(file, registry=registry, inputs=inputs, keep=False)
             text = file.read_text(encoding="utf-8")
             assert "no_outcome" not in {failure.kind for failure in result.failures}, f"{inputs}\n{text}"
-            executed = {step_id for _, step_id, _, _ in result.steps}
+            executed = {step.step_id for step in result.steps}
             assert not executed & dead, f"{executed & dead} {inputs}\n{text}"
             ran += 1
     assert rejected
@@ -167,7 +167,7 @@ def test_a_name_that_is_refused_is_never_there(registry, tmp_path):
         for _ in range(4):
             inputs = {flag: rng.random() < 0.5 for flag in FLAGS} | {"items": [1] * rng.randint(0, 2)}
             result = run(file, registry=registry, inputs=inputs, keep=False)
-            defined = {step_id for _, step_id, kind, status in result.steps if (kind, status) == ("assert", "failed")}
+            defined = {step.step_id for step in result.steps if (step.type, step.status) == ("assert", "failed")}
             assert not defined & refused, f"{defined & refused} {inputs}\n{text}"
             found_ones += len(defined)
             ran += 1

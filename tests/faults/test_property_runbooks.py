@@ -23,7 +23,7 @@ from gert_core.trace.verify import TraceStatus, verify
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gert_core.engine.run import RunResult
+    from gert_core.runs.result import RunResult
 
 FUZZ = bool(os.environ.get("GERT_FUZZ"))
 ENDS = {"completed", "failed", "error"}
@@ -130,6 +130,6 @@ def summary(result: RunResult) -> dict:
         "status": str(result.status),
         "outcome": outcome,
         "failures": [(f.key, f.kind) for f in result.failures],
-        "steps": {key: status for key, _, _, status in result.steps},
+        "steps": {step.key: step.status for step in result.steps},
         "outputs": result.outputs,
     }

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from gert_core import hookimpl
 from gert_core.api import Reply, StepProblem, Transport
 from gert_core.plugin.registry import Registry
+from gert_core.runs.fold import fold
+from gert_core.runs.result import RunResult
 from gert_core.testing import GertRunner
+from gert_core.trace.reader import read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gert_core.testing.running import Ran
+    from gert_core.testing.running import Ran, ScriptedConsole
 
 PLUGINS = (
     "gert_step_tool",
@@ -91,6 +94,18 @@ class Call:
         return self.began < other.ended and other.began < self.ended
 
 
+class CheckedRunner(GertRunner):
+    """A runner that holds every result against the one a later reader finds in the trace."""
+
+    def _ran(self, result: RunResult, console: ScriptedConsole) -> Ran:
+        read_later = RunResult(state=fold(read(result.trace)), trace=result.trace)
+        told = result.to_json()
+        told.pop("possible_outcomes", None)  # of a dry-run: no trace records them
+        assert read_later.to_json() == told
+        assert read_later.failures == result.failures
+        return GertRunner._ran(self, result, console)
+
+
 @dataclass(slots=True)
 class Lab:
     """Runs steps with tools whose answers are in the inputs: ``outputs`` or ``value``, ``exit``, ``pause``.
@@ -108,7 +123,7 @@ class Lab:
     def __post_init__(self) -> None:
         plugins = [import_module(name) for name in PLUGINS]
         registry = Registry.build(scan=(), extra_plugins=[*plugins, _Plugin(self)])
-        self.runner = GertRunner(directory=self.directory, registry=registry)
+        self.runner = CheckedRunner(directory=self.directory, registry=registry)
         self.runner.write(tool("lab"))
 
     def __call__(

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import UsageError
+from gert_core.api.results import RunStatus
 from gert_core.cli.lazy import typer
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
-    from gert_core.engine.resume.request import Finished
+    from gert_core.runs.result import RunResult
 
 
 def resume(
@@ -87,7 +88,7 @@ def resume(
             pending_exit_code=pending_exit_code,
         )
     except Finished as finished:
-        return _show_finished(finished, as_json=json)
+        return _show_finished(finished.result, as_json=json)
 
 
 def _pairs(words: Any) -> dict[str, str]:
@@ -118,44 +119,16 @@ def _outputs(text: str | None, verdicts: dict[str, str]) -> dict[str, Any]:
     return given
 
 
-def _show_finished(finished: Finished, *, as_json: bool) -> int:
-    """A run that is over: nothing is executed, its result is printed, the exit code is what it was."""
-    from gert_core.cli.render.terminal import out, paint, plain
-    from gert_core.template import to_text
+def _show_finished(result: RunResult, *, as_json: bool) -> int:
+    """Print the result of a run that is over and return the exit code it ended with."""
+    from gert_core.cli.render.result import show
+    from gert_core.cli.render.terminal import out
 
-    state, directory = finished.state, finished.directory
-    code = 0 if state.status == "completed" else 1
     if as_json:
-        document = {
-            "run_id": state.run_id,
-            "runbook": state.runbook,
-            "status": state.status,
-            "outcome": state.outcome,
-            "duration": state.duration,
-            "trace": str(directory.trace),
-            "steps": [record.to_json() for record in state.executed],
-            "outputs": state.outputs,
-            "failure": state.failure,
-            "pending": [],
-        }
-        out(json_.dumps(document, ensure_ascii=False))
-        return code
-    if state.outcome is not None:
-        word = f" ({state.outcome.get('code')})" if state.outcome.get("code") else ""
-        out(paint("✓", "green") + plain(f" Outcome: {state.outcome.get('category')}{word}"))
-        for name, value in (state.outcome.get("meta") or {}).items():
-            out(plain(f"  {name}: {to_text(value)}"))
+        out(json_.dumps(result.to_json(), ensure_ascii=False))
     else:
-        out(f"{paint('✗', 'red')} Run {plain(state.status)}")
-        if state.failure:
-            where = f"step {state.failure['step_key']}: " if state.failure.get("step_key") else ""
-            out(plain(f"  {where}{state.failure.get('message')} ({state.failure.get('kind')})"))
-        if any(key in state.steps for key in state.failing):
-            out(f"  run the failed step again with: gert resume --run {state.run_id} --retry-failed")
-    out(plain(f"  duration: {state.duration}"))
-    out(plain(f"  run: {state.run_id} (finished {state.finished}; nothing was executed)"))
-    out(plain(f"  trace: {directory.trace}"))
-    return code
+        show(result, executed=False)
+    return 0 if result.status is RunStatus.COMPLETED else 1
 
 
 __all__ = ["resume"]

@@ -1,4 +1,4 @@
-"""The result of a run that just ended, as people read it."""
+"""Shows the result of a run to people, just ended or read from its trace."""
 
 from __future__ import annotations
 
@@ -8,45 +8,58 @@ from typing import TYPE_CHECKING
 from gert_core.api import RunStatus
 from gert_core.cli.render.terminal import err, out, paint, plain
 from gert_core.template import to_text
-from gert_core.values import format_duration
 
 if TYPE_CHECKING:
-    from gert_core.engine.run import Run, RunResult
+    from collections.abc import Sequence
+
+    from gert_core.api import Outcome
+    from gert_core.runs.result import RunResult
 
 
-def show(result: RunResult, run: Run, *, mode: str) -> None:
-    """Print a result for people on stdout."""
-
-    def mask(text: str) -> str:
-        return plain(run.masker.mask_text(text))
-
+def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: bool = True) -> None:
+    """Print a result on stdout; ``executed`` is False for a finished run that was read from its trace."""
     if result.outcome is not None:
-        outcome = result.outcome
-        code = f" ({outcome.code})" if outcome.code else ""
-        out(paint("✓", "green") + mask(f" Outcome: {outcome.category}{code}"))
-        for name, value in outcome.meta.items():
-            out(mask(f"  {name}: {to_text(value)}"))
-    elif mode in ("dry-run", "probe") and result.status is RunStatus.COMPLETED:
-        seen = dict.fromkeys(f"{o.category} ({o.code})" if o.code else str(o.category) for o in result.possible)
-        out(mask(f"Possible outcomes: {', '.join(seen) or 'none reached'}"))
+        _show_outcome(result.outcome)
+    elif result.status is RunStatus.COMPLETED:
+        reached = dict.fromkeys(label(outcome) for outcome in result.possible)
+        out(f"Possible outcomes: {', '.join(reached) or 'none reached'}")
     elif result.status is RunStatus.APPROVAL_PENDING:
         for ticket in result.pending:
-            out(f"  {ticket['ticket_id']}  step {ticket['step_key']}  risk {ticket['risk_level']}")
+            out(plain(f"  {ticket['ticket_id']}  step {ticket['step_key']}  risk {ticket['risk_level']}"))
         out(f"Approval pending. Resume with: gert resume --run {result.run_id}")
     else:
-        out(f"{paint('✗', 'red')} Run {result.status}")
-        for failure in result.failures:
-            where = f"step {failure.key}: " if failure.key else ""
-            out(mask(f"  {where}{failure.message} ({failure.kind})"))
-        if result.status is RunStatus.CANCELLED:
-            out(f"  cancelled by {run.stop.reason}; go on with: gert resume --run {result.run_id}")
-    out(f"  duration: {format_duration(result.duration)}")
-    out(f"  run: {result.run_id}")
-    out(f"  trace: {result.trace}")
+        _show_failures(result, executed=executed)
+    remark = "" if executed else f" (finished {result.state.finished}; nothing was executed)"
+    out(plain(f"  duration: {result.duration}"))
+    out(plain(f"  run: {result.run_id}{remark}"))
+    out(plain(f"  trace: {result.trace}"))
     if sys.stdout is not None:
         sys.stdout.flush()
-    for fault in run.faults[:1]:
+    for fault in faults[:1]:
         err(f"  a plugin failed: {type(fault).__name__}; set GERT_DEBUG=1 to see where")
 
 
-__all__ = ["show"]
+def label(outcome: Outcome) -> str:
+    """Return category and code as people read them."""
+    return plain(f"{outcome.category} ({outcome.code})" if outcome.code else str(outcome.category))
+
+
+def _show_outcome(outcome: Outcome) -> None:
+    out(f"{paint('✓', 'green')} Outcome: {label(outcome)}")
+    for name, value in outcome.meta.items():
+        out(plain(f"  {name}: {to_text(value)}"))
+
+
+def _show_failures(result: RunResult, *, executed: bool) -> None:
+    out(f"{paint('✗', 'red')} Run {result.status}")
+    for failure in result.failures:
+        where = f"step {failure.key}: " if failure.key else ""
+        out(plain(f"  {where}{failure.message} ({failure.kind})"))
+    if result.status is RunStatus.CANCELLED:
+        reason = result.state.result.get("reason")
+        out(plain(f"  cancelled by {reason}; go on with: gert resume --run {result.run_id}"))
+    elif not executed and any(key in result.state.steps for key in result.state.failing):
+        out(f"  run the failed step again with: gert resume --run {result.run_id} --retry-failed")
+
+
+__all__ = ["label", "show"]

@@ -169,7 +169,7 @@ class ReplayBackend:
                 yield f"tool_responses: {total - used} of {_count(total, 'response')} for {key!r} not used"
 
     def _odd_steps(self, run: Run) -> Iterator[str]:
-        known = {*run.runbook.by_id, *(key for key, *_ in run.steps)}
+        known = {*run.runbook.by_id, *run.journal.state.steps}
         scenario = self._scenario
         for key in scenario.steps:
             if run.runbook_id(key) not in run.runbook.by_id:

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from gert_core.api import Outcome, RunError
 from gert_core.runs.fold import Fold
-from gert_core.runs.state import StepState
+from gert_core.runs.state import NOTHING
 from gert_core.secrets import Masker
 from gert_core.trace.reader import read
 
@@ -109,17 +109,11 @@ class Recorded:
         """Forget what is known of these keys, so that they run again; approvals given for them stay."""
         for key in keys:
             self._void(key)
-            self._fold.state.steps.pop(key, None)
 
     def complete(self, key: str, data: Mapping[str, Any]) -> None:
-        """Take a result that a person stated for a step whose outcome nobody knew."""
-        record = self._fold.state.steps.setdefault(key, StepState(key=key))
-        record.step_id, record.type = str(data["step_id"]), str(data["type"])
-        record.status = str(data["status"])
-        record.outputs = dict(data.get("outputs") or {})
-        record.fields = {}
-        record.failure = data.get("failure")
-        record.finished = record.started or ""
+        """Take a result that a person stated for a step whose outcome was unknown."""
+        record = self._fold.state.steps[key]
+        record.outputs, record.fields = data.get("outputs") or NOTHING, NOTHING
         self._events.setdefault(key, {})["step_complete"] = [data]
 
     def _void(self, key: str) -> None:
@@ -139,12 +133,7 @@ class Recorded:
         data = self._events[key]["step_complete"][-1]
         unmask = self.masker.unmask
         outcome = data.get("outcome")
-        failure = data.get("failure")
-        if failure is None and "message" in data:
-            failure = {"kind": data["reason"], "message": data["message"]}
-        elif failure is None and data.get("approval") is not None:
-            approval = data["approval"]
-            failure = {"kind": approval["reason"], "message": approval["message"]}
+        failure = state.failure
         return RecordedResult(
             status=state.status,
             inputs=unmask(state.inputs),

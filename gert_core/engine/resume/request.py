@@ -23,6 +23,7 @@ from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import ResolvedInputs
 from gert_core.runs.directory import RunDirectory
+from gert_core.runs.result import RunResult
 from gert_core.secrets import collect
 from gert_core.trace.signing import signer_from_environ
 from gert_core.trace.sinks import FileSink
@@ -63,12 +64,11 @@ class ResumeRequest(Struct, frozen=True, kw_only=True):
 
 
 class Finished(Exception):  # noqa: N818 - the run has nothing left to do
-    """The run is over; ``state`` says how it ended."""
+    """The run is over; ``result`` is how it ended."""
 
-    def __init__(self, state: RunState, directory: RunDirectory) -> None:
-        super().__init__(state.status)
-        self.state = state
-        self.directory = directory
+    def __init__(self, result: RunResult) -> None:
+        super().__init__(str(result.status))
+        self.result = result
 
 
 def resume(request: ResumeRequest, stack: ExitStack) -> Run:
@@ -123,7 +123,8 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         prev_hash=recovered.prev_hash,
     )
     stack.callback(writer.close)
-    _write_resumed(request, Journal(writer), torn=recovered.torn, actor=actor, void=void, drift=drift, settled=settled)
+    journal = Journal(writer, recorded)
+    _write_resumed(request, journal, torn=recovered.torn, actor=actor, void=void, drift=drift, settled=settled)
     recorded.void(void)
     for key, result in settled.items():
         recorded.complete(key, result)
@@ -132,7 +133,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         compiled=CompiledRunbook(runbook),
         registry=request.registry,
         policies=policies,
-        journal=Journal(writer, recorded),
+        journal=journal,
         backend=RealBackend(),
         masker=masker,
         secrets=secrets,
@@ -205,7 +206,7 @@ def _refuse_finished(request: ResumeRequest, state: RunState, directory: RunDire
         return
     if request.retry_failed and state.status in (RunStatus.FAILED, RunStatus.ERROR):
         return
-    raise Finished(state, directory)
+    raise Finished(RunResult(state=state, trace=directory.trace))
 
 
 def _write_resumed(
@@ -229,7 +230,7 @@ def _write_resumed(
         data["ticket_id"] = request.ticket
     journal.add("run_resumed", data)
     for key, result in settled.items():
-        journal.add("step_complete", result, key=key, principal=Principal(kind="human", id=actor))
+        journal.add("step_complete", result, key=key, principal=Principal(kind="human", id=actor), fresh=True)
     journal.sync()
 
 

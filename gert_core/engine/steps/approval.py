@@ -44,32 +44,28 @@ def approve(execution: StepExecution) -> Done | None:
     except StepProblem as problem:
         if execution.frame.deadline.cancelled:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
-        return finish(execution, StepStatus.ERROR, {"failure": {"kind": problem.kind, "message": problem.message}})
+        failure = {"kind": problem.kind, "message": problem.message}
+        return finish(execution, StepStatus.ERROR, {"type": execution.compiled.type.name, "failure": failure})
     if decision.status == "approved":
         return None
     if decision.status == "pending":
         if execution.frame.deadline.cancelled:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
-        run.note_ticket(
-            {
-                "ticket_id": request.ticket_id,
-                "step_id": request.step_id,
-                "step_key": request.step_key,
-                "risk_level": request.risk_level,
-                "expires_at": request.expires_at,
-            }
-        )
         run.progress.pending(execution.info, request)
         return Done(status=StepStatus.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
-    failure = Failure(
+    denied = Failure(
         key=execution.key,
         step_id=execution.compiled.id,
         status="skipped",
         kind=decision.reason or "approval_rejected",
         message=decision.message or "the approval was rejected",
     )
-    data = {"reason": "approval_rejected", "approval": {"reason": failure.kind, "message": failure.message}}
-    return finish(execution, StepStatus.SKIPPED, data, denied=failure)
+    data = {
+        "type": execution.compiled.type.name,
+        "reason": "approval_rejected",
+        "approval": {"reason": denied.kind, "message": denied.message},
+    }
+    return finish(execution, StepStatus.SKIPPED, data, denied=denied)
 
 
 def _recorded_decision(data: Mapping[str, Any]) -> ApprovalDecision:

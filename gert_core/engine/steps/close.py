@@ -105,7 +105,6 @@ def finish(
         run.journal.sync()
     else:
         run.journal.commit()
-    run.remember(execution, status)
     run.progress.finished(execution.info, status, data, duration)
     if run.backend.symbolic and execution.decision is not None and status is not StepStatus.SKIPPED:
         run.progress.evaluated(execution.info, _evaluation(execution))
@@ -143,7 +142,6 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)
     except StepProblem:  # it collided then as well, and its record says so
         entry_only(execution, status, record.outputs, record.fields)
-    run.remember(execution, status)
     run.progress.recorded(execution.info)
     if record.outcome is not None:
         return Done(status=status, signal=Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=execution.key))

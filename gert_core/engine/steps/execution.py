@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Errored, Principal, StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.frame import Done
+from gert_core.engine.journal import KERNEL
 from gert_core.engine.progress import StepInfo
 from gert_core.engine.signals import CANCELLED, Failure, SignalCollector
 from gert_core.engine.state import View
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.state import Layer
     from gert_core.engine.steps.compiled import CompiledStep
-
-
-KERNEL: Final = Principal()
-"""Who judges contracts and policies, whoever acts in the step."""
 
 
 class StepExecution:
@@ -186,7 +183,7 @@ class StepExecution:
                 kind="governance_denied",
                 message=self.decision.reason,
             )
-            data = {"reason": failure.kind, "message": failure.message}
+            data = {"type": compiled.type.name, "reason": failure.kind, "message": failure.message}
             return finish(self, StepStatus.SKIPPED, data, denied=failure)
         if self.decision.needs_approval and run.backend.enforces and run.backend.will_execute(self):
             from gert_core.engine.steps.approval import approve

@@ -1,0 +1,110 @@
+"""The result of a run, as hosts, the command line and tests read it: a view of the run's state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from gert_core.api.results import Outcome, RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gert_core.runs.state import Failure, RunState, StepState
+    from gert_core.template import Variables
+
+
+class RunResult(Struct, frozen=True, kw_only=True):
+    """How a run stands or ended, the same for a run that just ended and for one read from its trace.
+
+    Everything is read from ``state``, so it is masked. What no trace records stands beside it: ``variables`` and
+    ``possible`` are known only to the process that executed the run.
+    """
+
+    state: RunState
+    trace: Path
+    variables: Variables | None = None
+    """The variables when the run stopped, unmasked; for expectations of tests."""
+    possible: tuple[Outcome, ...] = ()
+    """The outcomes that a dry-run or probe reached without knowing which it will be."""
+
+    @property
+    def run_id(self) -> str:
+        """Return the run's id."""
+        return self.state.run_id
+
+    @property
+    def runbook(self) -> str:
+        """Return the runbook's name."""
+        return self.state.runbook
+
+    @property
+    def status(self) -> RunStatus:
+        """Return the run's status; a status that gert does not know counts as ``error``."""
+        try:
+            return RunStatus(self.state.status)
+        except ValueError:
+            return RunStatus.ERROR
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Return the outcome of a completed run."""
+        found = self.state.outcome
+        if found is None:
+            return None
+        code, meta = found.get("code") or "", found.get("meta") or {}
+        return Outcome(category=str(found.get("category") or ""), code=str(code), meta=meta)
+
+    @property
+    def duration(self) -> str | None:
+        """Return how long the last process of the run took, as text (``"4.204s"``)."""
+        return self.state.duration
+
+    @property
+    def steps(self) -> list[StepState]:
+        """Return the steps that are over, in the order they ended."""
+        return self.state.executed
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """Return the promoted and exported names with their values."""
+        return self.state.outputs
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Return why the run did not complete, the failure that decided it first."""
+        return self.state.failures
+
+    @property
+    def pending(self) -> list[dict[str, Any]]:
+        """Return the open tickets of a run that is not finished."""
+        return [] if self.finished else self.state.pending
+
+    @property
+    def finished(self) -> bool:
+        """Return whether nothing is left to do: a run that was cancelled can go on."""
+        return self.state.over and self.status is not RunStatus.CANCELLED
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of ``exec --json`` and ``resume --json``."""
+        failures, outcome = self.failures, self.outcome
+        out = {
+            "run_id": self.run_id,
+            "runbook": self.runbook,
+            "status": str(self.status),
+            "outcome": outcome.to_json() if outcome is not None else None,
+            "duration": self.duration,
+            "trace": str(self.trace),
+            "steps": [step.to_json() for step in self.steps],
+            "outputs": dict(self.outputs),
+            "failure": failures[0].to_json() if failures else None,
+            "pending": self.pending,
+        }
+        if self.possible:
+            out["possible_outcomes"] = [outcome.to_json() for outcome in self.possible]
+        return out
+
+
+__all__ = ["RunResult"]
