@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from gert_core.api import TraceEvent
     from gert_core.runs.state import RunState
 
-_VOLATILE: Final = {"step_complete": ("duration", "detail")}
+_VOLATILE: Final = {"step_complete": ("duration", "detail", "message"), "governance_decision": ("reason",)}
+"""What may differ between processes: times, and sentences, which another version of gert may word otherwise."""
 _APPROVAL: Final = ("approval_submitted", "approval_response", "approval_resolved")
 _BEFORE: Final = frozenset(
     {"for_each_item", "contract_evaluated", "governance_decision", *_APPROVAL, "step_start", "visibility_applied"}
@@ -196,7 +197,10 @@ class Recorded:
         if self._allow_drift:
             return {}
         drop = _VOLATILE.get(type, ())
-        return {name: value for name, value in data.items() if name not in drop}
+        kept = {name: value for name, value in data.items() if name not in drop}
+        if isinstance(failure := kept.get("failure"), dict):
+            kept["failure"] = failure.get("kind")
+        return kept
 
 
 def _is_leaf(known: Mapping[str, list[Mapping[str, Any]]]) -> bool:
