@@ -9,6 +9,7 @@ import pytest
 from gert_core import hookimpl
 from gert_core.api import PluginError, Severity, StepType
 from gert_core.documents.load import load_runbook
+from gert_core.documents.model_errors import suggest
 from gert_core.plugin.registry import Registry
 
 HEAD = "apiVersion: kernel/v0\nmeta: {name: sample}\n"
@@ -185,6 +186,13 @@ def test_unknown_field_suggests_common_and_own_fields(read):
     ]
     assert found.diagnostics[0].column == 27
     assert found.runbook is not None, "an unknown field does not keep the rest from being judged"
+
+
+def test_a_name_of_more_than_64_characters_gets_no_suggestion():
+    """Comparing takes quadratic time in the length of a name, and documents may hold names of any length."""
+    known = "a" * 60
+    assert suggest("a" * 64, [known]) == f"did you mean `{known}`?"
+    assert suggest("a" * 65, [known]) is None
 
 
 def test_field_of_another_type_says_whose_it_is(read):

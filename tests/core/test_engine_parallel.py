@@ -246,6 +246,22 @@ def test_a_branch_that_conflicts_with_a_suspended_one_waits_for_it(lab):
     assert [call.tool for call in lab.calls] == ["w1", "r1"]
 
 
+@pytest.mark.parametrize("order", [("w1", "w2"), ("w2", "w1")], ids=["suspended first", "denied first"])
+def test_a_suspended_branch_outranks_a_denied_one(lab, order):
+    files = tool("w1", writes="disk") | tool("w2", writes="net")
+    rules = "governance: { rules: [ { writes: [disk], action: require-approval }, { writes: [net], action: deny } ] }"
+    ran = lab(fork(*(step(name, name=name) for name in order)), tools=files, meta=rules, approval="inbox")
+    suspended = f"fork/{order.index('w1')}/w1"
+    assert ran.status == "approval_pending"
+    assert [ticket["step_key"] for ticket in ran.result.pending] == [suspended]
+    assert ran.events[-1].type == "run_suspended"
+    answer(lab, ran, suspended)
+    again = lab.runner.resume(ran.result.run_id)
+    assert again.status == "failed"
+    assert [failure.kind for failure in again.result.failures] == ["governance_denied"]
+    assert [call.tool for call in lab.calls] == ["w1"]
+
+
 # -- timeouts ---------------------------------------------------------------------------------------------------------------
 
 

@@ -142,3 +142,10 @@ def test_hiding_pieces_leaves_whole_values_to_the_mask():
     assert masker.mask_text(hidden).startswith("whole <REDACTED:A>, cut <REDACTED>")
     strange = Masker({"R": "<REDACTED><REDACTED>"})
     assert strange.mask_fragments("a <REDACTED><REDA b") == "a <REDACTED> b"
+
+
+@pytest.mark.parametrize("fragment", ["abcdefghi", "efghijkl"], ids=["beginning of the secret", "end of the secret"])
+def test_a_fragment_at_the_very_start_of_a_message_is_masked(fragment):
+    masker = Masker({"A": "abcdefghijkl"})
+    assert masker.mask_fragments(f"{fragment} was refused") == "<REDACTED> was refused"
+    assert masker.mask_fragments(fragment) == "<REDACTED>"
