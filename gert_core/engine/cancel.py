@@ -64,7 +64,7 @@ class Stop:
             self._callbacks.pop(token, None)
 
     def fileno(self) -> int:
-        """A descriptor that is readable once the switch is thrown; made on first use."""
+        """Return a descriptor that is readable once the switch is thrown; it is made on first use."""
         with self._lock:
             if self._pipe is None:
                 self._pipe = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
@@ -73,7 +73,7 @@ class Stop:
             return self._pipe[0]
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         with self._lock:
             if self._pipe is not None:
                 for descriptor in self._pipe:
@@ -91,7 +91,7 @@ class Deadline:
         self._at = time.monotonic() + seconds if seconds is not None else at
 
     def within(self, seconds: float | None) -> Deadline:
-        """A deadline at most ``seconds`` from now, and never later than this one."""
+        """Return a deadline at most ``seconds`` from now, and never later than this one."""
         if seconds is None:
             return self
         at = time.monotonic() + seconds
@@ -113,7 +113,7 @@ class Deadline:
         return self._stop.thrown
 
     def remaining(self) -> float | None:
-        """Seconds left, never negative; None means no limit."""
+        """Return the seconds left, never negative; None means no limit."""
         return None if self._at is None else max(0.0, self._at - time.monotonic())
 
     def wait(self, seconds: float) -> bool:
@@ -127,7 +127,7 @@ class Deadline:
         return self._stop.on_throw(fn)
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the run is cancelled."""
+        """Return a descriptor that becomes readable when the run is cancelled."""
         return self._stop.fileno()
 
 

@@ -1,4 +1,4 @@
-"""Constants may hold templates over inputs and other constants; this renders them once."""
+"""Renders constants once: they may have templates over inputs and other constants."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Constants:
 
 
 def render_constants(raw: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Every constant with its value, in document order."""
+    """Return every constant with its value, in document order."""
     rendering = _Constants(raw, inputs)
     return {name: rendering.constant(name) for name in raw}
 

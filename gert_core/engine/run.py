@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from gert_core.api import StepProblem
-from gert_core.contracts import find_action
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
@@ -24,12 +22,10 @@ from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from gert_core.api import ApprovalProvider, Outcome, ToolUse
-    from gert_core.documents.tool import ActionModel
-    from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+    from gert_core.api import ApprovalProvider, Outcome
     from gert_core.documents.tree import Path as Place
+    from gert_core.documents.tree import Runbook
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.progress import Progress
@@ -112,11 +108,6 @@ class Run(Struct, kw_only=True, eq=False):
         """Write the end of a cancelled run although something still hangs."""
         write_abandoned(self)
 
-    def runbook_id(self, key: str | None) -> str:
-        """The id of the step a key belongs to."""
-        tail = (key or "").rpartition("/")[2]
-        return tail.partition("[")[0].partition("#")[0]
-
     # -- asked by the phases -------------------------------------------------------------------------------------
 
     def note_fault(self, fault: BaseException) -> None:
@@ -144,37 +135,6 @@ class Run(Struct, kw_only=True, eq=False):
         # Steps with the same contract share its encoding; only the step's id differs.
         lead = compiled.lead
         return found[0], lead + found[1], lead + found[2]
-
-    def serializes(self, block: BlockNode) -> bool:
-        """Whether a policy wants branches with such steps one after another."""
-        return any(self.serializes_step(step) for step in block.steps)
-
-    def serializes_step(self, step: StepNode) -> bool:
-        """The same for one step and everything below it."""
-        if step.type.blocks is not None:
-            return any(self.serializes(block) for block in step.blocks)
-        return self.policies.serializes(self.compiled.contracts.of(step))
-
-    def action_name(self, use: ToolUse) -> str:
-        """The action a step means, also when the tool has only one."""
-        return self.action_name_of(self.runbook.tools[use.tool], use.action)
-
-    def action_name_of(self, tool: ToolNode, action: str | None) -> str:
-        """The action by name; a name the tool does not have is the step's error."""
-        try:
-            return find_action(tool, action)[0]
-        except LookupError as error:
-            raise StepProblem("action_unknown", str(error)) from None
-
-    def action_of(self, use: ToolUse) -> ActionModel:
-        """The action's model."""
-        return self.runbook.tools[use.tool].tool.actions[self.action_name(use)]
-
-    def attachments(self) -> Path:
-        """Where evidence files go."""
-        if self.directory is None:
-            raise StepProblem("attachment", "this run has no directory to keep attachments in")
-        return self.directory.attachments
 
 
 def default_actor(environ: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core import __version__
 from gert_core.api import RunStatus
+from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import Failure, Rank
 from gert_core.plugin.states import PluginState
 from gert_core.trace.events import EventType
@@ -71,7 +72,7 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
         key = signal.outcome_key if signal is not None else None
         # An event of the run, not of its last step: step_complete is the last event of a step's key.
         if run.recorded is None or not run.recorded.outcome_written:
-            facts = {"step_id": run.runbook_id(key), "step_key": key, "outcome": outcome.to_json()}
+            facts = {"step_id": step_id_of(key or ""), "step_key": key, "outcome": outcome.to_json()}
             run.journal.add(EventType.OUTCOME_RESOLVED, facts)
     if failures:
         data["failure"] = failures[0].to_json()

@@ -19,7 +19,7 @@ class Sessions:
         self._open: dict[str, Any] = {}
 
     def get(self, name: str, open: Callable[[], Any]) -> Any:  # noqa: A002 - it opens
-        """The peer called ``name``; other names are not held up while it opens."""
+        """Return the peer called ``name``, opened on first use; other names do not wait while it opens."""
         found = self._open.get(name)
         if found is not None:
             return found

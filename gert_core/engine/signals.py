@@ -26,7 +26,7 @@ class Rank(IntEnum):
 
 
 class Signal(Struct, frozen=True, kw_only=True):
-    """Something a list of steps does not go on after; all tickets and failures are worst."""
+    """Something a list of steps does not go on after, with all tickets and failures that belong to it."""
 
     rank: Rank
     failures: tuple[Failure, ...] = ()
@@ -51,13 +51,13 @@ class Signal(Struct, frozen=True, kw_only=True):
 
 
 class SignalCollector(Struct):
-    """Keeps the worst signal of the blocks a step ran, in declaration order."""
+    """The signals of the blocks a step ran, in declaration order, and the worst of them."""
 
     worst: Signal | None = None
     seen: list[Signal] = field(default_factory=list)
 
     def add(self, signals: Iterable[Signal | None]) -> None:
-        """Take over the signals of blocks, given in declaration order."""
+        """Add the signals of blocks, given in declaration order."""
         self.seen.extend(signal for signal in signals if signal is not None)
         if not self.seen:
             return
@@ -73,7 +73,7 @@ class SignalCollector(Struct):
 
 
 class Unwind(BaseException):
-    """Leaves a step type's ``run`` because a signal is kept; no ``except Exception`` can stop it."""
+    """Leaves a step type's ``run`` because of a signal of its blocks; no ``except Exception`` can stop it."""
 
 
 CANCELLED: Final = Signal(rank=Rank.CANCELLED)

@@ -42,13 +42,13 @@ class Layer:
     # -- reading -------------------------------------------------------------------------------------------------
 
     def resolve(self, path: tuple[str, ...]) -> Any:
-        """The value at a template path; the protocol templates are rendered against."""
+        """Return the value at a template path; templates are rendered against this method."""
         head = path[0]
         layer: Layer | None = self
         while layer is not None:
             value = layer.vars.get(head, _MISSING)
             if value is not _MISSING:
-                return known(_walk(value, path[1:], path) if len(path) > 1 else value, path)
+                return require_known(_walk(value, path[1:], path) if len(path) > 1 else value, path)
             if head in layer.steps:
                 return self._of_step(layer.steps[head], head, path[1:], path)
             layer = layer.parent
@@ -67,43 +67,43 @@ class Layer:
                 return count
         if entry is _MISSING:
             raise UndefinedVariable(full)
-        return known(_walk(entry, rest, full) if rest else entry, full)
+        return require_known(_walk(entry, rest, full) if rest else entry, full)
 
     def _of_scope(self, path: tuple[str, ...]) -> Any:
         found = [value for layer in self._chain() if (value := _descend(layer.scopes, path[1:])) is not _MISSING]
         if not found:
             raise UndefinedVariable(path)
         if len(found) == 1 or not isinstance(found[0], dict):
-            return known(found[0], path)
+            return require_known(found[0], path)
         merged: dict[str, Any] = {}
         for value in reversed(found):
             if isinstance(value, dict):
                 _merge_tree(merged, value)
-        return known(merged, path)
+        return require_known(merged, path)
 
     def step(self, step_id: str) -> Any:
-        """The newest entry of a step, or a marker that nothing is there."""
+        """Return the newest entry of a step, or a marker that there is none."""
         for layer in self._chain():
             if step_id in layer.steps:
                 return layer.steps[step_id]
         return _MISSING
 
     def retry_count(self, step_id: str) -> int | None:
-        """Jumps so far for a step of a list that is running or has run; None: no such step."""
+        """Return the jumps so far for a step of a list that is running or has run; None: no such step."""
         for layer in self._chain():
             if step_id in layer.retries:
                 return layer.retries[step_id]
         return None
 
     def owner(self, name: str) -> str | None:
-        """Which step promoted or exported a global name; ``""`` for inputs, constants and bound names."""
+        """Return which step promoted or exported a global name; ``""`` for inputs, constants and bound names."""
         for layer in self._chain():
             if name in layer.vars:
                 return layer.owners.get(name, "")
         return None
 
     def names_visible(self) -> dict[str, Any]:
-        """Every global, step and scope visible here, as plain nested data (shared values, do not change them)."""
+        """Return every global, step and scope visible here, as nested data (shared values, do not change them)."""
         out: dict[str, Any] = {}
         scopes: dict[str, Any] = {}
         for layer in reversed(list(self._chain())):
@@ -115,14 +115,14 @@ class Layer:
         return out
 
     def globals(self) -> dict[str, Any]:
-        """Promoted and exported names with their values."""
+        """Return promoted and exported names with their values."""
         out: dict[str, Any] = {}
         for layer in reversed(list(self._chain())):
             out.update({n: v for n, v in layer.vars.items() if layer.owners.get(n)})
         return out
 
     def names(self) -> Iterable[str]:
-        """Names to suggest when one is undefined."""
+        """Return names to suggest when one is undefined."""
         seen: set[str] = set(RESERVED)
         for layer in self._chain():
             seen.update(layer.vars)
@@ -142,12 +142,12 @@ class Layer:
         self.vars.update(names)
 
     def enter_list(self, step_ids: Iterable[str]) -> None:
-        """Counters of a list start at 0 each time it is entered."""
+        """Start the counters of a list at 0, which happens each time it is entered."""
         for step_id in step_ids:
             self.retries[step_id] = 0
 
     def count_jump(self, step_id: str) -> None:
-        """One more jump, counted where the list was entered."""
+        """Count one more jump, in the layer where the list was entered."""
         for layer in self._chain():
             if step_id in layer.retries:
                 layer.retries[step_id] += 1
@@ -213,29 +213,29 @@ class View:
         self._bound = bound or {}
 
     def resolve(self, path: tuple[str, ...]) -> Any:
-        """The value at a path."""
+        """Return the value at a path."""
         if path[0] in self._bound:
             return walk(self._bound, path, full=path)
         return self._layer.resolve(path)
 
     def names(self) -> Iterable[str]:
-        """Names to suggest."""
+        """Return names to suggest."""
         return {*self._bound, *self._layer.names()}
 
 
-def known(value: Any, path: tuple[str, ...]) -> Any:
-    """The value, unless only a real run can know it."""
+def require_known(value: Any, path: tuple[str, ...]) -> Any:
+    """Return the value; ``Undecided`` when only a real run can know it."""
     if isinstance(value, Symbol):
         raise Undecided("." + ".".join(path))
     return value
 
 
-def plain(value: Any) -> Any:
-    """A copy of plain data, so that nobody changes the state through what they were given."""
+def copy_data(value: Any) -> Any:
+    """Return a copy of plain data, so that nobody changes the state through what they were given."""
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: copy_data(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [copy_data(item) for item in value]
     return value
 
 
@@ -244,7 +244,7 @@ def _walk(value: Any, rest: tuple[str, ...], full: tuple[str, ...]) -> Any:
         return walk(value, rest, full=full)
     except UndefinedVariable:
         for segment in rest:
-            known(value, full)
+            require_known(value, full)
             value = _descend(value, (segment,))
         raise
 
@@ -270,4 +270,4 @@ def _merge_tree(into: dict[str, Any], tree: Mapping[str, Any]) -> None:
             into[key] = value
 
 
-__all__ = ["RESERVED", "Layer", "View", "known", "plain"]
+__all__ = ["RESERVED", "Layer", "View", "copy_data", "require_known"]

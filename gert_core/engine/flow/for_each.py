@@ -1,4 +1,4 @@
-"""A step once per item: keys, overlays, order, and the list or map that is left."""
+"""Runs a step once per item: keys, overlays, order, and the list or map of results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gert_core.api import StepProblem, StepStatus, Undecided
-from gert_core.engine.flow.fork import run_tasks
+from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import Done, Frame
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import Layer
@@ -43,7 +43,7 @@ class _Item:
         self.done: Done | None = None
 
     def result(self) -> Any:
-        """What the loop's list or map holds for it; null when it was skipped or never ran."""
+        """Return what the loop's list or map has for it; null when it was skipped or never ran."""
         if self.done is None or self.done.status is StepStatus.SKIPPED:
             return None
         return dict(self.done.outputs)
@@ -92,7 +92,7 @@ class _Loop:
     # -- before the items ----------------------------------------------------------------------------------------
 
     def _items(self) -> list[_Item]:
-        """Every item with the variables it will see."""
+        """Return every item with the variables it will see."""
         items = []
         for index, value in enumerate(self._over()):
             layer = Layer(self.frame.layer)
@@ -131,7 +131,7 @@ class _Loop:
             seen.add(item.label)
 
     def _limit(self) -> int:
-        if not self.each.parallel or self.run.serializes_step(self.compiled.node):
+        if not self.each.parallel or serializes(self.run, self.compiled.node):
             return 1
         try:
             value = self.compiled.parallel_limit.render(self.frame.layer) if self.compiled.parallel_limit else 16
@@ -148,7 +148,7 @@ class _Loop:
     # -- the items -----------------------------------------------------------------------------------------------
 
     def _run_all(self, items: list[_Item], limit: int) -> list[Signal | None]:
-        """In parallel all items finish; one after another the first signal stops the loop."""
+        """Run the items: in parallel all of them, one after another up to the first signal."""
         for item in items:  # in this thread, so that keys do not depend on timing
             item.child = self._child(item)
         if self.each.parallel:
@@ -195,12 +195,12 @@ class _Loop:
         execution, layer = self.execution, self.frame.layer
         collected = SignalCollector()
         collected.add(signals)
-        kept = collected.worst
+        worst = collected.worst
         for item in items:
             layer.absorb(item.layer, bound=frozenset({self.each.as_}), only_exports=True)
-        if kept is not None and kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
-            self.run.progress.left_open(execution.info, cancelled=kept.rank is Rank.CANCELLED)
-            return Done(status=StepStatus.SKIPPED, signal=kept)
+        if worst is not None and worst.rank in (Rank.CANCELLED, Rank.SUSPENDED):
+            self.run.progress.left_open(execution.info, cancelled=worst.rank is Rank.CANCELLED)
+            return Done(status=StepStatus.SKIPPED, signal=worst)
         results = self._results(items)
         layer.set_step(self.compiled.id, results)
         self._write_scopes(items)
@@ -208,13 +208,15 @@ class _Loop:
         if exported:
             self._add("scope_export", {"step_id": self.compiled.id, "scope": None, "exported_vars": exported})
         data: dict[str, Any] = {"items": len(items)}
-        if kept is not None and kept.failures:
-            first = kept.first
+        if worst is not None and worst.failures:
+            first = worst.first
             data["failure"] = {"kind": first.kind, "message": f"item {first.key}: {first.message}"}
         execution.collected = True
-        done = finish(execution, _status(items, kept), data, cause=kept if kept is not None and kept.failures else None)
-        if kept is not None and kept.rank is Rank.ENDED:
-            done.signal = kept
+        done = finish(
+            execution, _status(items, worst), data, cause=worst if worst is not None and worst.failures else None
+        )
+        if worst is not None and worst.rank is Rank.ENDED:
+            done.signal = worst
         return done
 
     def _results(self, items: list[_Item]) -> Any:
@@ -225,13 +227,13 @@ class _Loop:
         return {item.label: item.result() for item in items}
 
     def _write_scopes(self, items: list[_Item]) -> None:
-        """One level below the scope's own path: ``.scope.round/0.<key>.<output>``."""
+        """Write each item's outputs one level below the scope's own path: ``.scope.round/0.<key>.<output>``."""
         for item in items:
             if item.done is not None and item.done.ran and item.child is not None and item.child.scope is not None:
                 self.frame.layer.write_scope((*item.child.scope, item.label), dict(item.done.outputs))
 
     def _export(self, results: Any) -> list[str]:
-        """Each exported name becomes the list or map of its values; a name that is taken is left alone."""
+        """Export each name as the list or map of its values, unless the name is taken; return those exported."""
         exported = []
         layer = self.frame.layer
         for name in self.compiled.node.fields.export:
@@ -249,10 +251,10 @@ class _Loop:
         self.execution.add(type, data)
 
 
-def _status(items: list[_Item], kept: Signal | None) -> StepStatus:
+def _status(items: list[_Item], worst: Signal | None) -> StepStatus:
     statuses = {item.done.status for item in items if item.done is not None}
-    if kept is not None and kept.failures:
-        return StepStatus.ERROR if kept.status == "error" else StepStatus.FAILED
+    if worst is not None and worst.failures:
+        return StepStatus.ERROR if worst.status == "error" else StepStatus.FAILED
     if StepStatus.ERROR in statuses:
         return StepStatus.ERROR
     return StepStatus.FAILED if StepStatus.FAILED in statuses else StepStatus.SUCCESS

@@ -1,4 +1,4 @@
-"""Where steps run: the facts a list of steps shares, and what one executed step leaves behind."""
+"""Where steps run: what the steps of a list share, and how one executed step came out."""
 
 from __future__ import annotations
 
@@ -38,10 +38,15 @@ class Frame:
         self.visits: dict[str, int] = {}
 
     def open_key(self, step_id: str) -> str:
-        """The step key of the next opening of a step in this run of its list."""
+        """Return the step key of the next execution of a step in this run of its list."""
         visit = self.visits.get(step_id, 0) + 1
         self.visits[step_id] = visit
         return f"{self.prefix}{step_id}" if visit == 1 else f"{self.prefix}{step_id}#{visit}"
+
+
+def step_id_of(key: str) -> str:
+    """Return the id of the step that a step key belongs to."""
+    return key.rpartition("/")[2].partition("[")[0].partition("#")[0]
 
 
 class Done(Struct, kw_only=True):
@@ -60,4 +65,4 @@ class Done(Struct, kw_only=True):
         return self.status is not StepStatus.SKIPPED
 
 
-__all__ = ["Done", "Frame"]
+__all__ = ["Done", "Frame", "step_id_of"]

@@ -186,8 +186,11 @@ def attach_file(execution: StepExecution, path: str) -> Mapping[str, Any]:
     source = Path(path).expanduser()
     if not source.is_file():
         raise StepProblem("attachment", f"{path} is not a file that can be read")
+    directory = execution.run.directory
+    if directory is None:
+        raise StepProblem("attachment", "this run has no directory to keep attachments in")
     try:
-        target = _copy(source, execution.run.attachments())
+        target = _copy(source, directory.attachments)
         with target.open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
     except OSError as error:

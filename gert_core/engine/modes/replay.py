@@ -20,6 +20,7 @@ from gert_core.api import (
     Reply,
     StepProblem,
 )
+from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.steps.approval import approval_process
 from gert_core.tools import extract, preview
 
@@ -172,19 +173,19 @@ class ReplayBackend:
         known = {*run.runbook.by_id, *run.journal.state.steps}
         scenario = self._scenario
         for key in scenario.steps:
-            if run.runbook_id(key) not in run.runbook.by_id:
+            if step_id_of(key) not in run.runbook.by_id:
                 yield f"steps: {key!r} is no step of this runbook"
             elif key not in self._used_steps:
                 yield f"steps: the result for {key!r} was not used"
         for name, items in scenario.evidence.items():
             unused = [item for item in items if (name, item) not in self._used_evidence]
-            if name not in known and run.runbook_id(name) not in run.runbook.by_id:
+            if name not in known and step_id_of(name) not in run.runbook.by_id:
                 yield f"evidence: {name!r} is no step of this runbook"
             elif unused:
                 yield f"evidence: {', '.join(map(repr, unused))} of step {name!r} was not asked for"
         for name, used in self._approvals.items():
             total = len(scenario.approvals[name])
-            if name not in known and run.runbook_id(name) not in run.runbook.by_id:
+            if name not in known and step_id_of(name) not in run.runbook.by_id:
                 yield f"approvals: {name!r} is no step of this runbook"
             elif used < total:
                 yield f"approvals: {total - used} of {_count(total, 'answer')} for {name!r} not used"

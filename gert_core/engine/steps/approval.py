@@ -127,17 +127,15 @@ def _description(execution: StepExecution) -> str:
     compiled = execution.compiled
     if compiled.use is None:
         return compiled.type.summary
-    action = execution.run.action_of(compiled.use)
+    action = execution.run.runbook.tools[compiled.use.tool].tool.actions[str(compiled.action)]
     return action.description or compiled.type.summary
 
 
 def _command(execution: StepExecution) -> tuple[str, ...]:
-    use = execution.compiled.use
-    if use is None:
+    run, use, action = execution.run, execution.compiled.use, execution.compiled.action
+    if use is None or action is None:
         return ()
-    run = execution.run
-    tool = run.runbook.tools[use.tool]
-    words: tuple[str, ...] = preview(tool, run.action_name(use), execution.inputs)
+    words: tuple[str, ...] = preview(run.runbook.tools[use.tool], action, execution.inputs)
     return tuple(run.masker.mask_text(word) for word in words)
 
 

@@ -35,7 +35,7 @@ class Body:
         """Whether nothing in the body is a template, so that every execution has the same."""
 
     def render(self, variables: Variables, *, partial: bool = False) -> Any:
-        """The model with every template rendered; ``partial`` keeps what only a real run can know."""
+        """Return the model with every template rendered; ``partial`` leaves what only a real run can know."""
         if self._render is None:
             return self._read
         rendered = self._render(variables, partial)
@@ -73,29 +73,29 @@ class _Shape:
             self.later = self.later or found.later
 
 
-_PLAIN: Final = _Shape(Any)
+_ANY: Final = _Shape(Any)
 
 
 @cache
 def _fields(cls: type[BaseModel]) -> dict[str, _Shape]:
-    """The shape of every field by the name it has in documents."""
+    """Return the shape of every field by the name it has in documents."""
     return {field.alias or name: _Shape(_full(field)) for name, field in cls.model_fields.items()}
 
 
 def _full(field: Any) -> Any:
-    """A field's annotation with the markers pydantic took out of it."""
+    """Return a field's annotation with the markers pydantic took out of it."""
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
 def _plan(raw: Any, shape: _Shape) -> Callable[[Variables, bool], Any] | None:
-    """A function that renders ``raw``, or None when nothing in it is a template."""
+    """Return a function that renders ``raw``, or None when nothing in it is a template."""
     if shape.later:
         return None
     if isinstance(raw, dict) and (shape.model is not None or shape.item is not None):
         if shape.model is not None:
             known = _fields(shape.model)
-            return _plan_map({key: (value, known.get(key, _PLAIN)) for key, value in raw.items()})
-        return _plan_map({key: (value, shape.item or _PLAIN) for key, value in raw.items()})
+            return _plan_map({key: (value, known.get(key, _ANY)) for key, value in raw.items()})
+        return _plan_map({key: (value, shape.item or _ANY) for key, value in raw.items()})
     if isinstance(raw, list) and shape.item is not None:
         return _plan_list(raw, shape.item)
     template = compile_value(raw)

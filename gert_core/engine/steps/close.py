@@ -8,7 +8,7 @@ from gert_core.api import Completed, Ended, Errored, Failed, StepProblem, StepSt
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
-from gert_core.engine.steps.exports import apply_state, entry_only, mask_failure, record_of
+from gert_core.engine.steps.exports import apply_state, completion_data, keep_entry, mask_failure
 from gert_core.engine.steps.outputs import check_contract, normalise
 from gert_core.values import format_duration
 
@@ -24,7 +24,7 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     """Close with a result, or with the signal that took over."""
     if execution.signals.worst is not None:
         return _close_signal(execution, execution.signals.worst)
-    assert result is not None  # noqa: S101 - without a kept signal there is a result
+    assert result is not None  # noqa: S101 - without a signal there is a result
     if isinstance(result, Ended):
         return _close_end(execution, result)
     outputs = result.outputs
@@ -43,7 +43,7 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     if isinstance(result, Failed | Errored):
         status = StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR
         failure = {"kind": result.kind, "message": result.message}
-    return finish(execution, status, record_of(outputs, fields, failure, result.detail))
+    return finish(execution, status, completion_data(outputs, fields, failure, result.detail))
 
 
 def _close_end(execution: StepExecution, result: Ended) -> Done:
@@ -56,20 +56,20 @@ def _close_end(execution: StepExecution, result: Ended) -> Done:
     return done
 
 
-def _close_signal(execution: StepExecution, kept: Signal) -> Done:
-    """A step with blocks whose block raised a signal: failed and ended close it, the rest leave it open."""
-    if kept.rank in (Rank.CANCELLED, Rank.SUSPENDED):
-        execution.run.progress.left_open(execution.info, cancelled=kept.rank is Rank.CANCELLED)
-        return Done(status=StepStatus.SKIPPED, signal=kept)
-    if kept.rank is Rank.ENDED:
+def _close_signal(execution: StepExecution, signal: Signal) -> Done:
+    """Close a step with blocks because of a block's signal; one that is cancelled or suspended is left open."""
+    if signal.rank in (Rank.CANCELLED, Rank.SUSPENDED):
+        execution.run.progress.left_open(execution.info, cancelled=signal.rank is Rank.CANCELLED)
+        return Done(status=StepStatus.SKIPPED, signal=signal)
+    if signal.rank is Rank.ENDED:
         done = finish(execution, StepStatus.SUCCESS, {})
         if not execution.maybe:
-            done.signal = kept
+            done.signal = signal
         return done
-    first = kept.first
-    status = StepStatus.ERROR if kept.status == "error" else StepStatus.FAILED
+    first = signal.first
+    status = StepStatus.ERROR if signal.status == "error" else StepStatus.FAILED
     failure = {"kind": first.kind, "message": f"step {first.key}: {first.message}"}
-    return finish(execution, status, {"failure": failure}, cause=kept)
+    return finish(execution, status, {"failure": failure}, cause=signal)
 
 
 def finish(
@@ -80,7 +80,7 @@ def finish(
     denied: Failure | None = None,
     cause: Signal | None = None,
 ) -> Done:
-    """Update the state, write ``step_complete`` as the last event of the key, and say how to go on."""
+    """Update the state, write ``step_complete`` as the last event of the key, and return how the list goes on."""
     run, compiled = execution.run, execution.compiled
     outputs, fields = data.get("outputs", {}), data.get("fields", {})
     try:
@@ -88,7 +88,7 @@ def finish(
     except StepProblem as problem:
         status = StepStatus.ERROR
         data = {**data, "failure": {"kind": problem.kind, "message": problem.message}}
-        entry_only(execution, status, outputs, fields)
+        keep_entry(execution, status, outputs, fields)
     data = mask_failure(data, run.masker)
     if execution.exported:
         scope = "/".join(execution.scope) if execution.scope else None
@@ -135,13 +135,13 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
     """Close a leaf with the recorded result of an earlier process, without rendering, governance or an event."""
     run, compiled = execution.run, execution.compiled
     if record.inputs is not None:
-        run.determinism.remember(compiled, record.inputs, record.outputs, status=record.status)
+        run.determinism.check(compiled, record.inputs, record.outputs, status=record.status)
     execution.inputs = record.inputs or {}
     status = StepStatus(record.status)
     try:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)
     except StepProblem:  # it collided then as well, and its record says so
-        entry_only(execution, status, record.outputs, record.fields)
+        keep_entry(execution, status, record.outputs, record.fields)
     run.progress.recorded(execution.info)
     if record.outcome is not None:
         return Done(status=status, signal=Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=execution.key))

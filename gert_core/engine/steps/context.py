@@ -7,10 +7,11 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import BlockResult, BlockStatus, RunError, StepProblem
+from gert_core.contracts import find_action
 from gert_core.engine.flow import fork
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Unwind
-from gert_core.engine.state import Layer, plain
+from gert_core.engine.state import Layer, copy_data
 from gert_core.engine.steps.blocks import StepBlocks
 from gert_core.engine.steps.clock import Clock
 from gert_core.engine.steps.visibility import visible
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gert_core.api import Answer, Block, Branch, Json, Question, Reply, Services
-    from gert_core.documents.tree import BlockNode
+    from gert_core.documents.tree import BlockNode, ToolNode
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.execution import StepExecution
 
@@ -33,8 +34,8 @@ _RESERVED: Final = CORE_EVENTS
 class AttemptContext:
     """The ``StepContext`` of one attempt.
 
-    It works only in the thread that called ``run`` and until ``run`` returns. While a signal of a block is kept,
-    every call except ``emit`` unwinds, so a step type can neither swallow nor forget it.
+    It works only in the thread that called ``run`` and until ``run`` returns. While a signal of a block is
+    collected, every call except ``emit`` unwinds, so a step type can neither swallow nor forget it.
     """
 
     def __init__(self, execution: StepExecution) -> None:
@@ -82,7 +83,7 @@ class AttemptContext:
     def vars(self) -> Mapping[str, Any]:
         self._enter()
         rule = self._execution.compiled.node.fields.visibility
-        return plain(visible(self._execution.layer.names_visible(), rule))  # type: ignore[no-any-return]
+        return copy_data(visible(self._execution.layer.names_visible(), rule))  # type: ignore[no-any-return]
 
     def shut(self) -> None:
         """Refuse every further call: ``run`` has returned."""
@@ -100,7 +101,7 @@ class AttemptContext:
     # -- thinking ------------------------------------------------------------------------------------------------
 
     def render(self, value: Any) -> Any:
-        return plain(compile_value(value).render(self._enter().layer))
+        return copy_data(compile_value(value).render(self._enter().layer))
 
     def test(self, expression: Any, *, bind: Mapping[str, Any] | None = None) -> bool:
         return compile_condition(expression).test(self._enter().view(bind))
@@ -120,9 +121,9 @@ class AttemptContext:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
         if type in _RESERVED:
             raise RunError(f"a step may not write the event {type}: the core does", kind="event_reserved")
-        kept = self._execution.signals.worst
-        if kept is not None and kept.rank in (Rank.SUSPENDED, Rank.CANCELLED):
-            return  # the step is left open: it says how it came out when it does
+        worst = self._execution.signals.worst
+        if worst is not None and worst.rank in (Rank.SUSPENDED, Rank.CANCELLED):
+            return  # the step is left open, and its events are written when it is entered again
         self._execution.add(type, data)
 
     def state_hash(self) -> str:
@@ -147,10 +148,10 @@ class AttemptContext:
         produced.update(layer.passed)
         if not once and key is not None:
             execution.layer.write_scope((execution.compiled.type.name, execution.compiled.id, str(key)), produced)
-        result = self._keep([signal], catch=catch)[0]
+        self._collect([signal], catch=catch)
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
-        return BlockResult(status=result[0], kind=result[1], message=result[2], failed_key=result[3], outputs=produced)
+        return _block_result(signal, produced)
 
     def fork(
         self,
@@ -168,11 +169,8 @@ class AttemptContext:
         if on_start is not None:
             on_start(waits)
         outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit)
-        kept = self._keep([signal for signal, _ in outcome], catch=catch)
-        return [
-            BlockResult(status=status, kind=kind, message=message, failed_key=key, outputs=outputs)
-            for (status, kind, message, key), (_, outputs) in zip(kept, outcome, strict=True)
-        ]
+        self._collect([signal for signal, _ in outcome], catch=catch)
+        return [_block_result(signal, outputs) for signal, outputs in outcome]
 
     def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
         execution = self._enter()
@@ -186,21 +184,9 @@ class AttemptContext:
         self._keys.add(key)
         self.ran.append(node)
 
-    def _keep(self, signals: Sequence[Signal | None], *, catch: bool) -> list[tuple[Any, ...]]:
-        """Keep what must not be lost; failures are left to the step type when it catches them."""
-        out: list[tuple[Any, ...]] = []
-        for signal in signals:
-            if signal is None:
-                out.append((BlockStatus.SUCCESS, None, None, None))
-            elif signal.failures:
-                first = signal.failures[0]
-                status = signal.status if signal.rank is Rank.FAILED else signal.rank.name.lower()
-                out.append((BlockStatus(status), first.kind, first.message, first.key))
-            else:
-                out.append((BlockStatus[signal.rank.name], None, None, None))
-        keep = [s for s in signals if s is not None and not (catch and s.rank is Rank.FAILED)]
-        self._execution.signals.add(keep)
-        return out
+    def _collect(self, signals: Sequence[Signal | None], *, catch: bool) -> None:
+        """Collect the signals of blocks, so that none is lost; a type that catches failures deals with them itself."""
+        self._execution.signals.add(s for s in signals if not (catch and s is not None and s.rank is Rank.FAILED))
 
     # -- outside the run -----------------------------------------------------------------------------------------
 
@@ -209,7 +195,7 @@ class AttemptContext:
         node = execution.run.runbook.tools.get(tool)
         if node is None:
             raise StepProblem("tool_undeclared", f"tool {tool!r} is not listed under `tools`")
-        name = execution.run.action_name_of(node, action)
+        name = _action_name(node, action)
         if not node.contracts[name].within(self.contract):
             raise StepProblem(
                 "contract_exceeded", f"{tool} {name} does more than the contract of step {self.step_id} declares"
@@ -233,8 +219,27 @@ class AttemptContext:
         return execution.run.backend.attach(execution, path)
 
 
+def _action_name(tool: ToolNode, action: str | None) -> str:
+    """Return the action's name, also when the tool has only one; ``StepProblem`` for a name it does not have."""
+    try:
+        return find_action(tool, action)[0]
+    except LookupError as error:
+        raise StepProblem("action_unknown", str(error)) from None
+
+
+def _block_result(signal: Signal | None, outputs: Mapping[str, Any]) -> BlockResult:
+    """Return how a block came out, as its step's type is told."""
+    if signal is None:
+        return BlockResult(status=BlockStatus.SUCCESS, outputs=outputs)
+    status = BlockStatus(signal.status) if signal.rank is Rank.FAILED else BlockStatus[signal.rank.name]
+    if not signal.failures:
+        return BlockResult(status=status, outputs=outputs)
+    first = signal.failures[0]
+    return BlockResult(status=status, kind=first.kind, message=first.message, failed_key=first.key, outputs=outputs)
+
+
 def child_frame(execution: StepExecution, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None) -> Frame:
-    """The frame of one run of a block; its key prefix is given out here, in the calling thread."""
+    """Return the frame of one run of a block; its key prefix is made here, in the calling thread."""
     middle = "" if key is None else f"{key}/"
     return Frame(
         layer=layer,

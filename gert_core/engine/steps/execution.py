@@ -267,7 +267,7 @@ class StepExecution:
         return f"plugin:{owner.name}:{name}"
 
     def view(self, bind: Mapping[str, Any] | None = None) -> View | Layer:
-        """The variables as this step sees them, with its type's own names bound."""
+        """Return the variables as this step sees them, with its type's own names bound."""
         return self.layer if not bind else View(self.layer, {self.compiled.type.name: bind})
 
 

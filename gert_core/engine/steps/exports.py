@@ -1,4 +1,4 @@
-"""What a finished step leaves in the variables: its entry, promoted names, scope and exports."""
+"""What a finished step adds to the variables: its entry, promoted names, scope and exports."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 DETAIL_LIMIT = 16 * 1024
 
 
-def record_of(
+def completion_data(
     outputs: Mapping[str, Any],
     fields: Mapping[str, Any],
     failure: Mapping[str, str] | None,
     detail: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The data of ``step_complete`` beyond status and duration; empty parts are left out."""
+    """Return the data of ``step_complete`` beyond status and duration; empty parts are left out."""
     data: dict[str, Any] = {"outputs": outputs}
     if fields:
         data["fields"] = fields
@@ -34,7 +34,7 @@ def record_of(
 
 
 def _bounded(value: Any) -> Any:
-    """Captured text is shown and traced by its end; outputs are never shortened, this is not one."""
+    """Return the end of a captured text that is long; outputs are never shortened, this is not one."""
     if isinstance(value, str) and len(value) > DETAIL_LIMIT:
         return f"[{len(value) - DETAIL_LIMIT} characters left out]\n{value[-DETAIL_LIMIT:]}"
     return value
@@ -53,7 +53,7 @@ def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
 def apply_state(
     execution: StepExecution, status: StepStatus, outputs: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> list[str]:
-    """Store what later steps may see; returns the names exported.
+    """Store what later steps may see; return the names exported.
 
     An item of a loop keeps its values to itself: the loop has collected them already. Exports are judged first,
     so that a collision (``StepProblem``) leaves the variables as they were.
@@ -78,15 +78,15 @@ def apply_state(
     return exported
 
 
-def entry_only(
+def keep_entry(
     execution: StepExecution, status: StepStatus, outputs: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> None:
-    """What a step whose export collided leaves: its own entry, and nothing promoted."""
+    """Store the entry of a step whose export collided, and promote nothing."""
     execution.layer.set_step(execution.compiled.id, {"status": str(status), **fields, **outputs})
 
 
 def refuse_collision(execution: StepExecution, name: str) -> None:
-    """An exported name may not take the place of an input, a constant or another step's value."""
+    """Refuse to export a name that an input, a constant or another step has already."""
     owner = execution.layer.owner(name)
     if owner is None or owner == execution.compiled.id:
         return
@@ -99,7 +99,7 @@ def refuse_collision(execution: StepExecution, name: str) -> None:
 
 
 def exclusive(one: StepNode, other: StepNode) -> bool:
-    """Whether two steps stand in different arms of which only one can run."""
+    """Return whether two steps are in different arms of which only one can run."""
     arms = {step.path: block.path for step, block in _ancestry(one)}
     for step, block in _ancestry(other):
         if step.path in arms:
@@ -117,4 +117,4 @@ def _ancestry(node: StepNode) -> list[tuple[StepNode, BlockNode]]:
     return found
 
 
-__all__ = ["apply_state", "entry_only", "exclusive", "mask_failure", "record_of", "refuse_collision"]
+__all__ = ["apply_state", "completion_data", "exclusive", "keep_entry", "mask_failure", "refuse_collision"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import StepProblem, Undecided
 from gert_core.contracts import accepts_any_input
-from gert_core.engine.state import plain
+from gert_core.engine.state import copy_data
 from gert_core.template import Symbol, TemplateError
 from gert_core.values import coerce
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str, Any]:
-    """``inputs_from`` left to right, then ``inputs``, then the contract's defaults; null counts as not given."""
+    """Return ``inputs_from`` left to right, then ``inputs``, then the contract's defaults; null counts as not given."""
     step, contract = execution.step, execution.compiled.contract
     given: dict[str, Any] = {}
     sources = step.inputs_from or []
@@ -39,7 +39,7 @@ def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str,
         names = ", ".join(sorted(repr(name) for name in given))
         raise StepProblem("input_unknown", f"the contract declares no input {names}")
     out.update(given)
-    return plain(out)  # type: ignore[no-any-return]
+    return copy_data(out)  # type: ignore[no-any-return]
 
 
 def _spread(execution: StepExecution, source: str, *, partial: bool) -> Mapping[str, Any]:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.compiled import CompiledStep
     from gert_core.engine.steps.execution import StepExecution
 
-_PLAIN = (str, int, bool, type(None), Symbol)
+_UNCHANGED = (str, int, bool, type(None), Symbol)
 
 
 def normalise(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as a reader of the trace would decode them: through JSON once, unless they are plain already."""
-    if all(type(value) in _PLAIN and type(name) is str for name, value in values.items()):
+    """Return values as a reader of the trace would decode them: through JSON once, unless that changes nothing."""
+    if all(type(value) in _UNCHANGED and type(name) is str for name, value in values.items()):
         return dict(values)
     try:
         decoded: dict[str, Any] = json.loads(json.dumps(dict(values), allow_nan=False))
@@ -39,7 +39,7 @@ def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed:
     if any(isinstance(value, Symbol) for value in outputs.values()):
         return outputs
     violations: list[tuple[str, str, str]] = []
-    kept: dict[str, Any] = {}
+    declared: dict[str, Any] = {}
     for name, value in outputs.items():
         param = contract.outputs.get(name)
         if param is None:
@@ -47,20 +47,20 @@ def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed:
             violations.append(("undeclared_output", message, "warning"))
             continue
         try:
-            kept[name] = None if value is None and not param.required else coerce(value, param.type)
+            declared[name] = None if value is None and not param.required else coerce(value, param.type)
         except ValueError as error:
             raise StepProblem("output_type", f"output {name!r}: {error}") from None
     if not failed:
         for name, param in contract.outputs.items():
-            if name not in kept and param.required:
+            if name not in declared and param.required:
                 message = f"output {name!r} is declared in contract.outputs but was not produced"
                 violations.append(("missing_output", message, "warning"))
         if contract.deterministic:
-            changed = execution.run.determinism.remember(execution.compiled, execution.inputs, kept)
+            changed = execution.run.determinism.check(execution.compiled, execution.inputs, declared)
             if changed:
                 violations.append(("nondeterministic", changed, "error"))
     report_violations(execution, violations)
-    return kept
+    return declared
 
 
 def report_violations(execution: StepExecution, violations: list[tuple[str, str, str]]) -> None:
@@ -87,16 +87,16 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
 
 
 class Determinism:
-    """Remembers what deterministic steps answered, to notice another answer for the same inputs."""
+    """The outputs of deterministic steps by their inputs, to notice other outputs for the same inputs."""
 
     def __init__(self) -> None:
         self._seen: dict[bytes, bytes] = {}
         self._lock = threading.Lock()
 
-    def remember(
+    def check(
         self, compiled: CompiledStep, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, status: str = "success"
     ) -> str | None:
-        """A sentence when this answer differs from an earlier one."""
+        """Return a sentence when these outputs differ from earlier ones for the same inputs."""
         if not compiled.contract.deterministic or not compiled.external or status != "success":
             return None
         who = [compiled.use.tool, compiled.action] if compiled.use is not None else [compiled.id]

@@ -14,7 +14,7 @@ Segments = tuple[str, ...]
 
 
 def visible(tree: Mapping[str, Any], rule: VisibilityModel | None) -> dict[str, Any]:
-    """The part of the variables a rule lets through; a match covers everything below it, deny wins."""
+    """Return the part of the variables that a rule allows; a match covers everything below it, deny wins."""
     if rule is None:
         return dict(tree)
     allow = None if rule.allow is None else [_segments(glob) for glob in rule.allow]
@@ -46,7 +46,7 @@ def _filter(
 
 
 def _matches(glob: Segments, path: Segments) -> bool:
-    """Whether the whole glob matches the whole path; ``**`` stands for any number of segments."""
+    """Return whether the whole glob matches the whole path; ``**`` stands for any number of segments."""
     if not glob:
         return not path
     if glob[0] == "**":

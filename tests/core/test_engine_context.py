@@ -1,4 +1,4 @@
-"""The door: what a step type may do, when, from where, and that no type can swallow what its blocks came to."""
+"""The step context: what a step type may do, when, from where, and that no type can lose the signals of its blocks."""
 
 from __future__ import annotations
 
