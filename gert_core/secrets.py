@@ -1,4 +1,4 @@
-"""Secrets: how declared values are masked in all that gert writes, put back on resume, and who sees them."""
+"""Mask secrets in everything gert writes, restore them on resume, and limit which tool receives which."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MARK: Final = "<REDACTED:"
 MINIMUM: Final = 4
 LINE_MINIMUM: Final = 8
 FRAGMENT: Final = 8
-"""Characters of a longer value that count as a piece of it."""
-GONE: Final = "<REDACTED>"
+"""The least number of characters of a value that are masked as a fragment of it."""
+FRAGMENT_MASK: Final = "<REDACTED>"
 _NAME: Final = re.compile(r"[^:<>\s]+")
 _MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
 _FROM: Final = re.compile(r":from(\d+)\Z")
@@ -30,16 +30,16 @@ _SIGNING_KEY: Final = re.compile(r"GERT_.*_KEY")
 
 
 class Masked(str):
-    """A text that was masked already, so that masking it again does not escape its masks."""
+    """A text that is masked already, so that masking it again does not escape its masks."""
 
     __slots__ = ()
 
 
 class Masker:
-    """Replaces secret values by masks that name secret and form, and puts them back.
+    """A replacement of secret values by masks that name secret and form, and its inverse.
 
-    A value is found as itself, as it looks inside JSON, URLs and base64 (at any alignment), and line by line.
-    A declared secret without a value (``None`` or empty) is masked nowhere; ``unmask`` reports it by name.
+    A value is found as itself, as it appears in JSON, URLs and base64 (at any alignment), and line by line.
+    A declared secret without a value (``None`` or empty) is never masked; ``unmask`` reports it by name.
     """
 
     __slots__ = ("_masks", "_triggers", "_written", "count", "names")
@@ -62,27 +62,27 @@ class Masker:
         self._written = _shortest(encode_basestring(text)[1:-1] for text in (MARK, *self._masks))
 
     def suspicious(self, encoded: str) -> bool:
-        """Whether JSON text may hold something to mask; ``False`` is certain and saves walking the value."""
+        """Return whether JSON text may contain something to mask; ``False`` is certain and saves walking the value."""
         for text in self._written:  # noqa: SIM110 - a generator would double the cost of every event
             if text in encoded:
                 return True
         return False
 
     def mask_text(self, text: str) -> str:
-        """``text`` with every secret replaced and every literal mask escaped; the longest match wins."""
+        """Replace every secret in ``text`` and escape every literal mask; the longest match is taken."""
         if isinstance(text, Masked) or not any(trigger in text for trigger in self._triggers):
             return text
         out: list[str] = []
         done = 0
         for start, end, label in self._choose(text):
-            # One that begins inside the secret before it has only its rest left to replace.
+            # Of one that begins inside the secret before it, only the rest is left to replace.
             cut = f":from{done - start}" if start < done else ""
             out += (text[done:start], f"{MARK}{label}{cut}>" if label else f"{MARK}:")
             done = end
         return Masked("".join((*out, text[done:])))
 
     def mask(self, value: Any) -> Any:
-        """A copy of ``value`` with every string in it masked, keys of maps included."""
+        """Return a copy of ``value`` with every string in it masked, keys of maps included."""
         if isinstance(value, str):
             return self.mask_text(value)
         if isinstance(value, (list, tuple)):
@@ -91,26 +91,26 @@ class Masker:
             return {self.mask(key): self.mask(value[key]) for key in value}
         if value is None or isinstance(value, (int, float)):
             return value
-        try:  # a record, a set, a path: masked as what the trace would write for it
+        try:  # a record, a set, a path: masked in the form that the trace has
             return self.mask(to_json_value(value))
         except TypeError:
             return value
 
     def mask_fragments(self, text: str) -> str:
-        """``text`` without what shortening left of a secret: the value is not whole there, so no mask finds it.
+        """Replace fragments of secrets that shortening has left in ``text``, where ``mask`` does not find the value.
 
-        Whole values stay, for ``mask`` to replace. This is for sentences and excerpts only: it cannot be undone.
+        Complete values stay, for ``mask`` to replace. This is for messages and excerpts only: it cannot be undone.
         """
         if not self._masks:
             return text
         out: list[str] = []
         done = 0
         for start, end, _ in self._choose(text):
-            out += (self._without_pieces(text[done:start]), text[start:end])
+            out += (self._mask_fragments(text[done:start]), text[start:end])
             done = end
-        return "".join((*out, self._without_pieces(text[done:])))
+        return "".join((*out, self._mask_fragments(text[done:])))
 
-    def _without_pieces(self, text: str) -> str:
+    def _mask_fragments(self, text: str) -> str:
         for form in self._masks:
             size = min(FRAGMENT, len(form) - 2)
             if size * 2 < FRAGMENT:
@@ -120,19 +120,19 @@ class Masker:
                 end = start + size
                 while end < len(text) and end - start < len(form) and text[end] == form[end - start]:
                     end += 1
-                text = text[:start] + GONE + text[end:]
-                start = text.find(form[:size], start + len(GONE))
+                text = text[:start] + FRAGMENT_MASK + text[end:]
+                start = text.find(form[:size], start + len(FRAGMENT_MASK))
             end = text.find(form[-size:]) + size
             while end >= size:
                 start = end - size
                 while start > 0 and end - start < len(form) and text[start - 1] == form[start - 1 - end]:
                     start -= 1
-                text = text[:start] + GONE + text[end:]
-                end = text.find(form[-size:], start + len(GONE)) + size
+                text = text[:start] + FRAGMENT_MASK + text[end:]
+                end = text.find(form[-size:], start + len(FRAGMENT_MASK)) + size
         return text
 
     def hits(self, value: Any) -> int:
-        """How many occurrences of secrets ``mask`` would replace in ``value``."""
+        """Count the occurrences of secrets that ``mask`` would replace in ``value``."""
         if isinstance(value, str):
             if not self._masks or isinstance(value, Masked):
                 return 0
@@ -144,7 +144,7 @@ class Masker:
         return 0
 
     def unmask(self, value: Any) -> Any:
-        """``value`` as it was before ``mask``; a secret that has no value now is an error that names it."""
+        """Restore ``value`` as it was before ``mask``; raise when a secret has no value now."""
         if isinstance(value, str):
             if MARK not in value:
                 return value
@@ -157,7 +157,7 @@ class Masker:
         return value
 
     def _choose(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """The places to replace, from left to right; of those that overlap, enough to leave nothing over."""
+        """Yield the places to replace, from left to right; of overlapping ones, enough to cover all."""
         hits = self._find(text)
         done = index = 0
         while index < len(hits):
@@ -173,7 +173,7 @@ class Masker:
             done = end
 
     def _find(self, text: str) -> list[tuple[int, int, str]]:
-        """Every place of every form, by start, the longest first; the literal mark has no label."""
+        """Return every place of every form, by start, the longest first; the literal mark has no label."""
         hits: list[tuple[int, int, str]] = []
         for form, label in ((MARK, ""), *self._masks.items()):
             start = text.find(form)
@@ -185,7 +185,7 @@ class Masker:
 
 
 class Secrets(Struct, frozen=True, kw_only=True):
-    """The secrets a run declares: values that are present, and who may see which."""
+    """The secrets of a run: their values, and which of them each tool receives."""
 
     values: Mapping[str, str | None] = field(default_factory=dict)
     """Every declared name with its value, ``None`` when it is not set (or empty)."""
@@ -200,11 +200,11 @@ class Secrets(Struct, frozen=True, kw_only=True):
         return tuple(self.values)
 
     def allowed(self, tool: str | None = None) -> frozenset[str]:
-        """What a tool may see: its own secrets and the runbook's, never another tool's."""
+        """Return the secrets a tool receives: its own and the runbook's, never another tool's."""
         return self.runbook | self.tools.get(tool or "", frozenset())
 
     def missing(self, tool: str | None = None) -> tuple[str, ...]:
-        """Required secrets without a value: the runbook's and, with ``tool``, that tool's."""
+        """Return the required secrets without a value: the runbook's and, with ``tool``, that tool's."""
         wanted = self.required | self.tools_required.get(tool or "", frozenset())
         return tuple(name for name, value in self.values.items() if name in wanted and not value)
 
@@ -213,11 +213,11 @@ class Secrets(Struct, frozen=True, kw_only=True):
         return {name: bool(self.values.get(name)) for name in names}
 
     def child_environ(self, environ: Mapping[str, str], tool: str | None = None) -> dict[str, str]:
-        """The environment of a child process that works for ``tool``."""
+        """Return the environment of a child process of ``tool``."""
         return child_environ(environ, self.allowed(tool), declared=self.values)
 
     def masker(self, inputs: Mapping[str, Any] | None = None) -> Masker:
-        """The masker of the run; ``inputs`` are the values of inputs declared ``secret: true``."""
+        """Return the masker of the run; ``inputs`` are the values of inputs declared ``secret: true``."""
         known: dict[str, str | None] = dict(self.values)
         for name, value in (inputs or {}).items():
             for label, text in _leaves(name, value):
@@ -226,7 +226,7 @@ class Secrets(Struct, frozen=True, kw_only=True):
 
 
 def collect(runbook: Runbook, environ: Mapping[str, str]) -> Secrets:
-    """The secrets that the runbook and each of its tools declare, with their values in ``environ``."""
+    """Collect the secrets that the runbook and each of its tools declare, with their values in ``environ``."""
     own = list(runbook.model.meta.secrets or ())
     tools = {name: list(node.tool.all_secrets) for name, node in runbook.tools.items()}
     names = dict.fromkeys(s.env for group in (own, *tools.values()) for s in group)
@@ -242,7 +242,7 @@ def collect(runbook: Runbook, environ: Mapping[str, str]) -> Secrets:
 def child_environ(
     environ: Mapping[str, str], allowed: Iterable[str], *, declared: Iterable[str] = ()
 ) -> dict[str, str]:
-    """``environ`` without the declared secrets that are not allowed and without any of gert's own keys."""
+    """Return ``environ`` without the declared secrets that are not allowed and without any of gert's own keys."""
     hidden = frozenset(declared) - frozenset(allowed)
     return {k: v for k, v in environ.items() if k not in hidden and not _SIGNING_KEY.match(k)}
 
@@ -250,7 +250,7 @@ def child_environ(
 def _check(name: str, value: str) -> None:
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"{name!r} cannot name a secret",
+            f"{name!r} is not a valid name of a secret",
             kind="secret_name",
             hint="use letters, digits and underscores, as environment variables do",
         )
@@ -263,7 +263,7 @@ def _check(name: str, value: str) -> None:
 
 
 def _forms(value: str) -> Iterator[tuple[str, str]]:
-    """Every spelling of a value with the name of its form; the first to claim a text names it."""
+    """Yield every form of a value with the form's name; equal texts keep the first name."""
     from urllib.parse import quote, quote_plus
 
     yield "", value
@@ -292,13 +292,13 @@ def _base64_forms(data: bytes) -> Iterator[tuple[str, str]]:
         yield form, whole
         yield f"{form}-raw", whole.rstrip("=")
         for offset in range(3):
-            # Inside longer data the characters at both ends mix in foreign bits: keep the certain ones.
+            # Inside longer data the characters at both ends include other bits: keep the certain ones.
             text = b64encode(bytes(offset) + data, alphabet).decode()
             yield f"{form}-at{offset}", text[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
 
 
 def _shortest(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts without those that contain another one: enough to know whether any of them occurs."""
+    """Return the texts without those that contain another one: enough to find whether any of them occurs."""
     kept: list[str] = []
     for text in sorted(set(texts), key=len):
         if not any(other in text for other in kept):

@@ -15,7 +15,6 @@ PENDING: tuple[str, ...] = (
     "gert_core/host.py",
     "gert_core/runs/",
     "gert_core/scenarios/",
-    "gert_core/secrets.py",
     "gert_core/testing/conformance.py",
 )
 
