@@ -1,4 +1,4 @@
-"""gert as a library: load, validate, run and resume runbooks from another program."""
+"""Use gert as a library: load, validate, run and resume runbooks from another program."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 class SilentConsole:
-    """Nobody is there: questions are not answered."""
+    """A console without a person: nothing is shown and questions are not answered."""
 
     interactive = False
 
     def say(self, text: str) -> None:
-        """Nothing is shown."""
+        """Show nothing."""
 
     def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
-        """No answer."""
+        """Return no answer."""
         return None
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Nothing to keep apart."""
+        """Enter at once: there is no terminal to share."""
         yield
 
 
@@ -55,14 +55,14 @@ def _project(path: Path) -> Project | None:
 
 
 def validate(path: str | Path, *, registry: Registry | None = None) -> Validated:
-    """Everything validation has to say about a document."""
+    """Validate a document of any kind."""
     from gert_core.validation import validate_file
 
     return validate_file(Path(path), registry=_registry(registry), project=_project(Path(path)))
 
 
 def load(path: str | Path, *, registry: Registry | None = None) -> Runbook:
-    """A valid runbook as a tree; ``DocumentError`` with every finding otherwise."""
+    """Load a valid runbook as a tree; raise ``DocumentError`` with every error otherwise."""
     from gert_core.validation import validate_runbook
 
     found = validate_runbook(Path(path), registry=_registry(registry), project=_project(Path(path)))
@@ -85,7 +85,7 @@ def run(
     policies: Sequence[Path] = (),
     **options: Any,
 ) -> RunResult:
-    """Run a runbook in this thread and return how it came out; call it from a worker thread in an async host.
+    """Run a runbook in this thread and return its result; call it from a worker thread in an async host.
 
     ``stop.throw(reason)`` from another thread cancels it. Further ``options`` are fields of
     ``gert_core.engine.prepare.Request`` (``actor``, ``approval``, ``trace``, ``scenario`` ...).
@@ -124,7 +124,7 @@ def resume(
     environ: Mapping[str, str] | None = None,
     **options: Any,
 ) -> RunResult:
-    """Go on with a run below the runs directory ``root``; ``Finished`` when there is nothing left to do."""
+    """Resume a run below the runs directory ``root``; raise ``Finished`` when there is nothing left to do."""
     from gert_core.engine.resume.request import ResumeRequest
     from gert_core.engine.resume.request import resume as resume_run
 

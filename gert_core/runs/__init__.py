@@ -1,1 +1,1 @@
-"""Runs as their traces tell them: state, fold, cache, result and directory."""
+"""Runs read from their traces: state, fold, cache, result and directory."""

@@ -1,4 +1,4 @@
-"""The fold of a trace file, kept in a cache that is believed only while the trace has not moved."""
+"""Fold a trace file through a cache, which is valid only while the trace has not changed."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _CHUNK: Final = 64 * 1024
 
 
 def load_state(trace: Path, *, cached: bytes | None = None, store: Callable[[bytes], None] | None = None) -> RunState:
-    """The run's state: from ``cached`` if that is of this very trace, else folded anew and handed to ``store``."""
+    """Return the run's state: from ``cached`` if that is of this trace, else folded anew and given to ``store``."""
     stamp = last_line_stamp(trace)
-    if cached is not None and stamp is not None and (state := _believe(cached, stamp)) is not None:
+    if cached is not None and stamp is not None and (state := _unpack(cached, stamp)) is not None:
         return state
     state = fold(read(trace))
-    # A run that goes on is folded again next time anyway; only a trace at rest is worth a write.
+    # A run in progress is folded again next time anyway; only a trace that is complete is worth a write.
     if store is not None and stamp is not None and state.seq == stamp["seq"]:
         store(_pack(state, stamp))
     return state
 
 
 def last_line_stamp(trace: Path) -> dict[str, Any] | None:
-    """Number and hash of the last whole event: while they stay, so does everything before them."""
+    """Return number and hash of the last complete event; while they stay the same, so does everything before it."""
     try:
         with trace.open("rb") as file:
             line = _last_line(file.fileno())
@@ -64,7 +64,7 @@ def _pack(state: RunState, stamp: dict[str, Any]) -> bytes:
     return b'%b,"state":%b}\n' % (head[:-1].encode("ascii"), body)
 
 
-def _believe(cached: bytes, stamp: dict[str, Any]) -> RunState | None:
+def _unpack(cached: bytes, stamp: dict[str, Any]) -> RunState | None:
     try:
         raw = json.loads(cached)
         body = json.dumps(raw["state"], ensure_ascii=True, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Run directories: where a run keeps its trace, attachments and tickets, and who may work on it."""
+"""Run directories: trace, attachments, tickets, state cache and lock of a run."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _NOFOLLOW: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def new_run_id(runbook_name: str, *, now: datetime | None = None) -> str:
-    """``<UTC time>-<runbook>-<random>``, sortable by time and safe as a directory name."""
+    """Return a new id ``<UTC time>-<runbook>-<random>``, sortable by time and safe as a directory name."""
     when = (now or datetime.now(UTC)).astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     slug = re.sub(r"[^a-z0-9]+", "-", runbook_name.lower()).strip("-")[:60].rstrip("-") or "runbook"
     return f"{when}-{slug}-{os.urandom(4).hex()}"
 
 
 def runs_root(project: Project | None, *, cwd: Path | None = None) -> Path:
-    """Where runs are kept: ``runs_dir`` of the project, else ``runs`` in the current directory."""
+    """Return where runs are kept: ``runs_dir`` of the project, else ``runs`` in the current directory."""
     if project is None:
         return (cwd or Path.cwd()) / DEFAULT_DIRECTORY
     return Path(project.root, project.model.runs_dir or DEFAULT_DIRECTORY)
 
 
 def check_run_id(run_id: str) -> str:
-    """The id itself if it can be one; it becomes a path, so nothing else gets through."""
+    """Return the id if it is valid, else raise ``UsageError``; it becomes part of a path."""
     if not _RUN_ID.fullmatch(run_id):
-        raise UsageError(f"{run_id!r} is no run id", kind="run_id", hint="gert runs list shows the runs there are")
+        raise UsageError(f"{run_id!r} is not a valid run id", kind="run_id", hint="gert runs list shows the runs")
     return run_id
 
 
@@ -66,7 +66,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, root: Path, run_id: str) -> RunDirectory:
-        """Make the directory of a new run, on disk before anything is written into it."""
+        """Create the directory of a new run, synced to disk before anything is written into it."""
         path = root / check_run_id(run_id)
         try:
             if not root.is_dir():
@@ -76,15 +76,15 @@ class RunDirectory:
             _sync_directory(root)
         except OSError as error:
             raise RunError(
-                f"the run directory {path} cannot be made: {error.strerror}",
+                f"the run directory {path} cannot be created: {error.strerror}",
                 kind="run_directory",
-                hint="work in a directory that can be written, or set runs_dir in gert-project.yaml",
+                hint="work in a writable directory, or set runs_dir in gert-project.yaml",
             ) from None
         return cls(path)
 
     @classmethod
     def open(cls, root: Path, run_id: str) -> RunDirectory:
-        """The directory of an existing run."""
+        """Open the directory of an existing run."""
         path = root / check_run_id(run_id)
         try:
             mode = path.lstat().st_mode
@@ -108,12 +108,12 @@ class RunDirectory:
         elsewhere = self.meta().get("trace")
         path = Path(elsewhere) if isinstance(elsewhere, str) else self.path / "trace.jsonl"
         try:
-            # A person may have chosen a link for the trace; in the directory itself there is none.
+            # A path given by the user may be a link; in the directory itself links are not followed.
             mode = path.stat(follow_symlinks=isinstance(elsewhere, str)).st_mode
         except (OSError, ValueError):
-            return path  # whoever opens it says what is wrong
+            return path  # opening it reports the error
         if not stat.S_ISREG(mode):
-            # A pipe would be waited for without end.
+            # Opening a pipe would block forever.
             raise RunError(f"the trace {path} is not a regular file", kind="run_directory", hint="restore the file")
         return path
 
@@ -124,16 +124,16 @@ class RunDirectory:
 
     @property
     def attachments(self) -> Path:
-        """The directory for evidence files, made on first use."""
+        """The directory for evidence files, created on first use."""
         return self._directory("attachments")
 
     @property
     def tickets(self) -> Path:
-        """The directory for approval tickets, made on first use."""
+        """The directory for approval tickets, created on first use."""
         return self._directory("tickets")
 
     def meta(self) -> dict[str, Any]:
-        """What ``write_meta`` recorded; empty when there is none."""
+        """Return what ``write_meta`` recorded; empty when there is none."""
         raw = self.read("meta.json")
         try:
             value = json.loads(raw) if raw else {}
@@ -155,7 +155,7 @@ class RunDirectory:
         self.write("meta.json", json.dumps(meta, indent=2, ensure_ascii=False).encode() + b"\n")
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a file directly in the directory, ``None`` when it is missing."""
+        """Return the bytes of a file directly in the directory, ``None`` when it is missing."""
         try:
             fd = os.open(self.path / name, os.O_RDONLY | _NOFOLLOW)
         except FileNotFoundError:
@@ -166,7 +166,7 @@ class RunDirectory:
             return file.read()
 
     def write(self, name: str, data: bytes, *, durable: bool = True) -> None:
-        """Replace a file as a whole: after a crash it is the old one or the new one."""
+        """Replace a file atomically: after a crash it is the old one or the new one."""
         temporary = self.path / f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
         try:
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o600)
@@ -186,7 +186,7 @@ class RunDirectory:
             raise RunError(f"{self.path / name} cannot be written: {error.strerror}", kind="run_directory") from None
 
     def state(self) -> RunState:
-        """The fold of the trace, through its cache; a cache that cannot be written is done without."""
+        """Return the fold of the trace, through its cache; a cache that cannot be written is ignored."""
         from gert_core.runs.cache import load_state
 
         def store(data: bytes) -> None:
@@ -196,16 +196,16 @@ class RunDirectory:
         return load_state(self.trace, cached=self.read("state.json"), store=None if self.locked() else store)
 
     def recover(self) -> Recovered:
-        """Cut what a crash left behind the last whole event of the trace; it is kept in ``trace.torn``."""
+        """Cut off a torn write after the last complete event of the trace; it is kept in ``trace.torn``."""
         from gert_core.trace.reader import recover
 
         return recover(self.trace, aside=self.path / "trace.torn")
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the run; a second holder is refused and told which process has it.
+        """Lock the run; raise ``RunError`` with the holding process when it is locked already.
 
-        The operating system ends the lock with the process, however that dies.
+        The operating system releases the lock when the process ends, however it ends.
         """
         try:
             fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600)
@@ -219,7 +219,7 @@ class RunDirectory:
                     kind="run_locked",
                     hint="wait until it has finished",
                 )
-            # Who holds it is a courtesy to others; the lock itself needs no space on the disk.
+            # The process id is only for messages; the lock itself works on a full disk too.
             with contextlib.suppress(OSError):
                 os.ftruncate(fd, 0)
                 os.pwrite(fd, f"{os.getpid()}\n".encode("ascii"), 0)
@@ -228,7 +228,7 @@ class RunDirectory:
             os.close(fd)
 
     def locked(self) -> bool:
-        """Whether a process is executing this run right now."""
+        """Return whether a process is executing this run right now."""
         try:
             fd = os.open(self.path / "lock", os.O_RDONLY | _NOFOLLOW)
         except OSError:
@@ -250,12 +250,12 @@ class RunDirectory:
         try:
             path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise RunError(f"{path} cannot be made: {error.strerror}", kind="run_directory") from None
+            raise RunError(f"{path} cannot be created: {error.strerror}", kind="run_directory") from None
         return path
 
 
 class RunInfo(Struct, frozen=True, kw_only=True):
-    """One line of ``gert runs list``; ``state`` is ``None`` when ``problem`` says why it cannot be known."""
+    """One line of ``gert runs list``; ``state`` is ``None`` when it cannot be read, ``problem`` is then the reason."""
 
     directory: RunDirectory
     state: RunState | None = None
@@ -265,14 +265,14 @@ class RunInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> str:
-        """The run's status; a run nobody executes that never ended is ``interrupted``."""
+        """The run's status; a run that has not ended and is not being executed is ``interrupted``."""
         if self.state is None:
             return "unreadable"
         return "interrupted" if self.state.status == RunStatus.RUNNING and not self.live else self.state.status
 
 
 def run_info(directory: RunDirectory) -> RunInfo:
-    """What can be said about a run, whatever state its files are in."""
+    """Return what is known about a run, whatever state its files are in."""
     live = directory.locked()
     try:
         state = directory.state()
@@ -282,7 +282,7 @@ def run_info(directory: RunDirectory) -> RunInfo:
 
 
 def list_runs(root: Path) -> Iterator[RunInfo]:
-    """The runs kept under ``root``, the newest first, each folded when its turn comes."""
+    """Yield the runs kept under ``root``, newest first, each folded when it is yielded."""
     try:
         names = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     except OSError:
@@ -293,7 +293,7 @@ def list_runs(root: Path) -> Iterator[RunInfo]:
 
 
 def _age(path: Path) -> tuple[str, int]:
-    """What runs are ordered by: the second in their name, then when their first file was written."""
+    """Return the sort key of a run: the second in its name, then when its first file was written."""
     try:
         return path.name.partition("-")[0], os.lstat(path / "meta.json").st_mtime_ns
     except OSError:
@@ -301,7 +301,7 @@ def _age(path: Path) -> tuple[str, int]:
 
 
 def _acquire(fd: int) -> bool:
-    """Try for a moment: somebody who only asks whether the run is locked holds it for microseconds."""
+    """Try to lock for a moment; a process that only checks whether the run is locked holds it for microseconds."""
     for pause in (0.005, 0.02, 0.05, 0):
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

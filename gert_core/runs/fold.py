@@ -1,4 +1,4 @@
-"""Folds trace events into the state of a run, for every reader of a trace."""
+"""Fold trace events into the state of a run, for every reader of a trace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Fold:
-    """Folds events one by one, in order; ``state`` holds after each of them."""
+    """A fold of events, fed one by one in order; ``state`` is current after each of them."""
 
     __slots__ = ("_handlers", "state")
 
@@ -39,7 +39,7 @@ class Fold:
         }
 
     def feed(self, event: TraceEvent) -> None:
-        """Take the next event."""
+        """Process the next event."""
         state = self.state
         state.seq = event.seq
         state.updated = event.timestamp
@@ -146,7 +146,7 @@ class Fold:
         record = self.state.steps.get(key)
         if record is None:
             record = self.state.steps[key] = StepState(key=key)
-            # A step below another makes that one a container, whatever its own events say.
+            # A step below another makes that one a container, whatever its own events contain.
             if (parent := self.state.steps.get(parent_key(key))) is not None:
                 parent.container = True
         data: Mapping[str, Any] = event.data

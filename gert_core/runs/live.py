@@ -1,4 +1,4 @@
-"""Keeps the state of a run while its own process writes the events."""
+"""Fold the state of a run while its own process writes the events."""
 
 from __future__ import annotations
 

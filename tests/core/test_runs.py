@@ -74,7 +74,7 @@ def test_directory_and_files_are_private(tmp_path) -> None:
 )
 def test_ids_that_are_paths_are_refused(tmp_path, bad) -> None:
     for attempt in (RunDirectory.open, RunDirectory.create):
-        with pytest.raises(UsageError, match="is no run id"):
+        with pytest.raises(UsageError, match="is not a valid run id"):
             attempt(tmp_path, bad)
     assert list(tmp_path.iterdir()) == []
 
@@ -83,10 +83,10 @@ def test_missing_existing_and_unwritable(tmp_path) -> None:
     with pytest.raises(UsageError, match="there is no run r1"):
         RunDirectory.open(tmp_path, "r1")
     RunDirectory.create(tmp_path, "r1")
-    with pytest.raises(RunError, match="cannot be made"):
+    with pytest.raises(RunError, match="cannot be created"):
         RunDirectory.create(tmp_path, "r1")
     (tmp_path / "file").touch()
-    with pytest.raises(RunError, match="cannot be made"):
+    with pytest.raises(RunError, match="cannot be created"):
         RunDirectory.create(tmp_path / "file", "r1")
 
 

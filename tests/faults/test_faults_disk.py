@@ -85,7 +85,7 @@ def assert_stopped_well(done) -> None:
     assert "Traceback" not in done.err
     assert error["kind"] != "internal", error
     assert any(
-        word in error["message"] for word in ("written", "made", "opened", "prepared", "locked", "synced to disk")
+        word in error["message"] for word in ("written", "created", "opened", "prepared", "locked", "synced to disk")
     )
 
 
