@@ -160,7 +160,7 @@ from gert_core.api import Command
 def gert_commands():
     return [Command(name="list-env", summary="Lists the environment.", target="list_env:main")]
 """
-LIST_ENV = "import subprocess\ndef main(args):\n    print(subprocess.check_output(['env'], text=True))\n"
+LIST_ENV = "import subprocess\ndef main(args, host):\n    print(subprocess.check_output(['env'], text=True))\n"
 
 
 def variables(text):
