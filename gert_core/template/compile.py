@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gert_core.template.scan import Expression
+    from gert_core.template.tree import Node
 
 _CACHED: Final = 8192
 _SPELLED: Final = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
@@ -42,15 +43,15 @@ class CompiledExpression:
         self.source = part.source
         self.offset = part.offset + (part.source.index(part.text, 2) if part.text else 2)
         try:
-            self.tree: Any = _tree(part.text)
+            self.tree: Node = _tree(part.text)
         except TemplateError as error:
             raise TemplateError(
                 error.message, hint=error.hint, offset=self.offset + error.offset, rule=error.rule
             ) from None
         run = evaluator(self.tree)
-        self._run: Callable[[Variables], Any] = run if isinstance(self.tree, Path) else _measured(run)
+        self._run: Callable[[Variables], object] = run if isinstance(self.tree, Path) else _measured(run)
 
-    def evaluate(self, variables: Variables) -> Any:
+    def evaluate(self, variables: Variables) -> object:
         """Return the value; errors name the expression and, for a variable, the most similar defined name."""
         try:
             value = self._run(variables)
@@ -96,10 +97,10 @@ class Static(Template):
     __slots__ = ("value",)
     static = True
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
-    def render(self, variables: Variables) -> Any:
+    def render(self, variables: Variables) -> object:
         """Return the value."""
         return self.value
 
@@ -114,11 +115,11 @@ class Single(Template):
     def __init__(self, expression: CompiledExpression) -> None:
         self.expression = expression
 
-    def render(self, variables: Variables) -> Any:
+    def render(self, variables: Variables) -> object:
         """Return the value."""
         return self.expression.evaluate(variables)
 
-    def render_partial(self, variables: Variables) -> Any:
+    def render_partial(self, variables: Variables) -> object:
         """Return the value, or a symbol when it is known only in a real run."""
         try:
             return self.expression.evaluate(variables)
@@ -167,11 +168,11 @@ class Listing(Template):
     def __init__(self, items: tuple[Template, ...]) -> None:
         self.items = items
 
-    def render(self, variables: Variables) -> list[Any]:
+    def render(self, variables: Variables) -> list[object]:
         """Return a new list."""
         return [item.render(variables) for item in self.items]
 
-    def render_partial(self, variables: Variables) -> list[Any]:
+    def render_partial(self, variables: Variables) -> list[object]:
         """Return a new list, partly rendered."""
         return [item.render_partial(variables) for item in self.items]
 
@@ -188,11 +189,11 @@ class Mapped(Template):
     def __init__(self, pairs: tuple[tuple[str, Template], ...]) -> None:
         self.pairs = pairs
 
-    def render(self, variables: Variables) -> dict[str, Any]:
+    def render(self, variables: Variables) -> dict[str, object]:
         """Return a new map."""
         return {key: value.render(variables) for key, value in self.pairs}
 
-    def render_partial(self, variables: Variables) -> dict[str, Any]:
+    def render_partial(self, variables: Variables) -> dict[str, object]:
         """Return a new map, partly rendered."""
         return {key: value.render_partial(variables) for key, value in self.pairs}
 
@@ -224,7 +225,7 @@ class Condition:
         return self.expression.references() if self.expression else ()
 
 
-def compile_value(raw: Any) -> Template:
+def compile_value(raw: object) -> Template:
     """Compile a raw value; raise ``TemplateError`` when an expression in it is invalid."""
     if isinstance(raw, str):
         return _text(str(raw)) if "{" in raw else Static(raw)
@@ -237,7 +238,7 @@ def compile_value(raw: Any) -> Template:
     return Static(raw)
 
 
-def compile_condition(raw: Any) -> Condition:
+def compile_condition(raw: object) -> Condition:
     """Compile a condition; raise ``TemplateError`` with the rule ``condition-not-expression`` when it is not one."""
     if isinstance(raw, bool):
         return Condition(always=raw)
@@ -265,12 +266,12 @@ def _text(raw: str) -> Template:
 
 
 @lru_cache(maxsize=_CACHED)
-def _tree(text: str) -> Any:
+def _tree(text: str) -> Node:
     return parse_expression(text)
 
 
-def _measured(run: Callable[[Variables], Any]) -> Callable[[Variables], Any]:
-    def checked(variables: Variables) -> Any:
+def _measured(run: Callable[[Variables], object]) -> Callable[[Variables], object]:
+    def checked(variables: Variables) -> object:
         value = run(variables)
         # A list or map literal of the expression may contain the same data many times.
         if isinstance(value, list | dict):
@@ -295,7 +296,7 @@ def _short(source: str) -> str:
     return source if len(source) <= 120 else source[:117] + "..."
 
 
-def _condition_hint(raw: Any) -> str:
+def _condition_hint(raw: object) -> str:
     if isinstance(raw, str) and "{{" not in raw:
         word = raw.strip().lower()
         if word in _SPELLED:

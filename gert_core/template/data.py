@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from gert_core.api.results import Undecided
 from gert_core.template.errors import TemplateError, UndefinedVariable, dotted
@@ -27,7 +27,7 @@ class Symbol(str):
 class Variables(Protocol):
     """The source of a template's variables."""
 
-    def resolve(self, path: tuple[str, ...]) -> Any:
+    def resolve(self, path: tuple[str, ...]) -> object:
         """Return the value at a path; raise ``UndefinedVariable``, or ``Undecided`` if only a real run can tell."""
 
     def names(self) -> Iterable[str]:
@@ -39,10 +39,10 @@ class MappingVariables:
 
     __slots__ = ("_data",)
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, object]) -> None:
         self._data = data
 
-    def resolve(self, path: tuple[str, ...]) -> Any:
+    def resolve(self, path: tuple[str, ...]) -> object:
         """Return the value at ``path``."""
         return walk(self._data, path, full=path)
 
@@ -51,7 +51,7 @@ class MappingVariables:
         return self._data
 
 
-def walk(value: Any, segments: tuple[str, ...], *, full: tuple[str, ...]) -> Any:
+def walk(value: object, segments: tuple[str, ...], *, full: tuple[str, ...]) -> object:
     """Return the member of a value at a path: keys of maps, indexes of lists, and nothing else."""
     for count, segment in enumerate(segments):
         if isinstance(value, dict):
@@ -70,7 +70,7 @@ def walk(value: Any, segments: tuple[str, ...], *, full: tuple[str, ...]) -> Any
     return value
 
 
-def _missing(value: Any, full: tuple[str, ...], at: int) -> UndefinedVariable:
+def _missing(value: object, full: tuple[str, ...], at: int) -> UndefinedVariable:
     before = dotted(full[:at]) if at else ""
     known: list[str] = []
     if isinstance(value, dict):
@@ -83,7 +83,7 @@ def _missing(value: Any, full: tuple[str, ...], at: int) -> UndefinedVariable:
     return error
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: object) -> str:
     """Return the type of a value, for messages."""
     if value is None:
         return "null"
@@ -98,14 +98,14 @@ def kind_of(value: Any) -> str:
     return "a list" if isinstance(value, list | tuple) else "an unsupported value"
 
 
-def truth(value: Any) -> bool:
+def truth(value: object) -> bool:
     """Return the truth of a value: null, 0, empty collections and the strings "" and "false" are false."""
     if isinstance(value, str):
         return value.strip() not in ("", "false")
     return bool(value)
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """Convert a value to text: maps and lists to compact JSON, null to the empty string."""
     if isinstance(value, str):
         return value
@@ -124,7 +124,7 @@ def to_text(value: Any) -> str:
     return to_json(value)
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Convert a value to compact JSON in the order of the data; raise when it would be too large."""
     measure(value)
     try:
@@ -133,7 +133,7 @@ def to_json(value: Any) -> str:
         raise TemplateError(f"the value cannot be converted to JSON: {error}") from None
 
 
-def measure(value: Any, size: int = 0) -> int:
+def measure(value: object, size: int = 0) -> int:
     """Return ``size`` plus the size of a value, shared parts counted each time; raise when it exceeds the limit."""
     stack = [(value, 0)]
     while stack:
@@ -158,7 +158,7 @@ def too_large() -> TemplateError:
     return TemplateError("the result is larger than 1 MiB", hint="templates are for small values; use a tool")
 
 
-def number(value: Any) -> int | float | None:
+def number(value: object) -> int | float | None:
     """Convert a number or a numeric string to a number; None for everything else, booleans included."""
     if isinstance(value, bool):
         return None
@@ -172,7 +172,7 @@ def number(value: Any) -> int | float | None:
     return None
 
 
-def equal(left: Any, right: Any) -> bool:
+def equal(left: object, right: object) -> bool:
     """Compare as ``eq`` does: numbers equal numeric strings, booleans the strings "true" and "false"."""
     if isinstance(left, str) and isinstance(right, str):
         return left == right
@@ -192,7 +192,7 @@ def equal(left: Any, right: Any) -> bool:
     return one is not None and two is not None and one == two
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: object, right: object) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
@@ -200,7 +200,7 @@ def _same(left: Any, right: Any) -> bool:
     return False
 
 
-def order(left: Any, right: Any) -> int:
+def order(left: object, right: object) -> int:
     """Return -1, 0 or 1: by number when both sides are numeric, by text when both are strings; else raise."""
     one, two = number(left), number(right)
     if one is not None and two is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.template.data import Variables, measure, truth
 from gert_core.template.errors import UndefinedVariable
@@ -25,10 +25,12 @@ from gert_core.template.tree import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Run = Callable[[Variables], Any]
+    from gert_core.template.tree import Node
+
+    Run = Callable[[Variables], object]
 
 
-def evaluator(node: Any) -> Run:
+def evaluator(node: Node) -> Run:
     """Return a function from variables to the value of the tree."""
     match node:
         case Const(value=value):
@@ -59,7 +61,7 @@ def evaluator(node: Any) -> Run:
     raise TypeError(f"not a node: {node!r}")
 
 
-def _call(call: Callable[..., Any], args: tuple[Run, ...]) -> Run:
+def _call(call: Callable[..., object], args: tuple[Run, ...]) -> Run:
     match args:
         case (one,):
             return lambda variables: call(one(variables))
@@ -69,7 +71,7 @@ def _call(call: Callable[..., Any], args: tuple[Run, ...]) -> Run:
 
 
 def _until(args: tuple[Run, ...], *, stop: bool) -> Run:
-    def run(variables: Variables) -> Any:
+    def run(variables: Variables) -> object:
         value = None
         for arg in args:
             value = arg(variables)
@@ -80,7 +82,7 @@ def _until(args: tuple[Run, ...], *, stop: bool) -> Run:
     return run
 
 
-def _chain(parts: tuple[Run, ...], calls: tuple[Callable[..., Any], ...]) -> Run:
+def _chain(parts: tuple[Run, ...], calls: tuple[Callable[..., object], ...]) -> Run:
     def run(variables: Variables) -> bool:
         left = parts[0](variables)
         for call, part in zip(calls, parts[1:], strict=True):
@@ -94,8 +96,8 @@ def _chain(parts: tuple[Run, ...], calls: tuple[Callable[..., Any], ...]) -> Run
 
 
 def _items(runs: tuple[Run, ...]) -> Run:
-    def run(variables: Variables) -> list[Any]:
-        out: list[Any] = []
+    def run(variables: Variables) -> list[object]:
+        out: list[object] = []
         size = 0
         for part in runs:
             out.append(part(variables))
@@ -106,8 +108,8 @@ def _items(runs: tuple[Run, ...]) -> Run:
 
 
 def _pairs(runs: tuple[tuple[Run, Run], ...]) -> Run:
-    def run(variables: Variables) -> dict[str, Any]:
-        out: dict[str, Any] = {}
+    def run(variables: Variables) -> dict[str, object]:
+        out: dict[str, object] = {}
         size = 0
         for key, part in runs:
             value = part(variables)
@@ -122,7 +124,7 @@ def _default(node: Default) -> Run:
     wanted, fallback = evaluator(node.value), evaluator(node.fallback)
     empty = evaluator(node.empty) if node.empty is not None else None
 
-    def run(variables: Variables) -> Any:
+    def run(variables: Variables) -> object:
         try:
             value = wanted(variables)
         except UndefinedVariable:

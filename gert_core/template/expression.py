@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.template.errors import TemplateError
 from gert_core.template.functions import FUNCTIONS, SPECIAL
@@ -11,13 +11,16 @@ from gert_core.template.parse import parse_kernel
 from gert_core.template.scan import MAX_EXPRESSION
 from gert_core.template.tree import Call, children
 
+if TYPE_CHECKING:
+    from gert_core.template.tree import Node
+
 MAX_COST: Final = 200
 """The highest total cost of the calls of one expression, which limits its memory and time."""
 _LEADING_DOT: Final = re.compile(r"(?:^|[\s(|])\.(?!\d)")
 _FIRST_WORD: Final = re.compile(r"([^\W\d]\w*)\s+[.\"'`(\w]")
 
 
-def parse_expression(text: str) -> Any:
+def parse_expression(text: str) -> Node:
     """Return the tree of an expression: kernel form if it parses as such, else Jinja form."""
     if len(text) > MAX_EXPRESSION:
         raise TemplateError("the expression is longer than 8 KiB")
@@ -27,12 +30,12 @@ def parse_expression(text: str) -> Any:
     return tree
 
 
-def _cost(tree: Any) -> int:
+def _cost(tree: Node) -> int:
     own = tree.function.cost if isinstance(tree, Call) else 0
     return own + sum(map(_cost, children(tree)))
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str) -> Node:
     try:
         return parse_kernel(text)
     except TemplateError as error:

@@ -26,7 +26,7 @@ class Filter(Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
-def _items(value: Any, name: str) -> list[Any]:
+def _items(value: object, name: str) -> list[object]:
     if isinstance(value, dict):
         value = list(value)
     items = list_of(value, name)
@@ -35,15 +35,15 @@ def _items(value: Any, name: str) -> list[Any]:
     return list(items)
 
 
-def _attribute(item: Any, attribute: Any) -> Any:
+def _attribute(item: object, attribute: object) -> object:
     if attribute is None:
         return item
     path = tuple(text_of(attribute, "attribute").split("."))
     return walk(item, path, full=path)
 
 
-def _ends(name: str, position: int) -> Callable[[Any], Any]:
-    def run(value: Any) -> Any:
+def _ends(name: str, position: int) -> Callable[[object], object]:
+    def run(value: object) -> object:
         found: Any = value if isinstance(value, str) else list_of(value, name)
         if not found:
             error = UndefinedVariable((name,))
@@ -55,7 +55,7 @@ def _ends(name: str, position: int) -> Callable[[Any], Any]:
     return run
 
 
-def _sort(value: Any, reverse: Any = False, attribute: Any = None) -> list[Any]:
+def _sort(value: object, reverse: object = False, attribute: object = None) -> list[Any]:
     items = _items(value, "sort")
     keys = [_attribute(item, attribute) for item in items]
 
@@ -66,22 +66,22 @@ def _sort(value: Any, reverse: Any = False, attribute: Any = None) -> list[Any]:
     return [items[place] for place in places]
 
 
-def _unique(value: Any) -> list[Any]:
-    seen: dict[str, Any] = {}
+def _unique(value: object) -> list[object]:
+    seen: dict[str, object] = {}
     for item in _items(value, "unique"):
         seen.setdefault(to_json(item), item)
     return list(seen.values())
 
 
-def _sum(value: Any, attribute: Any = None) -> Any:
-    total: Any = 0
+def _sum(value: object, attribute: object = None) -> object:
+    total: object = 0
     for item in _items(value, "sum"):
         total = OPERATORS["+"].call(total, _attribute(item, attribute))
     return total
 
 
-def _extreme(name: str, sign: int) -> Callable[[Any], Any]:
-    def run(value: Any) -> Any:
+def _extreme(name: str, sign: int) -> Callable[[object], object]:
+    def run(value: object) -> object:
         items = _items(value, name)
         if not items:
             raise TemplateError(f"`{name}` needs a list that is not empty")
@@ -94,29 +94,29 @@ def _extreme(name: str, sign: int) -> Callable[[Any], Any]:
     return run
 
 
-def _abs(value: Any) -> Any:
+def _abs(value: object) -> object:
     return OPERATORS["neg"].call(value) if order(value, 0) < 0 else OPERATORS["pos"].call(value)
 
 
-def _round(value: Any, precision: Any = 0) -> Any:
+def _round(value: object, precision: object = 0) -> object:
     if isinstance(precision, bool) or not isinstance(precision, int) or not -20 <= precision <= 20:
         raise TemplateError("`round` takes an integer number of digits up to 20")
     return bounded(float(round(OPERATORS["pos"].call(value), precision)))
 
 
-def _reverse(value: Any) -> Any:
+def _reverse(value: object) -> object:
     return value[::-1] if isinstance(value, str) else _items(value, "reverse")[::-1]
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     return _items(list(value[: _MAX_ITEMS + 1]) if isinstance(value, str) else value, "list")
 
 
-def _map(value: Any, attribute: Any) -> list[Any]:
+def _map(value: object, attribute: object) -> list[object]:
     return [_attribute(item, attribute) for item in _items(value, "map")]
 
 
-def _width(value: Any, name: str) -> int:
+def _width(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TemplateError(f"`{name}` needs an integer, not {kind_of(value)}")
     if value > _WIDEST:
@@ -124,11 +124,11 @@ def _width(value: Any, name: str) -> int:
     return max(value, 0)
 
 
-def _center(value: Any, width: Any = 80) -> str:
+def _center(value: object, width: object = 80) -> str:
     return capped(text_of(value, "center").center(_width(width, "center")))
 
 
-def _indent(value: Any, width: Any = 4, first: Any = False) -> str:
+def _indent(value: object, width: object = 4, first: object = False) -> str:
     text = text_of(value, "indent")
     margin = " " * _width(width, "indent")
     if len(text) + (text.count("\n") + 1) * len(margin) > MAX_RESULT:
@@ -137,24 +137,24 @@ def _indent(value: Any, width: Any = 4, first: Any = False) -> str:
     return "\n".join(lines)
 
 
-def _truncate(value: Any, length: Any = 255) -> str:
+def _truncate(value: object, length: object = 255) -> str:
     text, longest = text_of(value, "truncate"), _width(length, "truncate")
     return text if len(text) <= longest else text[: max(longest - 3, 0)] + "..."
 
 
-def _subject_first(name: str) -> Callable[..., Any]:
+def _subject_first(name: str) -> Callable[..., object]:
     call = FUNCTIONS[name].call
 
-    def run(subject: Any, *args: Any) -> Any:
+    def run(subject: object, *args: object) -> object:
         return call(*args, subject)
 
     return run
 
 
-def _or_default(name: str) -> Callable[..., Any]:
+def _or_default(name: str) -> Callable[..., object]:
     call = FUNCTIONS[name].call
 
-    def run(subject: Any, *default: Any) -> Any:
+    def run(subject: object, *default: object) -> object:
         try:
             return call(subject)
         except TemplateError:
@@ -165,7 +165,7 @@ def _or_default(name: str) -> Callable[..., Any]:
     return run
 
 
-def _joined(subject: Any, separator: Any = "", attribute: Any = None) -> Any:
+def _joined(subject: object, separator: object = "", attribute: object = None) -> object:
     items = subject if attribute is None else _map(subject, attribute)
     return FUNCTIONS["join"].call(separator, items)
 
@@ -212,7 +212,7 @@ FILTERS: Final[dict[str, Filter]] = {name: _filter_of(function) for name, functi
 """Every filter; the kernel form's functions are filters too, with the value as their last argument."""
 
 
-def _is(*types: type) -> Callable[[Any], bool]:
+def _is(*types: type) -> Callable[[object], bool]:
     return lambda value: isinstance(value, types) and (bool in types or not isinstance(value, bool))
 
 

@@ -64,29 +64,29 @@ def whole_text(text: str, offset: int = 0) -> str:
     return text
 
 
-def text_of(value: Any, name: str) -> str:
+def text_of(value: object, name: str) -> str:
     """Return an argument that must be a scalar, as text."""
     if isinstance(value, dict | list | tuple):
         raise TemplateError(f"`{name}` needs a string, not {kind_of(value)}")
     return to_text(value)
 
 
-def list_of(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
+def list_of(value: object, name: str) -> list[object] | tuple[object, ...]:
     """Return an argument that must be a list."""
     if not isinstance(value, list | tuple):
         raise TemplateError(f"`{name}` needs a list, not {kind_of(value)}")
     return value
 
 
-def _eq(first: Any, *others: Any) -> bool:
+def _eq(first: object, *others: object) -> bool:
     return any(equal(first, other) for other in others)
 
 
-def _ne(left: Any, right: Any) -> bool:
+def _ne(left: object, right: object) -> bool:
     return not equal(left, right)
 
 
-def _len(value: Any) -> int:
+def _len(value: object) -> int:
     if isinstance(value, str | dict | list | tuple):
         return len(value)
     if value is None:
@@ -94,7 +94,7 @@ def _len(value: Any) -> int:
     raise TemplateError(f"`len` needs a string, a list or a map, not {kind_of(value)}")
 
 
-def _contains(needle: Any, subject: Any) -> bool:
+def _contains(needle: object, subject: object) -> bool:
     if isinstance(subject, dict):
         return isinstance(needle, str) and needle in subject
     if isinstance(subject, list | tuple):
@@ -102,31 +102,31 @@ def _contains(needle: Any, subject: Any) -> bool:
     return text_of(needle, "contains") in text_of(subject, "contains")
 
 
-def _has_prefix(prefix: Any, subject: Any) -> bool:
+def _has_prefix(prefix: object, subject: object) -> bool:
     return text_of(subject, "hasPrefix").startswith(text_of(prefix, "hasPrefix"))
 
 
-def _has_suffix(suffix: Any, subject: Any) -> bool:
+def _has_suffix(suffix: object, subject: object) -> bool:
     return text_of(subject, "hasSuffix").endswith(text_of(suffix, "hasSuffix"))
 
 
-def _matches(pattern: Any, subject: Any) -> bool:
+def _matches(pattern: object, subject: object) -> bool:
     return matches(text_of(pattern, "matches"), text_of(subject, "matches")) is not None
 
 
-def _upper(subject: Any) -> str:
+def _upper(subject: object) -> str:
     return capped(text_of(subject, "upper").upper())
 
 
-def _lower(subject: Any) -> str:
+def _lower(subject: object) -> str:
     return capped(text_of(subject, "lower").lower())
 
 
-def _trim(subject: Any) -> str:
+def _trim(subject: object) -> str:
     return text_of(subject, "trim").strip()
 
 
-def _split(separator: Any, subject: Any) -> list[str]:
+def _split(separator: object, subject: object) -> list[str]:
     text = capped(text_of(subject, "split"))
     mark = text_of(separator, "split")
     parts = text.split(mark, _MAX_PARTS) if mark else list(text[: _MAX_PARTS + 1])
@@ -135,7 +135,7 @@ def _split(separator: Any, subject: Any) -> list[str]:
     return parts
 
 
-def _join(separator: Any, subject: Any) -> str:
+def _join(separator: object, subject: object) -> str:
     mark = text_of(separator, "join")
     parts = []
     size = 0
@@ -148,7 +148,7 @@ def _join(separator: Any, subject: Any) -> str:
     return mark.join(parts)
 
 
-def _replace(old: Any, new: Any, subject: Any) -> str:
+def _replace(old: object, new: object, subject: object) -> str:
     text = text_of(subject, "replace")
     before, after = text_of(old, "replace"), text_of(new, "replace")
     if not before:
@@ -158,8 +158,8 @@ def _replace(old: Any, new: Any, subject: Any) -> str:
     return text.replace(before, after)
 
 
-def _from_json(subject: Any) -> Any:
-    def refuse(word: str) -> Any:
+def _from_json(subject: object) -> object:
+    def refuse(word: str) -> object:
         raise TemplateError(f"`fromJson` does not accept {word}")
 
     text = capped(text_of(subject, "fromJson"))
@@ -173,7 +173,7 @@ def _from_json(subject: Any) -> Any:
     return value
 
 
-def _int(subject: Any) -> int:
+def _int(subject: object) -> int:
     if isinstance(subject, bool):
         return int(subject)
     value = number(subject.strip() if isinstance(subject, str) else subject)
@@ -182,7 +182,7 @@ def _int(subject: Any) -> int:
     return int(value)
 
 
-def _float(subject: Any) -> float:
+def _float(subject: object) -> float:
     value = number(subject.strip() if isinstance(subject, str) else subject)
     try:
         result = float(value) if value is not None else None
@@ -193,19 +193,19 @@ def _float(subject: Any) -> float:
     return result
 
 
-def _string(subject: Any) -> str:
+def _string(subject: object) -> str:
     return capped(to_text(subject))
 
 
-def _to_json(subject: Any) -> str:
+def _to_json(subject: object) -> str:
     return capped(to_json(subject))
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     return f"the string {value[:40]!r}" if isinstance(value, str) else kind_of(value)
 
 
-def key_of(value: Any) -> str:
+def key_of(value: object) -> str:
     """Return a computed key as a path segment."""
     if isinstance(value, str):
         return value
@@ -214,7 +214,7 @@ def key_of(value: Any) -> str:
     raise TemplateError(f"a key must be a string or an integer, not {kind_of(value)}")
 
 
-def descend(base: Any, *keys: Any) -> Any:
+def descend(base: object, *keys: object) -> object:
     """Return the member of a value at computed keys, as ``index`` does."""
     path = tuple(key_of(key) for key in keys)
     return walk(base, path, full=path)

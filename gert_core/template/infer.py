@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.template.compile import Condition, Listing, Mapped, Single, Static, Template, TextTemplate
 from gert_core.template.tree import AllOf, AnyOf, Call, Chain, Choice, Const, Default, Defined, Items, Pairs, Path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from gert_core.template.tree import Node
 
     Types = Callable[[tuple[str, ...]], str | None]
 
@@ -31,7 +33,7 @@ def infer(template: Template | Condition, types: Types) -> str:
     return "any"
 
 
-def type_of(value: Any) -> str:
+def type_of(value: object) -> str:
     """Return the type of a value; null has the type ``any``."""
     match value:
         case bool():
@@ -49,7 +51,7 @@ def type_of(value: Any) -> str:
     return "any"
 
 
-def _type(node: Any, types: Types) -> str:
+def _type(node: Node, types: Types) -> str:
     match node:
         case Const(value=value):
             return type_of(value)

@@ -33,7 +33,9 @@ from gert_core.template.tree import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gert_core.template.tree import Node
 
 _BINARY: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
 _UNARY: Final = {"Neg": "neg", "Pos": "pos"}
@@ -55,7 +57,7 @@ _POSITION: Final = re.compile(r" at \d+$")
 _UNKNOWN_ESCAPE: Final = re.compile(r"(?:[^\\]|\\[\\'\"abfnrtvxuU\n])*+(\\.)", re.DOTALL)
 
 
-def parse_jinja(text: str, *, kernel_error: TemplateError) -> Any:
+def parse_jinja(text: str, *, kernel_error: TemplateError) -> Node:
     """Return the tree of a Jinja-form expression; the hint for invalid text comes from the kernel form."""
     from jinja2 import TemplateSyntaxError
 
@@ -90,7 +92,7 @@ class _Translator:
         self._places: dict[str, int] | None = None
         """The first position of each word; Jinja2 keeps lines only."""
 
-    def node(self, node: Any, depth: int) -> Any:
+    def node(self, node: Any, depth: int) -> Node:
         if depth > MAX_DEPTH:
             raise _too_deep()
         kind = type(node).__name__
@@ -99,18 +101,20 @@ class _Translator:
             return Call(OPERATORS[_BINARY[kind]], (self.node(node.left, deeper), self.node(node.right, deeper)))
         if kind in _UNARY:
             value = self.node(node.node, deeper)
-            if kind == "Neg" and isinstance(value, Const) and type(value.value) in (int, float):
-                return Const(-value.value)
+            if kind == "Neg" and isinstance(value, Const):
+                number = value.value
+                if isinstance(number, int | float) and not isinstance(number, bool):
+                    return Const(-number)
             return Call(OPERATORS[_UNARY[kind]], (value,))
-        method = getattr(self, f"_{kind.lower()}", None)
+        method: Callable[[Any, int], Node] | None = getattr(self, f"_{kind.lower()}", None)
         if method is None:
             raise TemplateError(f"`{kind}` is not allowed in a template")
         return method(node, deeper)
 
-    def _nodes(self, nodes: Sequence[Any], depth: int) -> tuple[Any, ...]:
+    def _nodes(self, nodes: Sequence[Any], depth: int) -> tuple[Node, ...]:
         return tuple(self.node(node, depth) for node in nodes)
 
-    def _const(self, node: Any, depth: int) -> Any:
+    def _const(self, node: Any, depth: int) -> Node:
         if isinstance(node.value, str):
             return Const(whole_text(node.value))
         if node.value is not None and not isinstance(node.value, int | float):
@@ -121,17 +125,17 @@ class _Translator:
             raise TemplateError("the number is too large")
         return Const(node.value)
 
-    def _name(self, node: Any, depth: int) -> Any:
+    def _name(self, node: Any, depth: int) -> Node:
         if self._places is None:
             self._places = {}
             for found in _WORD.finditer(self._text):
                 self._places.setdefault(found[0], found.start())
         return path_of(node.name, (), self._places.get(node.name, 0))
 
-    def _getattr(self, node: Any, depth: int) -> Any:
+    def _getattr(self, node: Any, depth: int) -> Node:
         return lookup(self.node(node.node, depth), (Const(node.attr),))
 
-    def _getitem(self, node: Any, depth: int) -> Any:
+    def _getitem(self, node: Any, depth: int) -> Node:
         base = self.node(node.node, depth)
         if type(node.arg).__name__ == "Slice":
             bounds = (node.arg.start, node.arg.stop, node.arg.step)
@@ -142,45 +146,45 @@ class _Translator:
             return Lookup(base.base, (*base.keys, key))
         return lookup(base, (key,))
 
-    def _compare(self, node: Any, depth: int) -> Any:
+    def _compare(self, node: Any, depth: int) -> Node:
         parts = (self.node(node.expr, depth), *self._nodes([operand.expr for operand in node.ops], depth))
         functions = tuple(_COMPARISONS[operand.op] for operand in node.ops)
         return Call(functions[0], parts) if len(functions) == 1 else Chain(parts, functions)
 
-    def _and(self, node: Any, depth: int) -> Any:
+    def _and(self, node: Any, depth: int) -> Node:
         return AllOf(self._chain(node, depth))
 
-    def _or(self, node: Any, depth: int) -> Any:
+    def _or(self, node: Any, depth: int) -> Node:
         return AnyOf(self._chain(node, depth))
 
-    def _chain(self, node: Any, depth: int) -> tuple[Any, ...]:
+    def _chain(self, node: Any, depth: int) -> tuple[Node, ...]:
         """Return the parts of `a and b and c`, which is one level, however long."""
         kind = type(node)
-        found: list[Any] = []
+        found: list[Node] = []
         while isinstance(node, kind):
             found.append(node.right)
             node = node.left
         return self._nodes([node, *reversed(found)], depth)
 
-    def _not(self, node: Any, depth: int) -> Any:
+    def _not(self, node: Any, depth: int) -> Node:
         return Call(FUNCTIONS["not"], (self.node(node.node, depth),))
 
-    def _concat(self, node: Any, depth: int) -> Any:
+    def _concat(self, node: Any, depth: int) -> Node:
         return Call(OPERATORS["~"], self._nodes(node.nodes, depth))
 
-    def _condexpr(self, node: Any, depth: int) -> Any:
+    def _condexpr(self, node: Any, depth: int) -> Node:
         other = Const(None) if node.expr2 is None else self.node(node.expr2, depth)
         return Choice(self.node(node.test, depth), self.node(node.expr1, depth), other)
 
-    def _list(self, node: Any, depth: int) -> Any:
+    def _list(self, node: Any, depth: int) -> Node:
         return Items(self._nodes(node.items, depth))
 
     _tuple = _list
 
-    def _dict(self, node: Any, depth: int) -> Any:
+    def _dict(self, node: Any, depth: int) -> Node:
         return Pairs(tuple((self.node(p.key, depth), self.node(p.value, depth)) for p in node.items))
 
-    def _call(self, node: Any, depth: int) -> Any:
+    def _call(self, node: Any, depth: int) -> Node:
         name = getattr(node.node, "name", None) if type(node.node).__name__ == "Name" else None
         if name not in FUNCTIONS and name not in SPECIAL:
             what = f"`{name}`" if name else "a method"
@@ -191,7 +195,7 @@ class _Translator:
             raise TemplateError(f"`{name}` takes no keyword arguments")
         return call(name, self._nodes(node.args, depth), direct=True)
 
-    def _filter(self, node: Any, depth: int) -> Any:
+    def _filter(self, node: Any, depth: int) -> Node:
         value = self.node(node.node, depth)
         if node.dyn_args or node.dyn_kwargs:
             raise TemplateError("`*` and `**` arguments are not allowed in a template")
@@ -209,7 +213,7 @@ class _Translator:
             raise TemplateError(f"the filter `{node.name}` needs {function.least - 1} arguments")
         return Call(function, (value, *args))
 
-    def _arguments(self, node: Any, names: tuple[str, ...], depth: int, *, most: int | None) -> tuple[Any, ...]:
+    def _arguments(self, node: Any, names: tuple[str, ...], depth: int, *, most: int | None) -> tuple[Node, ...]:
         args = list(self._nodes(node.args, depth))
         for pair in node.kwargs:
             if pair.key not in names or names.index(pair.key) < len(args):
@@ -221,7 +225,7 @@ class _Translator:
             raise TemplateError(f"the filter `{node.name}` takes up to {most} arguments, not {len(args)}")
         return tuple(args)
 
-    def _test(self, node: Any, depth: int) -> Any:
+    def _test(self, node: Any, depth: int) -> Node:
         value = self.node(node.node, depth)
         if node.name in ("defined", "undefined"):
             return Defined(value) if node.name == "defined" else Call(FUNCTIONS["not"], (Defined(value),))
@@ -265,7 +269,7 @@ def _too_deep() -> TemplateError:
     return TemplateError(f"the expression is nested deeper than {MAX_DEPTH} levels")
 
 
-def _near(name: str, table: dict[str, Any]) -> str | None:
+def _near(name: str, table: Mapping[str, object]) -> str | None:
     from difflib import get_close_matches
 
     near = get_close_matches(name, list(table), n=1)

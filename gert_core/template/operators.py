@@ -16,15 +16,15 @@ _MAX_BITS: Final = 4096
 _MAX_ITEMS: Final = 50_000
 
 
-def _numbers(sign: str, left: Any, right: Any) -> None:
+def _numbers(sign: str, left: object, right: object) -> None:
     for side in (left, right):
         if isinstance(side, bool) or not isinstance(side, int | float):
             hint = "convert a string with `| int` or `| float`" if isinstance(side, str) else None
             raise TemplateError(f"`{sign}` needs numbers, not {kind_of(side)}", hint=hint)
 
 
-def _arithmetic(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def run(left: Any, right: Any) -> Any:
+def _arithmetic(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[object, object], object]:
+    def run(left: object, right: object) -> object:
         _numbers(sign, left, right)
         try:
             return bounded(apply(left, right))
@@ -34,7 +34,7 @@ def _arithmetic(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[Any, A
     return run
 
 
-def bounded(value: Any) -> Any:
+def bounded(value: object) -> object:
     """Return a computed number; raise when it is not finite or too large."""
     if isinstance(value, int):
         if value.bit_length() > _MAX_BITS:
@@ -44,7 +44,7 @@ def bounded(value: Any) -> Any:
     return value
 
 
-def _add(left: Any, right: Any) -> Any:
+def _add(left: object, right: object) -> object:
     if isinstance(left, str) and isinstance(right, str):
         if len(left) + len(right) > MAX_RESULT:
             raise too_large()
@@ -56,7 +56,7 @@ def _add(left: Any, right: Any) -> Any:
     return _plus(left, right)
 
 
-def _times(left: Any, right: Any) -> Any:
+def _times(left: object, right: object) -> object:
     for text, count in ((left, right), (right, left)):
         if isinstance(text, str) and isinstance(count, int) and not isinstance(count, bool):
             if len(text) * max(count, 0) > MAX_RESULT:
@@ -65,14 +65,14 @@ def _times(left: Any, right: Any) -> Any:
     return _multiply(left, right)
 
 
-def _power(left: Any, right: Any) -> Any:
+def _power(left: object, right: object) -> object:
     _numbers("**", left, right)
     if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > _MAX_BITS:
         raise TemplateError("the number is too large")
     return _raise(left, right)
 
 
-def _concat(*parts: Any) -> str:
+def _concat(*parts: object) -> str:
     out = []
     size = 0
     for part in parts:
@@ -84,7 +84,7 @@ def _concat(*parts: Any) -> str:
     return "".join(out)
 
 
-def _slice(subject: Any, start: Any, stop: Any, step: Any) -> Any:
+def _slice(subject: Any, start: Any, stop: Any, step: Any) -> object:
     if not isinstance(subject, str | list | tuple):
         raise TemplateError(f"only a string or a list can be sliced, not {kind_of(subject)}")
     for bound in (start, stop, step):
@@ -96,7 +96,7 @@ def _slice(subject: Any, start: Any, stop: Any, step: Any) -> Any:
     return list(part) if isinstance(part, tuple) else part
 
 
-def _in(needle: Any, subject: Any) -> Any:
+def _in(needle: object, subject: object) -> object:
     return FUNCTIONS["contains"].call(needle, subject)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.template.errors import TemplateError
 from gert_core.template.functions import FUNCTIONS, SPECIAL, check_arity, subject_is_last, whole_text
@@ -12,6 +12,8 @@ from gert_core.template.tree import AllOf, AnyOf, Call, Const, Default, Lookup, 
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gert_core.template.tree import Node
 
 MAX_DEPTH: Final = 50
 _TOKEN: Final = re.compile(
@@ -28,7 +30,7 @@ _TOKEN: Final = re.compile(
 _BARE: Final = re.compile(r"\.[^\W\d][\w-]*(?:\.\w[\w-]*)*\Z")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"', "'": "'", "/": "/", "b": "\b", "f": "\f"}
-_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None, "nil": None}
+_WORDS: Final[dict[str, object]] = {"true": True, "false": False, "null": None, "nil": None}
 _OTHER_NAMES: Final = {
     "length": "len",
     "count": "len",
@@ -59,7 +61,7 @@ _OPERATORS: Final = {
 _Token = tuple[str, str, int]
 
 
-def parse_kernel(text: str) -> Any:
+def parse_kernel(text: str) -> Node:
     """Return the tree of a kernel-form expression; raise ``TemplateError`` if it is not one."""
     if _BARE.match(text) and not text.startswith(".scope."):
         # Most expressions are one variable, and a large document has thousands of them.
@@ -75,7 +77,7 @@ class _Parser:
         self._depth = 0
         self._end = len(text)
 
-    def whole(self) -> Any:
+    def whole(self) -> Node:
         node = self._pipeline()
         kind, text, offset = self._peek()
         if kind:
@@ -90,7 +92,7 @@ class _Parser:
         self._at += 1
         return token
 
-    def _pipeline(self) -> Any:
+    def _pipeline(self) -> Node:
         node = self._command(None)
         stages = 0
         while self._peek()[1] == "|" and self._peek()[0] == "mark":
@@ -104,13 +106,13 @@ class _Parser:
         if self._depth + more > MAX_DEPTH:
             raise TemplateError(f"the expression is nested deeper than {MAX_DEPTH} levels", offset=self._peek()[2])
 
-    def _command(self, piped: tuple[Any, ...] | None) -> Any:
+    def _command(self, piped: tuple[Node, ...] | None) -> Node:
         kind, text, offset = self._peek()
         if kind == "name" and text not in _WORDS:
             self._take()
             if text not in FUNCTIONS and text not in SPECIAL:
                 raise TemplateError(f"`{text}` is not a function", offset=offset, hint=_function_hint(text))
-            args: list[Any] = []
+            args: list[Node] = []
             while (token := self._peek())[0] and token[1] not in ("|", ")"):
                 args.append(self._operand())
             direct = piped is None
@@ -123,7 +125,7 @@ class _Parser:
             )
         return self._operand()
 
-    def _operand(self) -> Any:
+    def _operand(self) -> Node:
         kind, text, offset = self._take()
         match kind:
             case "string":
@@ -143,7 +145,7 @@ class _Parser:
         what = f"unexpected `{text}`" if text else "the expression is empty or ends too early"
         raise TemplateError(what, offset=offset)
 
-    def _group(self, offset: int) -> Any:
+    def _group(self, offset: int) -> Node:
         self._depth += 1
         self._deeper()
         node = self._pipeline()
@@ -159,7 +161,7 @@ class _Parser:
         return node
 
 
-def call(name: str, args: tuple[Any, ...], *, offset: int = 0, direct: bool = False) -> Any:
+def call(name: str, args: tuple[Node, ...], *, offset: int = 0, direct: bool = False) -> Node:
     """Return the node of a function call; the subject is the last argument."""
     check_arity(name, len(args), offset)
     match name:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 from gert_core.template.data import MAX_RESULT, kind_of, number, to_text, too_large
 from gert_core.template.errors import TemplateError
@@ -14,7 +14,7 @@ _VERB: Final = re.compile(r"%([-+ 0]*)([0-9]*)(?:\.([0-9]*))?(.?)", re.DOTALL)
 _WIDEST: Final = 200
 
 
-def printf(form: Any, *args: Any) -> str:
+def printf(form: object, *args: object) -> str:
     """Format with the verbs ``%s %v %d %f %e %g %x %q %t %%``, widths and precisions up to 200."""
     if not isinstance(form, str):
         raise TemplateError(f"`printf` needs a format string first, not {kind_of(form)}")
@@ -41,7 +41,7 @@ def printf(form: Any, *args: Any) -> str:
     return "".join(out)
 
 
-def _format(value: Any, *, flags: str, width: str, precision: str | None, verb: str) -> str:
+def _format(value: object, *, flags: str, width: str, precision: str | None, verb: str) -> str:
     wide, exact = _small(width), None if precision is None else _small(precision)
     match verb:
         case "s" | "v":

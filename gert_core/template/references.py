@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,6 +11,8 @@ from gert_core.template.tree import Default, Defined, Path, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gert_core.template.tree import Node
 
 
 class Reference(Struct, frozen=True, kw_only=True):
@@ -32,7 +34,7 @@ class Reference(Struct, frozen=True, kw_only=True):
         return replace(self, where=(key, *self.where))
 
 
-def references_of(tree: Any, *, source: str, offset: int) -> tuple[Reference, ...]:
+def references_of(tree: Node, *, source: str, offset: int) -> tuple[Reference, ...]:
     """Return every reference of a tree, in the order they are written."""
     return tuple(
         Reference(path=path.segments, guarded=guarded, source=source, offset=offset + path.offset)
@@ -40,7 +42,7 @@ def references_of(tree: Any, *, source: str, offset: int) -> tuple[Reference, ..
     )
 
 
-def _paths(node: Any, *, guarded: bool) -> Iterator[tuple[Path, bool]]:
+def _paths(node: Node, *, guarded: bool) -> Iterator[tuple[Path, bool]]:
     match node:
         case Path():
             yield node, guarded

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from gert_core.template.functions import Function
+
+Node: TypeAlias = "Const | Path | Lookup | Call | AllOf | AnyOf | Default | Defined | Choice | Chain | Items | Pairs"
+"""A node of the tree."""
 
 
 class Const(Struct, frozen=True):
     """A literal."""
 
-    value: Any
+    value: object
 
 
 class Path(Struct, frozen=True):
@@ -23,71 +29,71 @@ class Path(Struct, frozen=True):
 class Lookup(Struct, frozen=True):
     """Member access by computed keys."""
 
-    base: Any
-    keys: tuple[Any, ...]
+    base: Node
+    keys: tuple[Node, ...]
 
 
 class Call(Struct, frozen=True):
     """A function, filter or operator of the closed tables."""
 
-    function: Any
-    args: tuple[Any, ...]
+    function: Function
+    args: tuple[Node, ...]
 
 
 class AllOf(Struct, frozen=True):
     """``and``: the first false value, or the last."""
 
-    args: tuple[Any, ...]
+    args: tuple[Node, ...]
 
 
 class AnyOf(Struct, frozen=True):
     """``or``: the first true value, or the last."""
 
-    args: tuple[Any, ...]
+    args: tuple[Node, ...]
 
 
 class Default(Struct, frozen=True):
     """A value, or the fallback when it is undefined or null (with ``empty`` also when it is false)."""
 
-    value: Any
-    fallback: Any
-    empty: Any = None
+    value: Node
+    fallback: Node
+    empty: Node | None = None
 
 
 class Defined(Struct, frozen=True):
     """Whether a value is defined."""
 
-    value: Any
+    value: Node
 
 
 class Choice(Struct, frozen=True):
     """One of two values."""
 
-    test: Any
-    then: Any
-    other: Any
+    test: Node
+    then: Node
+    other: Node
 
 
 class Chain(Struct, frozen=True):
     """``a < b < c``: each part is evaluated once, each pair compared by its function."""
 
-    parts: tuple[Any, ...]
-    functions: tuple[Any, ...]
+    parts: tuple[Node, ...]
+    functions: tuple[Function, ...]
 
 
 class Items(Struct, frozen=True):
     """A list literal."""
 
-    items: tuple[Any, ...]
+    items: tuple[Node, ...]
 
 
 class Pairs(Struct, frozen=True):
     """A map literal."""
 
-    pairs: tuple[tuple[Any, Any], ...]
+    pairs: tuple[tuple[Node, Node], ...]
 
 
-def children(node: Any) -> tuple[Any, ...]:
+def children(node: Node) -> tuple[Node, ...]:
     """Return the direct parts of a node, in the order they are written."""
     match node:
         case Call(args=args) | AllOf(args=args) | AnyOf(args=args):
@@ -114,7 +120,7 @@ def path_of(name: str, rest: tuple[str, ...], offset: int = 0) -> Path:
     return Path((name, *rest), offset)
 
 
-def constant_key(node: Any) -> str | None:
+def constant_key(node: Node) -> str | None:
     """Return the path segment of a literal key, None for other nodes."""
     if isinstance(node, Const):
         if isinstance(node.value, str):
@@ -124,7 +130,7 @@ def constant_key(node: Any) -> str | None:
     return None
 
 
-def lookup(base: Any, keys: tuple[Any, ...]) -> Any:
+def lookup(base: Node, keys: tuple[Node, ...]) -> Node:
     """Return a member access; literal keys below a path lengthen the path, so that analysis has the whole of it."""
     while keys and isinstance(base, Path):
         key = constant_key(keys[0])
@@ -146,6 +152,7 @@ __all__ = [
     "Defined",
     "Items",
     "Lookup",
+    "Node",
     "Pairs",
     "Path",
     "children",
