@@ -75,7 +75,7 @@ def load(path: str | Path, *, registry: Registry | None = None) -> Runbook:
 def run(
     path: str | Path,
     *,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, object] | None = None,
     mode: str = "real",
     registry: Registry | None = None,
     console: Console | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -26,21 +26,21 @@ class ResolvedInputs(Struct, frozen=True, kw_only=True):
     value of a secret input. ``secrets`` are those values, for the masker.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     sources: Mapping[str, str]
-    events: tuple[Mapping[str, Any], ...]
-    secrets: Mapping[str, Any] = field(default_factory=dict)
+    events: tuple[Mapping[str, object], ...]
+    secrets: Mapping[str, object] = field(default_factory=dict)
 
 
 def resolve_inputs(
     declared: Mapping[str, InputModel],
     *,
-    host_vars: Mapping[str, Any],
+    host_vars: Mapping[str, object],
     resolvers: Mapping[str, InputResolver],
     services: ServicesFor,
     deadline: Deadline,
-    scenario: Mapping[str, Any] | None = None,
-    file_vars: Mapping[str, Any] | None = None,
+    scenario: Mapping[str, object] | None = None,
+    file_vars: Mapping[str, object] | None = None,
 ) -> ResolvedInputs:
     """Resolve the values of all declared inputs.
 
@@ -76,19 +76,19 @@ class _Resolution:
 
     def __init__(self, declared: Mapping[str, InputModel]) -> None:
         self.declared = declared
-        self.values: dict[str, Any] = {}
+        self.values: dict[str, object] = {}
         self.sources: dict[str, str] = {}
         self.errors: list[str] = []
         self.failed: set[str] = set()
         self.hints: list[str] = []
         self.kinds: set[str] = set()
 
-    def take_all(self, given: Mapping[str, Any], *, source: str) -> None:
+    def take_all(self, given: Mapping[str, object], *, source: str) -> None:
         for name, value in given.items():
             if name not in self.sources:
                 self.take(name, value, source=source)
 
-    def take(self, name: str, value: Any, *, source: str) -> None:
+    def take(self, name: str, value: object, *, source: str) -> None:
         """Coerce and keep a value; null counts as given and is kept for an optional input."""
         model = self.declared[name]
         try:
@@ -159,20 +159,20 @@ class _Resolution:
             },
         )
 
-    def _event(self, name: str) -> dict[str, Any]:
+    def _event(self, name: str) -> dict[str, object]:
         model = self.declared[name]
-        event: dict[str, Any] = {"input": name, "source": self.sources[name]}
+        event: dict[str, object] = {"input": name, "source": self.sources[name]}
         if model.from_:
             event["from"] = model.from_
         return event | ({"secret": True} if model.secret else {"value": self.values[name]})
 
 
-def coerce_any(value: Any, type: str) -> Any:  # noqa: A002 - the document's word
+def coerce_any(value: object, type: str) -> object:  # noqa: A002 - the document's word
     """Coerce text from the command line, or data from files and providers."""
     return coerce_text(value, type) if isinstance(value, str) else coerce(value, type)
 
 
-def _maskable(value: Any) -> bool:
+def _maskable(value: object) -> bool:
     """Return whether a secret consists of strings only; numbers would appear in the trace unmasked."""
     if isinstance(value, (list, tuple)):
         return all(map(_maskable, value))
@@ -190,7 +190,7 @@ def _binding(name: str, model: InputModel) -> InputBinding:
     first, path = split_source(str(model.from_))
     del first
 
-    def check(value: Any) -> Any:
+    def check(value: object) -> object:
         return coerce_any(value, model.type)
 
     return InputBinding(
@@ -250,7 +250,7 @@ def _batches(
     return sorted(batches.values(), key=lambda batch: batch.resolver.interactive)
 
 
-def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[str, Any] | GertError:
+def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[str, object] | GertError:
     names = ", ".join(repr(binding.name) for binding in batch.bindings)
     try:
         answer = resolve(batch.resolver.resolve)(batch.bindings, deadline, services)
@@ -264,7 +264,7 @@ def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[s
     return dict(answer)
 
 
-def _refuse_undeclared(given: Mapping[str, Any], declared: Mapping[str, Any], *, flag: str) -> None:
+def _refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, object], *, flag: str) -> None:
     for name in given:
         if name in declared:
             continue

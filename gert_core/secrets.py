@@ -216,7 +216,7 @@ class Secrets(Struct, frozen=True, kw_only=True):
         """Return the environment of a child process of ``tool``."""
         return child_environ(environ, self.allowed(tool), declared=self.values)
 
-    def masker(self, inputs: Mapping[str, Any] | None = None) -> Masker:
+    def masker(self, inputs: Mapping[str, object] | None = None) -> Masker:
         """Return the masker of the run; ``inputs`` are the values of inputs declared ``secret: true``."""
         known: dict[str, str | None] = dict(self.values)
         for name, value in (inputs or {}).items():

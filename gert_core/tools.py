@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _compiled: Final[Callable[[str], Template]] = functools.lru_cache(maxsize=4096)(compile_value)
 
 
-def render_action(tool: ToolNode, action: str, inputs: Mapping[str, Any], *, idempotency_key: str) -> Action:
+def render_action(tool: ToolNode, action: str, inputs: Mapping[str, object], *, idempotency_key: str) -> Action:
     """Render an action; the step's resolved inputs are the only variables.
 
     Every element becomes one argument: null becomes an empty one, lists and maps become compact JSON.
@@ -44,7 +44,7 @@ def render_action(tool: ToolNode, action: str, inputs: Mapping[str, Any], *, ide
     )
 
 
-def preview(tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
+def preview(tool: ToolNode, action: str, inputs: Mapping[str, object]) -> tuple[str, ...]:
     """Return the command to show before it runs; values known only in a real run remain as their templates."""
     model = tool.tool.actions[action]
     render = _Renderer(tool, action, inputs, partial=True)
@@ -60,7 +60,7 @@ class _Renderer:
 
     __slots__ = ("_partial", "_variables", "_where")
 
-    def __init__(self, tool: ToolNode, action: str, inputs: Mapping[str, Any], *, partial: bool) -> None:
+    def __init__(self, tool: ToolNode, action: str, inputs: Mapping[str, object], *, partial: bool) -> None:
         contract = tool.contracts.get(action)
         # A declared input that is not given is null, not undefined.
         known = {name: None for name in contract.inputs if name not in inputs} if contract else {}
@@ -68,7 +68,7 @@ class _Renderer:
         self._where = f"action {action!r} of tool {tool.name!r}"
         self._partial = partial
 
-    def __call__(self, raw: Any, field: str, item: str | int | None = None) -> str:
+    def __call__(self, raw: object, field: str, item: str | int | None = None) -> str:
         if isinstance(raw, str) and "{{" not in raw:
             return raw
         try:
@@ -89,11 +89,11 @@ class _Renderer:
             raise StepProblem("template", f"{field} of {self._where}: {error.message}") from None
         return rendered
 
-    def optional(self, raw: Any, field: str) -> str | None:
+    def optional(self, raw: object, field: str) -> str | None:
         return None if raw is None else self(raw, field)
 
 
-def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, Any]:
+def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, object]:
     """Return the outputs of a reply, coerced to the types the contract declares.
 
     With ``extract`` these are the outputs it names; without, the fields of a structured reply, and of a text reply the
@@ -112,7 +112,7 @@ def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, 
     return found
 
 
-def _unextracted(contract: Contract, reply: Reply) -> Iterator[tuple[str, Any]]:
+def _unextracted(contract: Contract, reply: Reply) -> Iterator[tuple[str, object]]:
     if reply.outputs is not None:
         yield from reply.outputs.items()
         return
@@ -123,7 +123,7 @@ def _unextracted(contract: Contract, reply: Reply) -> Iterator[tuple[str, Any]]:
         yield "exit_code", reply.exit_code
 
 
-def _extracted(rules: Mapping[str, ExtractModel], reply: Reply) -> Iterator[tuple[str, Any]]:
+def _extracted(rules: Mapping[str, ExtractModel], reply: Reply) -> Iterator[tuple[str, object]]:
     sources = _Sources(reply)
     for name, rule in rules.items():
         try:
@@ -145,7 +145,7 @@ class _Sources:
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
 
-    def read(self, rule: ExtractModel) -> Any:
+    def read(self, rule: ExtractModel) -> object:
         source = "json" if rule.path else rule.source
         value = self.json if source == "json" else getattr(self._reply, source)
         if rule.path:
@@ -164,7 +164,7 @@ class _Sources:
         return match.part
 
     @functools.cached_property
-    def json(self) -> Any:
+    def json(self) -> object:
         if self._reply.outputs is not None:
             return self._reply.outputs
         text = self._reply.stdout.strip()
@@ -179,7 +179,7 @@ class _Sources:
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
 
 
-def walk_json(value: Any, path: str) -> Any:
+def walk_json(value: object, path: str) -> object:
     """Follow ``items.0.name``, ``items[0].name``, ``["a.b"]``, with or without a leading ``$`` or dot."""
     rest = path.removeprefix("$")
     position = 0
@@ -196,7 +196,7 @@ def walk_json(value: Any, path: str) -> Any:
     return value
 
 
-def _member(value: Any, name: str) -> Any:
+def _member(value: Any, name: str) -> object:
     if not hasattr(value, "keys"):
         raise KeyError(name)
     return value[name]

@@ -17,7 +17,7 @@ _FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+
 _BOOLS: Final = {"true": True, "false": False}
 
 
-def coerce(value: Any, type: str) -> Any:  # noqa: A002 - the document's word
+def coerce(value: object, type: str) -> object:  # noqa: A002 - the document's word
     """Coerce ``value`` to the declared type; raise ``ValueError`` with a message when it cannot be.
 
     A string becomes a number, boolean, list or map when it is the text of one; numbers and booleans become strings.
@@ -29,7 +29,7 @@ def coerce(value: Any, type: str) -> Any:  # noqa: A002 - the document's word
     return convert(value)
 
 
-def coerce_text(text: str, type: str) -> Any:  # noqa: A002 - the document's word
+def coerce_text(text: str, type: str) -> object:  # noqa: A002 - the document's word
     """Coerce text from a command line: lists and maps as JSON or YAML flow, a list also separated by commas."""
     if type in ("list", "object"):
         found = _flow(text)
@@ -52,7 +52,7 @@ def format_duration(seconds: float) -> str:
     return f"{seconds:.3f}s"
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: object) -> bytes:
     """Encode canonical JSON, the input of every hash and signature; raise ``ValueError`` when that is impossible."""
     try:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -61,7 +61,7 @@ def canonical(value: Any) -> bytes:
         raise ValueError(f"not JSON serializable: {error}") from None
 
 
-def _string(value: Any) -> str:
+def _string(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -71,7 +71,7 @@ def _string(value: Any) -> str:
     raise _refused(value, "string")
 
 
-def _int(value: Any) -> int:
+def _int(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -81,7 +81,7 @@ def _int(value: Any) -> int:
     raise _refused(value, "int")
 
 
-def _float(value: Any) -> float:
+def _float(value: object) -> float:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if number or (isinstance(value, str) and _FLOAT.fullmatch(value.strip())):
         found = _as_float(value)
@@ -97,7 +97,7 @@ def _as_float(value: Any) -> float:
         return float("inf")
 
 
-def _bool(value: Any) -> bool:
+def _bool(value: object) -> bool:
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.strip() in _BOOLS:
@@ -105,21 +105,21 @@ def _bool(value: Any) -> bool:
     raise _refused(value, "bool")
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     found = _json(value) if isinstance(value, str) else value
     if isinstance(found, (list, tuple)):
         return list(found) if isinstance(found, tuple) else found
     raise _refused(value, "list")
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _object(value: object) -> dict[str, object]:
     found = _json(value) if isinstance(value, str) else value
     if isinstance(found, dict):
         return found
     raise _refused(value, "object")
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> object:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -130,7 +130,7 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
 
 
-def _flow(text: str) -> Any:
+def _flow(text: str) -> object:
     """Parse JSON or YAML flow; None for other text, so that a comma list is not read as YAML."""
     if not text.lstrip().startswith(("[", "{")):
         return None
@@ -143,18 +143,18 @@ def _flow(text: str) -> Any:
     return None if document.diagnostics else _without_positions(document.value)
 
 
-def _without_positions(value: Any) -> Any:
+def _without_positions(value: object) -> object:
     if isinstance(value, dict):
         return {key: _without_positions(item) for key, item in value.items()}
     return [_without_positions(item) for item in value] if isinstance(value, list) else value
 
 
-def _refused(value: Any, type: str) -> ValueError:  # noqa: A002 - the document's word
+def _refused(value: object, type: str) -> ValueError:  # noqa: A002 - the document's word
     hint = "; write true or false" if type == "bool" else ""
     return ValueError(f"{_describe(value)} is not {_NAMES[type]}{hint}")
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     if value is None:
         return "null"
     if isinstance(value, (list, tuple)):
@@ -173,7 +173,7 @@ _NAMES: Final = {
     "list": "a list",
     "object": "a map",
 }
-_CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
+_CONVERT: Final[dict[str, Callable[[object], object]]] = {
     "string": _string,
     "int": _int,
     "float": _float,

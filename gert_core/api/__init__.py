@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gert_core.api.context import (
         Answer,
         BlockResult,
+        Closable,
         Console,
         Deadline,
         NoAnswer,
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 _WHERE: Final = {
     "approvals": "ApprovalProvider ApprovalRequest ApprovalResponse ApprovalSession ApprovalTicket TicketStatus",
     "commands": "Command CommandHost RegistryView",
-    "context": "Answer BlockResult Console Deadline NoAnswer Question Services StepContext",
+    "context": "Answer BlockResult Closable Console Deadline NoAnswer Question Services StepContext",
     "contracts": "PURE UNKNOWN Contract Param",
     "data": "Json",
     "diagnostics": "Diagnostic Finding Severity",
@@ -116,6 +117,7 @@ __all__ = [
     "BlockResult",
     "BlockStatus",
     "Branch",
+    "Closable",
     "Command",
     "CommandHost",
     "Completed",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from gert_core.api.context import Deadline, Services
 
@@ -49,9 +50,9 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     exclude_actor: bool = False
     require_signed: bool = False
-    extensions: Mapping[str, Any] = field(default_factory=dict)
+    extensions: Mapping[str, object] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return every field, as providers store or send it."""
         return {name: _plain(getattr(self, name)) for name in self.__struct_fields__}
 
@@ -77,7 +78,7 @@ class ApprovalResponse(Struct, frozen=True, kw_only=True):
     key_id: str | None = None
     reason: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return every field that is set."""
         return {n: getattr(self, n) for n in self.__struct_fields__ if getattr(self, n) is not None}
 
@@ -110,10 +111,10 @@ class ApprovalProvider(Struct, frozen=True, kw_only=True):
     summary: str = ""
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return list(value)
-    return dict(value) if hasattr(value, "keys") else value
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 __all__ = [

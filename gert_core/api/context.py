@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from pathlib import Path
     from random import Random
@@ -60,7 +61,7 @@ class Console(Protocol):
     def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
         """Show ``prompt``, read one line; ``None`` at the end of input, on expiry or cancel."""
 
-    def exclusive(self) -> Any:
+    def exclusive(self) -> AbstractContextManager[object]:
         """Return a context manager that keeps other questions away during a dialogue of several lines."""
 
 
@@ -95,7 +96,7 @@ class BlockResult(Struct, frozen=True, kw_only=True):
     kind: str | None = None
     message: str | None = None
     failed_key: str | None = None
-    outputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, object] = field(default_factory=dict)
     """The names the block promoted, with their values."""
 
 
@@ -113,6 +114,17 @@ class Services(Struct, frozen=True, kw_only=True):
     actor: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Json] = field(default_factory=dict)
+
+
+class Closable(Protocol):
+    """Something that is open until it is closed."""
+
+    def close(self) -> None:
+        """End it; called once, by the core."""
+
+
+Peer = TypeVar("Peer", bound=Closable)
+"""The type of a session that a plugin opens."""
 
 
 class StepContext(Protocol):
@@ -141,10 +153,10 @@ class StepContext(Protocol):
     def vars(self) -> Mapping[str, Any]:
         """The variables this step may see, filtered by its ``visibility``."""
 
-    def render(self, value: Any) -> Any:
+    def render(self, value: object) -> Any:
         """Render a raw template value against the current variables."""
 
-    def test(self, expression: Any, *, bind: Mapping[str, Any] | None = None) -> bool:
+    def test(self, expression: object, *, bind: Mapping[str, object] | None = None) -> bool:
         """Evaluate an ``Expr`` field to a truth value."""
 
     def now(self) -> datetime:
@@ -153,11 +165,11 @@ class StepContext(Protocol):
     def sleep(self, seconds: float) -> None:
         """Wait, cancellable; instant in replay and dry-run."""
 
-    def emit(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+    def emit(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
         """Write a trace event of the step's own; names the core writes are refused."""
 
     def run_block(
-        self, block: Block, *, key: int | None = None, bind: Mapping[str, Any] | None = None, catch: bool = False
+        self, block: Block, *, key: int | None = None, bind: Mapping[str, object] | None = None, catch: bool = False
     ) -> BlockResult:
         """Run a child block now; a failure unwinds unless ``catch``.
 
@@ -180,10 +192,10 @@ class StepContext(Protocol):
     def state_hash(self) -> str:
         """Return the SHA-256 of the variables visible here, masked, for ``*_fork`` events."""
 
-    def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, object]) -> Reply:
         """Call a declared tool; refused when its contract is not within the step's."""
 
-    def session(self, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002 - it opens
+    def session(self, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002 - it opens
         """Return a long-lived peer of this run, opened on first use and closed by the core (``close()``).
 
         Names belong to the plugin: another plugin's session of the same name is another session.
@@ -195,13 +207,14 @@ class StepContext(Protocol):
     def ask(self, question: Question) -> Answer:
         """Ask a person; raises ``NoAnswer``."""
 
-    def attach(self, path: str) -> Mapping[str, Any]:
+    def attach(self, path: str) -> Mapping[str, object]:
         """Copy a file into the run directory; returns its name, size and SHA-256."""
 
 
 __all__ = [
     "Answer",
     "BlockResult",
+    "Closable",
     "Console",
     "Deadline",
     "NoAnswer",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+_EMPTY: Final[Mapping[str, Param]] = MappingProxyType({})
 
 
 class Param(Struct, frozen=True, kw_only=True):
@@ -18,13 +18,13 @@ class Param(Struct, frozen=True, kw_only=True):
 
     type: str = "any"
     required: bool = False
-    default: Any = None
+    default: object = None
     has_default: bool = False
     description: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the shape written to traces and approval requests."""
-        out: dict[str, Any] = {"type": self.type, "required": self.required}
+        out: dict[str, object] = {"type": self.type, "required": self.required}
         if self.has_default:
             out["default"] = self.default
         return out
@@ -96,7 +96,7 @@ class Contract(Struct, frozen=True, kw_only=True):
             and (self.idempotent or not outer.idempotent)
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the shape written to traces, approval requests and displays."""
         return {
             "effects": list(self.effects),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 from msgspec import Struct
 
@@ -32,7 +31,7 @@ class Diagnostic(Struct, frozen=True, kw_only=True):
     column: int | None = None
     hint: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the object printed by ``gert validate --json``."""
         return {
             "rule": self.rule,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from gert_core.api.error_kinds import ErrorKind
 
@@ -43,7 +43,7 @@ class GertError(Exception):
 
     default_kind: ClassVar[str] = ErrorKind.ERROR
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the ``error`` object of ``--json`` output."""
         return {
             "kind": self.kind,

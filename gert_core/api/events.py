@@ -49,7 +49,7 @@ class TraceEvent(Struct, frozen=True, kw_only=True):
     prev_hash: str
     data: Mapping[str, Any] = field(default_factory=dict)
     step_key: str | None = None
-    principal: Mapping[str, Any] | None = None
+    principal: Mapping[str, object] | None = None
 
 
 __all__ = ["EventType", "TraceEvent"]

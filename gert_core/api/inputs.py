@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -24,18 +24,20 @@ class InputBinding(Struct, frozen=True, kw_only=True):
     source: str
     path: str = ""
     type: str = "string"
-    default: Any = None
+    default: object = None
     has_default: bool = False
     required: bool = False
     description: str = ""
     secret: bool = False
-    check: Callable[[Any], Any] | None = None
+    check: Callable[[object], object] | None = None
 
 
 class ResolveFn(Protocol):
     """Answers a batch of bindings; a name left out of the answer is unresolved (the default applies)."""
 
-    def __call__(self, bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, Any]:
+    def __call__(
+        self, bindings: Sequence[InputBinding], deadline: Deadline, services: Services
+    ) -> Mapping[str, object]:
         """Raise ``InputError`` naming the input and the source when asking itself goes wrong."""
 
 

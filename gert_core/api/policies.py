@@ -9,7 +9,6 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from typing import Any
 
 
 class PolicyPack(Struct, frozen=True, kw_only=True):
@@ -17,7 +16,7 @@ class PolicyPack(Struct, frozen=True, kw_only=True):
 
     name: str
     file: Path | None = None
-    document: Mapping[str, Any] | None = None
+    document: Mapping[str, object] | None = None
 
 
 __all__ = ["PolicyPack"]

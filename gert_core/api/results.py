@@ -75,7 +75,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     category: str
     code: str = ""
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, object] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the shape of ``outcome`` in traces and ``--json``."""
@@ -85,9 +85,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
 class Completed(Struct, frozen=True, kw_only=True):
     """The step did its work. ``detail`` is shown and traced but is not a variable."""
 
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, object] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
+    detail: Mapping[str, object] = field(default_factory=dict)
     principal: Principal | None = None
 
 
@@ -96,9 +96,9 @@ class Failed(Struct, frozen=True, kw_only=True):
 
     kind: str
     message: str
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, object] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
+    detail: Mapping[str, object] = field(default_factory=dict)
     principal: Principal | None = None
 
 
@@ -110,9 +110,9 @@ class Errored(Struct, frozen=True, kw_only=True):
 
     kind: str
     message: str
-    outputs: Mapping[str, Any] = field(default_factory=dict)
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, object] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
+    detail: Mapping[str, object] = field(default_factory=dict)
     principal: Principal | None = None
 
 
@@ -133,7 +133,7 @@ class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, 
     """
 
     def __init__(
-        self, kind: str, message: str, *, failed: bool = False, detail: Mapping[str, Any] | None = None
+        self, kind: str, message: str, *, failed: bool = False, detail: Mapping[str, object] | None = None
     ) -> None:
         super().__init__(message)
         self.kind = kind

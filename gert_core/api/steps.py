@@ -47,11 +47,11 @@ class Block(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    steps: Sequence[Any]
+    steps: Sequence[object]
     runs: tuple[int, int | None] = (1, 1)
     binds: Mapping[str, str] = field(default_factory=dict)
-    condition: Any = None
-    jump: Any = None
+    condition: object = None
+    jump: object = None
 
 
 class Branch(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class Branch(Struct, frozen=True, kw_only=True):
 
     block: Block
     key: int
-    bind: Mapping[str, Any] = field(default_factory=dict)
+    bind: Mapping[str, object] = field(default_factory=dict)
 
 
 class ToolUse(Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
@@ -51,7 +51,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     stdout: str = ""
     stderr: str = ""
-    outputs: Mapping[str, Any] | None = None
+    outputs: Mapping[str, object] | None = None
     command: tuple[str, ...] = ()
     failed: bool = False
     message: str = ""
@@ -60,7 +60,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 class TransportSession(Protocol):
     """An open connection to one target; calls may come from several threads."""
 
-    def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
+    def call(self, action: Action, inputs: Mapping[str, object], deadline: Deadline) -> Reply:
         """Call one action; raises ``StepProblem`` (``timeout``, ``not_found``, ``output_too_large`` ...)."""
 
     def close(self) -> None:

@@ -89,7 +89,7 @@ def assess(
 
 
 def unverified(
-    responses: Sequence[Mapping[str, Any]],
+    responses: Sequence[Mapping[str, object]],
     request: ApprovalRequest,
     *,
     schemes: Schemes,
@@ -118,14 +118,14 @@ def unverified(
     return None if len(people) >= request.min_approvers else reason
 
 
-def recorded_response(data: Mapping[str, Any]) -> ApprovalResponse:
+def recorded_response(data: Mapping[str, object]) -> ApprovalResponse:
     """Return the answer in the data of an ``approval_response`` event."""
     names = ApprovalResponse.__struct_fields__
     facts: dict[str, Any] = {"ticket_id": "", "approved": False, "approver_id": "", "method": "", "timestamp": ""}
     return ApprovalResponse(**facts | {name: data[name] for name in names if name in data})
 
 
-def _malformed(response: Any) -> str | None:
+def _malformed(response: object) -> str | None:
     if not isinstance(response, ApprovalResponse):
         return f"the provider answered with {type(response).__name__} instead of an ApprovalResponse"
     if not isinstance(response.approved, bool):

@@ -45,7 +45,7 @@ class _RequestState(Struct):
 
     request: ApprovalRequest
     approvers: dict[str, str] = field(default_factory=dict)
-    known: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    known: Counter[tuple[object, ...]] = field(default_factory=Counter)
     answers: list[ApprovalResponse] = field(default_factory=list)
     last: ApprovalResponse | None = None
     verified: bool = True
@@ -86,7 +86,7 @@ class ApprovalProcess:
         *,
         deadline: Deadline,
         submitted: bool = False,
-        recorded: Sequence[Mapping[str, Any]] = (),
+        recorded: Sequence[Mapping[str, object]] = (),
     ) -> ApprovalDecision:
         """Return the decision about one request; ``pending`` when the provider has no answer yet.
 
@@ -115,7 +115,7 @@ class ApprovalProcess:
                 return decision
             self._sync()
 
-    def _add_recorded(self, state: _RequestState, data: Mapping[str, Any]) -> ApprovalDecision | None:
+    def _add_recorded(self, state: _RequestState, data: Mapping[str, object]) -> ApprovalDecision | None:
         """Add an answer from the trace with its recorded result; a required signature is verified again."""
         response = recorded_response(data)
         state.known[_identity(response)] += 1
@@ -200,7 +200,7 @@ class ApprovalProcess:
 
     def _record(self, request: ApprovalRequest, response: ApprovalResponse, assessment: AnswerAssessment) -> None:
         known = isinstance(response, ApprovalResponse)
-        data: dict[str, Any] = response.to_json() if known else {"ticket_id": request.ticket_id}
+        data: dict[str, object] = response.to_json() if known else {"ticket_id": request.ticket_id}
         data |= {"step_id": request.step_id, "result": str(assessment.result), "verified": assessment.verified}
         if assessment.kind:
             data |= {"problem": assessment.kind, "message": assessment.message}
@@ -220,7 +220,7 @@ class ApprovalProcess:
     ) -> ApprovalDecision:
         approvers = tuple(state.approvers.values())
         last = state.last
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "ticket_id": state.request.ticket_id,
             "step_id": state.request.step_id,
             "approved": approved,
@@ -253,7 +253,7 @@ class ApprovalProcess:
             responses=tuple(state.answers),
         )
 
-    def _call(self, what: str, call: Callable[[], Any]) -> Any:
+    def _call(self, what: str, call: Callable[[], object]) -> Any:
         try:
             return call()
         except (GertError, StepProblem):
@@ -282,7 +282,7 @@ def _principal(approver_id: str) -> dict[str, str]:
     return (Principal(kind="human", id=approver_id) if approver_id else Principal()).to_json()
 
 
-def _identity(response: ApprovalResponse) -> tuple[Any, ...]:
+def _identity(response: ApprovalResponse) -> tuple[object, ...]:
     """Return what identifies an answer; its free text is left out because the trace has it masked."""
     return response.ticket_id, response.approved, response.approver_id, response.timestamp, response.signature
 

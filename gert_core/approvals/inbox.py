@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -54,7 +54,7 @@ class Entry(Struct, frozen=True, kw_only=True):
         rejected = any(not answer.approved for answer in self.answers)
         return rejected or len(self.approvers) >= self.request.min_approvers
 
-    def to_json(self, now: datetime) -> dict[str, Any]:
+    def to_json(self, now: datetime) -> dict[str, object]:
         """Return one entry of ``gert approvals list --json``."""
         return {
             "ticket_id": self.request.ticket_id,

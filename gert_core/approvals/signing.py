@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -33,7 +33,9 @@ class UnverifiedError(Exception):
         self.kind = kind
 
 
-def request_hash(*, runbook_hash: str, step_id: str, contract: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+def request_hash(
+    *, runbook_hash: str, step_id: str, contract: Mapping[str, object], inputs: Mapping[str, object]
+) -> str:
     """Return the hash that binds an approval to its step; ``inputs`` are the masked ones shown to the approver."""
     facts = {"runbook_hash": runbook_hash, "step_id": step_id, "contract": contract, "inputs": inputs}
     return hashlib.sha256(canonical(facts)).hexdigest()

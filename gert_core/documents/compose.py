@@ -56,14 +56,14 @@ class UnreadableError(Exception):
         self.message, self.line, self.column, self.hint = message, line, column, hint
 
 
-def parser(data: bytes) -> Any:
+def parser(data: bytes) -> object:
     """Return libyaml's parser, or the pure-Python one where PyYAML was built without libyaml."""
     if yaml.__with_libyaml__:
         return yaml.cyaml.CParser(data)  # type: ignore[attr-defined, unused-ignore] # stubs differ about it
     return _pure_parser(data)
 
 
-def _pure_parser(data: bytes) -> Any:
+def _pure_parser(data: bytes) -> object:
     from yaml.parser import Parser
     from yaml.reader import Reader
     from yaml.scanner import Scanner
@@ -86,7 +86,7 @@ class Composer:
     def __init__(self, source: Any, report: Callable[[str, str, int, int, str | None], None]) -> None:
         self._next: Callable[[], Any] = source.get_event
         self._report = report
-        self._anchors: dict[str, tuple[Any, int, int] | None] = {}
+        self._anchors: dict[str, tuple[object, int, int] | None] = {}
         self._values = 0
         self._text = 0
         self._expanded = 0
@@ -94,7 +94,7 @@ class Composer:
         self._deepest = 0
         self.start = (1, 1)
 
-    def document(self) -> Any:
+    def document(self) -> object:
         """Return the value of the only document; raise ``UnreadableError`` when there is none or a second one."""
         self._next()  # stream start
         if type(self._next()) is StreamEndEvent:
@@ -134,7 +134,7 @@ class Composer:
         self._deepest = max(deepest, self._deepest)
         return value
 
-    def _content(self, event: Any, kind: type) -> Any:
+    def _content(self, event: object, kind: type) -> Any:
         if kind is ScalarEvent:
             return self._scalar(event)
         self._depth += 1
@@ -225,7 +225,7 @@ class Composer:
                 raise _refused(event, f"the document holds more than {MAX_VALUES:,} values", "split it")
         return out
 
-    def _invalid_key(self, event: Any, key: Any) -> str | None:
+    def _invalid_key(self, event: object, key: object) -> str | None:
         """Report a key that is not a string; return the source text of a scalar, None for a collection."""
         if isinstance(key, Map | Seq):
             hint = (
@@ -271,7 +271,7 @@ class Composer:
         self._report("yaml-syntax", message, mark.line + 1, mark.column + 1, hint)
 
 
-def _braces(key: Any) -> bool:
+def _braces(key: object) -> bool:
     return isinstance(key, Map)
 
 

@@ -55,7 +55,7 @@ def parse_duration(value: str | float) -> float:
     return sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value))
 
 
-def _duration(value: Any) -> float:
+def _duration(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise PydanticCustomError("duration_type", "should be a duration such as 30s")
     try:
@@ -67,17 +67,17 @@ def _duration(value: Any) -> float:
 class _OneOrMany:
     """A list that may be written as its single item."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_before_validator_function(_as_list, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         many = handler(schema)
         return {"anyOf": [many["items"], many]}
 
 
-def _as_list(value: Any) -> Any:
+def _as_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
@@ -88,12 +88,12 @@ class Choice:
         self._rule: LiteralString = rule
         self._values = values
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         return {"type": "string", "enum": list(self._values)}
 
     def _check(self, value: str) -> str:
@@ -134,7 +134,7 @@ else:
         Pydantic gets the type itself: what is written is checked against it, and a default is not checked at all.
         """
 
-        def __class_getitem__(cls, given: Any) -> Any:
+        def __class_getitem__(cls, given: object) -> object:
             return given
 
 

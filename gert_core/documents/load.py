@@ -148,7 +148,7 @@ def check_side_effects(document: yaml.Document, contract: ContractModel, path: P
 
 
 def _model(
-    document: yaml.Document, raw: dict[str, Any], diagnostics: list[Diagnostic]
+    document: yaml.Document, raw: dict[str, object], diagnostics: list[Diagnostic]
 ) -> tuple[RunbookModel | None, frozenset[str] | None]:
     """Return the runbook's head and its gaps (None without any); invalid parts are reported, then left out."""
     version_reported = any(diagnostic.rule == "api-version" for diagnostic in diagnostics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,8 +27,8 @@ class Relaxation(Struct, frozen=True, kw_only=True):
     """A place where an inner contract claims to be safer than the one it builds on."""
 
     name: str
-    before: Any
-    after: Any
+    before: object
+    after: object
     message: str
     path: Path
 
@@ -47,7 +47,7 @@ class _Draft:
         self.relaxed: list[Relaxation] = []
         self.path: Path = ()
 
-    def relax(self, name: str, before: Any, after: Any, message: str, *below: str) -> None:
+    def relax(self, name: str, before: object, after: object, message: str, *below: str) -> None:
         self.relaxed.append(
             Relaxation(name=name, before=before, after=after, message=message, path=(*self.path, name, *below))
         )

@@ -54,7 +54,7 @@ class ModelError(NamedTuple):
     type: str
     message: str
     context: dict[str, Any]
-    value: Any
+    value: object
     on_key: bool
 
 
@@ -104,7 +104,7 @@ def diagnose(
     )
 
 
-def model_errors(error: ValidationError, raw: Any) -> list[ModelError]:
+def model_errors(error: ValidationError, raw: object) -> list[ModelError]:
     """Return the errors of a validation, one per mistake: alternatives of a union are merged or chosen from."""
     located = [_locate(item, raw) for item in error.errors(include_url=False)[: MAX_ERRORS * 10]]
     return [item.error for item in _collapse(located, 0)]
@@ -237,7 +237,7 @@ def _invalid_value(item: ModelError) -> str:
     return text if item.type in ("regex_syntax", "duplicate_field") else f"{text}, not {_describe(item.value)}"
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     if value is None:
         return "empty"
     if isinstance(value, bool):
@@ -250,7 +250,7 @@ def _describe(value: Any) -> str:
     return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
 
 
-def _type_hint(kinds: list[str], value: Any) -> str | None:
+def _type_hint(kinds: list[str], value: object) -> str | None:
     """Return how to write a value of a commonly confused type."""
     if isinstance(value, str):
         word = value.strip().lower()
@@ -282,7 +282,7 @@ def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
     return [alias for owner in models for alias, _ in _aliases(owner)]
 
 
-def _aliases(model: type[BaseModel]) -> list[tuple[str, Any]]:
+def _aliases(model: type[BaseModel]) -> list[tuple[str, object]]:
     return [(field.alias or name, field.annotation) for name, field in model.model_fields.items()]
 
 
@@ -290,7 +290,7 @@ def _models_of(model: type[BaseModel], part: str | int) -> list[type[BaseModel]]
     return [m for alias, annotation in _aliases(model) if alias == part for m in _models_in(annotation)]
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
+def _models_in(annotation: object) -> list[type[BaseModel]]:
     from typing import get_args
 
     from pydantic import BaseModel

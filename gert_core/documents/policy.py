@@ -88,7 +88,7 @@ class GovernanceModel(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_spelling(cls, value: Any) -> Any:
+    def _one_spelling(cls, value: object) -> Any:
         if isinstance(value, dict) and {"require_signed_approvals", "require_verified_approval"} <= value.keys():
             raise PydanticCustomError(
                 "duplicate_field", "has `require_signed_approvals` and its older name `require_verified_approval`"

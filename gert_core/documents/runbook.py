@@ -15,7 +15,7 @@ from gert_core.kit.models import Expr, Steps, Templated  # noqa: TC001 - pydanti
 API_VERSION: Final = "kernel/v0"
 
 
-def _over(value: Any) -> Any:
+def _over(value: object) -> object:
     if isinstance(value, (list, dict)) or (isinstance(value, str) and "{{" in value):
         return value
     raise PydanticCustomError("for-each-shape", "`over` should be a template that gives a list, a list or a map")

@@ -10,7 +10,7 @@ import re
 from math import isfinite
 from typing import Any, Final
 
-_WORDS: Final[dict[str, Any]] = {
+_WORDS: Final[dict[str, object]] = {
     "": None,
     "~": None,
     "null": None,

@@ -64,14 +64,14 @@ class ScenarioModel(Model):
     )
 
 
-def pattern_of(expected: Any) -> str | None:
+def pattern_of(expected: object) -> str | None:
     """Return the regular expression of ``/.../``, None for any other value."""
     if isinstance(expected, str) and len(expected) > 2 and expected[0] == expected[-1] == "/":
         return expected[1:-1]
     return None
 
 
-def _expected(value: Any) -> Any:
+def _expected(value: object) -> object:
     pattern = pattern_of(value)
     if pattern is not None:
         usable_pattern(pattern)

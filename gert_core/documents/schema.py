@@ -55,14 +55,14 @@ def _steps(
     *,
     bodies: Mapping[str, type[BaseModel]],
     tops: Mapping[type[BaseModel], dict[str, Any]],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the definitions of a step: the fields every step has, then one case per type that closes the step.
 
     The cases list the common fields too, only to allow them: each case can then forbid all others by itself, and a
     mistake deep inside a step is reported there and nowhere else.
     """
     common = tops[StepFields]["properties"]
-    definitions: dict[str, Any] = {}
+    definitions: dict[str, object] = {}
     for name, model in bodies.items():
         own = tops[model]
         case = {**own, "properties": {**own.get("properties", {}), **dict.fromkeys(common, True)}}
@@ -70,13 +70,13 @@ def _steps(
         if types[name].requires_contract:
             case["required"] = [*own.get("required", ()), "contract"]
         definitions[_own(name)] = case
-    step: dict[str, Any] = {
+    step: dict[str, object] = {
         "description": "A step: the fields every step has, and those of its `type`.",
         "type": "object",
         "properties": {**common, "type": {**common["type"], "enum": sorted(types)}},
         "required": ["type"],
     }
-    cases: dict[str, Any] = {"allOf": [_case(name) for name in sorted(types)]} if types else {}
+    cases: dict[str, object] = {"allOf": [_case(name) for name in sorted(types)]} if types else {}
     for name in sorted(types):
         if types[name].claims:
             # A step that this type takes over by its fields: its other fields are not checked.
@@ -91,26 +91,26 @@ def _own(name: str) -> str:
     return f"{_STEP}-{name}"
 
 
-def _case(name: str) -> dict[str, Any]:
+def _case(name: str) -> dict[str, object]:
     return {
         "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
         "then": {"$ref": f"#/$defs/{_own(name)}"},
     }
 
 
-def _claimed(name: str, field: str) -> dict[str, Any]:
+def _claimed(name: str, field: str) -> dict[str, object]:
     """Return when a step of another type is taken over: it has the field that this type claims."""
     other = {"properties": {"type": {"not": {"const": name}}}, "required": ["type"]}
     return {"allOf": [other, _present(field.split("."))]}
 
 
-def _present(path: Sequence[str]) -> dict[str, Any]:
+def _present(path: Sequence[str]) -> dict[str, object]:
     first, *rest = path
     inner = {"properties": {first: {"type": "object", **_present(rest)}}} if rest else {}
     return {"required": [first], **inner}
 
 
-def _tidy(schema: Any, *, names: bool = False) -> Any:
+def _tidy(schema: object, *, names: bool = False) -> Any:
     """Remove what pydantic adds without use for readers; ``names`` when the keys are the document's own."""
     if isinstance(schema, list):
         return [_tidy(item) for item in schema]

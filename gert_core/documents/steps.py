@@ -37,8 +37,8 @@ class _ImportedType:
     def __init__(self, step_type: StepType) -> None:
         self.type = step_type
         self.model: type[StepModel] = resolve(step_type.model)
-        self.validate: Callable[[Any], StepModel] = self.model.model_validate
-        self.blocks: Callable[[Any], Any] | None = resolve(step_type.blocks)
+        self.validate: Callable[[object], StepModel] = self.model.model_validate
+        self.blocks: Callable[[object], object] | None = resolve(step_type.blocks)
         self.fields = frozenset(field.alias or name for name, field in self.model.model_fields.items())
 
 
@@ -63,7 +63,7 @@ class StepReader:
         self._unnamed: Counter[str] = Counter()
 
     def read(
-        self, raw: list[Any], path: Path, *, block: Block | None = None, owner: StepNode | None = None
+        self, raw: list[object], path: Path, *, block: Block | None = None, owner: StepNode | None = None
     ) -> BlockNode:
         """Read one list of steps, with everything below it."""
         steps: list[StepNode] = []
@@ -78,7 +78,7 @@ class StepReader:
             steps.append(step)
         return node
 
-    def _step(self, raw: Any, path: Path) -> StepNode | None:
+    def _step(self, raw: object, path: Path) -> StepNode | None:
         if not isinstance(raw, dict):
             self._report(
                 path,
@@ -88,8 +88,8 @@ class StepReader:
                 hint="put a space after the colon: `type: ...`" if isinstance(raw, str) and ":" in raw else None,
             )
             return None
-        common: dict[str, Any] = {}
-        own: dict[str, Any] = {}
+        common: dict[str, object] = {}
+        own: dict[str, object] = {}
         for key, value in raw.items():
             (common if key in _COMMON else own)[key] = value
         kind = self._kind(common.get("type"), path)
@@ -124,7 +124,7 @@ class StepReader:
             self._blocks(step, kind.blocks)
         return step
 
-    def _kind(self, name: Any, path: Path) -> _ImportedType | None:
+    def _kind(self, name: object, path: Path) -> _ImportedType | None:
         if not isinstance(name, str):
             return None  # missing or of a wrong type: reported by the model of the common fields
         if name in self._types:
@@ -156,7 +156,7 @@ class StepReader:
         except PluginError:
             return frozenset()  # only needed for a better message; using the type reports the error
 
-    def _claimant(self, raw: dict[str, Any], path: Path) -> str | None:
+    def _claimant(self, raw: dict[str, object], path: Path) -> str | None:
         """Return the step type that a field of the step belongs to whatever its ``type``; two of them are an error."""
         found = [(name, field) for name, field in self._claims if _has(raw, field)]
         if len(found) > 1:
@@ -170,7 +170,7 @@ class StepReader:
             )
         return found[0][0] if found else None
 
-    def _claim(self, kind: _ImportedType, own: dict[str, Any], path: Path) -> dict[str, Any]:
+    def _claim(self, kind: _ImportedType, own: dict[str, object], path: Path) -> dict[str, object]:
         """Return the fields of a step that another type takes over; other fields have no effect and are reported."""
         unused = ", ".join(f"`{key}`" for key in own if key not in kind.fields)
         ignored = f"; without effect: {unused}" if unused else ""
@@ -183,14 +183,14 @@ class StepReader:
         )
         return {key: value for key, value in own.items() if key in kind.fields}
 
-    def _fields(self, common: dict[str, Any], path: Path) -> StepFields | None:
+    def _fields(self, common: dict[str, object], path: Path) -> StepFields | None:
         try:
             return StepFields.model_validate(common)
         except ValidationError as error:
             self.diagnostics += to_diagnostics(self.document, model_errors(error, common), base=path, model=StepFields)
             return None
 
-    def _body(self, kind: _ImportedType, own: dict[str, Any], path: Path) -> StepModel | None:
+    def _body(self, kind: _ImportedType, own: dict[str, object], path: Path) -> StepModel | None:
         try:
             return kind.validate(own)
         except ValidationError as error:
@@ -282,7 +282,7 @@ def _has(raw: object, field: list[str]) -> bool:
     return True
 
 
-def _places(raw: Any, blocks: Sequence[Block]) -> list[Path]:
+def _places(raw: object, blocks: Sequence[Block]) -> list[Path]:
     """Return where the list of each block stands inside its step; nothing inside those lists is looked at.
 
     A list that the type made itself stands nowhere; its block's number, which no field has as its name, makes its
@@ -290,7 +290,7 @@ def _places(raw: Any, blocks: Sequence[Block]) -> list[Path]:
     """
     places: list[Path] = [(number,) for number in range(len(blocks))]
     missing = list(range(len(blocks)))
-    stack: list[tuple[Path, Any]] = [((), raw)]
+    stack: list[tuple[Path, object]] = [((), raw)]
     while stack and missing:
         path, value = stack.pop()
         number = next((n for n in missing if blocks[n].steps is value), None) if isinstance(value, list) else None
@@ -302,7 +302,7 @@ def _places(raw: Any, blocks: Sequence[Block]) -> list[Path]:
     return places
 
 
-def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+def _items(value: object) -> Iterator[tuple[Any, Any]]:
     if isinstance(value, dict):
         return iter(value.items())
     return iter(enumerate(value)) if isinstance(value, list) else iter(())

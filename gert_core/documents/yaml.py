@@ -78,7 +78,7 @@ class Document:
         return frozenset(found[1].replace(",", " ").split()) if found else frozenset()
 
 
-def _mark(value: Any, segment: str | int) -> Mark | None:
+def _mark(value: object, segment: str | int) -> Mark | None:
     if isinstance(value, Map) and isinstance(segment, str):
         return value.marks.get(segment)
     if isinstance(value, Seq) and isinstance(segment, int) and 0 <= segment < len(value.marks):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -32,9 +32,9 @@ class Explained(Struct, frozen=True, kw_only=True):
     violations: tuple[str, int] | None = None
     problem: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return one entry of ``steps`` in ``gert policy explain --json``."""
-        out: dict[str, Any] = {"step_id": self.step_id, "type": self.type, "line": self.line}
+        out: dict[str, object] = {"step_id": self.step_id, "type": self.type, "line": self.line}
         if self.contract is None:
             return out | {"problem": self.problem}
         out["contract"] = self.contract.to_json()

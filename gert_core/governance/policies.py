@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -32,7 +32,7 @@ class Opinion(Struct, frozen=True, kw_only=True):
     serialize: bool = False
     reason: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return one entry of ``opinions`` in ``gert policy explain --json``."""
         return {
             "source": self.source,
@@ -69,9 +69,9 @@ class Decision(Struct, frozen=True, kw_only=True):
         """Whether the step needs an approval first."""
         return self.action == Act.REQUIRE_APPROVAL
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the data of a ``governance_decision`` event, without the step's id."""
-        out: dict[str, Any] = {
+        out: dict[str, object] = {
             "risk_level": self.risk,
             "decision": self.action,
             "source": self.source,
@@ -93,7 +93,7 @@ class Policies(Struct, kw_only=True, eq=False):
     digest: str
     approval_timeout: float = DEFAULT_APPROVAL_TIMEOUT
     require_signed: bool = False
-    _decided: dict[tuple[Any, ...], Decision] = field(default_factory=dict)
+    _decided: dict[tuple[object, ...], Decision] = field(default_factory=dict)
 
     def decide(self, contract: Contract, *, outcome: str | None = None) -> Decision:
         """Return the decision about a contract; ``outcome`` is the category of a step that ends the run.

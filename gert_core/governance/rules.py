@@ -136,7 +136,7 @@ def _words(value: Any) -> frozenset[str]:
     return frozenset([str(value)] if isinstance(value, str) else [str(item) for item in value])
 
 
-def _maybe(value: Any) -> frozenset[str] | None:
+def _maybe(value: object) -> frozenset[str] | None:
     return None if value is None else _words(value)
 
 

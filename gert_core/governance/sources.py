@@ -128,7 +128,7 @@ def _file(path: Path, *, kind: str, name: str, title: str | None = None) -> Sour
     return Source.parse(_as_written(model), kind=kind, name=name, title=title, path=path)
 
 
-def _checked(pack: PolicyPack, title: str) -> dict[str, Any]:
+def _checked(pack: PolicyPack, title: str) -> dict[str, object]:
     """Validate a pack's document given as data with the model of a file; without `meta` the pack's name is used."""
     from pydantic import ValidationError
 
@@ -146,12 +146,12 @@ def _checked(pack: PolicyPack, title: str) -> dict[str, Any]:
         ) from error
 
 
-def _as_written(model: Any) -> dict[str, Any]:
+def _as_written(model: Any) -> dict[str, object]:
     """Return the document as it was written: field names of the YAML, without defaults."""
     return dict(model.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True))
 
 
-def _seconds(value: Any) -> float:
+def _seconds(value: object) -> float:
     """Return the seconds of a duration that is a number (as the model gives it) or text."""
     return float(value) if isinstance(value, (int, float)) else duration(str(value))
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gert_core.api.diagnostics import Finding
 
 
-def equal(a: Any, b: Any) -> bool:
+def equal(a: object, b: object) -> bool:
     """Return whether two values are equal as ``eq`` sees it: numbers and numeric text, booleans and their words."""
     from gert_core.template import equal as _equal
 
     return _equal(a, b)
 
 
-def order(a: Any, b: Any) -> int:
+def order(a: object, b: object) -> int:
     """Return a negative number, zero or a positive one; raise ``ValueError`` when they cannot be ordered.
 
     The order is numeric when both sides are.
@@ -29,7 +29,7 @@ def order(a: Any, b: Any) -> int:
         raise ValueError(error.message) from None
 
 
-def contains(container: Any, item: Any) -> bool:
+def contains(container: object, item: object) -> bool:
     """Return whether text contains text, a list an item, or a map a key."""
     if isinstance(container, list | tuple):
         return any(equal(item, one) for one in container)
@@ -38,7 +38,7 @@ def contains(container: Any, item: Any) -> bool:
     return str(item) in str(container)
 
 
-def matches(pattern: str, value: Any) -> bool:
+def matches(pattern: str, value: object) -> bool:
     """Return whether RE2 finds the pattern in the text of a value; ``ValueError`` for a pattern it cannot take."""
     from gert_core.template import TemplateError, to_text
     from gert_core.template import matches as _matches
@@ -69,7 +69,7 @@ def check_pattern(pattern: str, *path: str | int) -> Finding | None:
     return None
 
 
-def truth(value: Any) -> bool:
+def truth(value: object) -> bool:
     """Return whether a value counts as true in a condition."""
     from gert_core.template import truth as _truth
 

@@ -30,13 +30,13 @@ class InputsModel(StepModel):
     )
 
 
-def _steps(value: Any) -> Any:
+def _steps(value: object) -> object:
     if not isinstance(value, list):
         raise PydanticCustomError("list_type", "Input should be a list of steps")
     return value
 
 
-def _template(value: Any, info: ValidationInfo) -> Any:
+def _template(value: object, info: ValidationInfo) -> object:
     rendered = bool(info.context and info.context.get("rendered"))
     if rendered or not isinstance(value, str) or "{{" not in value:
         raise PydanticCustomError("template_type", "Input should be a template")

@@ -147,7 +147,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     return data
 
 
-def _write(path: Path, data: dict[str, Any]) -> None:
+def _write(path: Path, data: dict[str, object]) -> None:
     """Write beside, sync, rename, sync the directory: after a crash the file is whole or absent."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:

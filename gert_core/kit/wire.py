@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 DEPTH: Final = 100
 """Levels of nesting that are accepted."""
 
 
-def decode(text: str) -> Any:
+def decode(text: str) -> object:
     """Return the value of a JSON text; raise ``ValueError`` for what is not JSON, or not JSON that gert can store.
 
     NaN and Infinity are not JSON. Half of a surrogate pair has no UTF-8 form and becomes U+FFFD.
@@ -27,7 +27,7 @@ def decode(text: str) -> Any:
     return value
 
 
-def encode(value: Any) -> str:
+def encode(value: object) -> str:
     """Return one line of compact JSON; raise ``ValueError`` for what JSON cannot express."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -39,7 +39,7 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def _check_depth(value: Any) -> None:
+def _check_depth(value: object) -> None:
     level, depth = [value], 0
     while level:
         depth += 1
@@ -54,7 +54,7 @@ def _check_depth(value: Any) -> None:
         ]
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):

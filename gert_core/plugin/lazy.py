@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 
-def resolve(target: Any) -> Any:
+def resolve(target: object) -> Any:
     """Return the object behind ``target``: a ``"package.module:attribute"`` text, or the object itself.
 
     Raises ``PluginError`` naming the target when it cannot be imported.
@@ -16,12 +16,12 @@ def resolve(target: Any) -> Any:
 
 
 @cache
-def _import(target: str) -> Any:
+def _import(target: str) -> object:
     module, _, attribute = target.partition(":")
     if not module or not attribute:
         raise _problem(target, 'it is not of the form "package.module:attribute"')
     try:
-        found: Any = import_module(module)
+        found: object = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as exc:

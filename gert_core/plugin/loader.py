@@ -110,7 +110,7 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
             manager.unregister(name=key)
 
 
-def call(plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
+def call(plugin: Plugin, hook: str, **arguments: object) -> list[object]:
     """Return what one plugin's implementation of a hook gives; generators are consumed inside the caller's guard."""
     impl = plugin.hooks.get(hook)
     if impl is None:

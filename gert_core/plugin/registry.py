@@ -296,7 +296,7 @@ class Registry:
         tables = {}
         for kind in kinds.KINDS:
             table = tables[kind.word] = Table()
-            claims: dict[str, list[tuple[Plugin, Any]]] = {}
+            claims: dict[str, list[tuple[Plugin, object]]] = {}
             for plugin in self._plugins:
                 for record in plugin.records.get(kind.word, ()):
                     claims.setdefault(getattr(record, kind.key), []).append((plugin, record))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 from msgspec import Struct
 
@@ -41,7 +40,7 @@ class PluginInfo(Struct, frozen=True, kw_only=True):
         """Whether runs may go on with it: it works, or somebody switched it off."""
         return self.state in {PluginState.ACTIVE, PluginState.BLOCKED}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the object printed by ``gert plugins list --json``."""
         return {
             "name": self.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -135,7 +135,7 @@ def _outputs(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
         )
 
 
-def _value(path: str, variables: Variables) -> tuple[Any, str | None]:
+def _value(path: str, variables: Variables) -> tuple[object, str | None]:
     """The value at a template path, or why there is none."""
     text = path if "{{" in path else f"{{{{ .{path.strip().removeprefix('.')} }}}}"
     try:
@@ -147,7 +147,7 @@ def _value(path: str, variables: Variables) -> tuple[Any, str | None]:
         return None, error.message
 
 
-def _fits(expected: Any, actual: Any) -> tuple[bool, str | None]:
+def _fits(expected: object, actual: object) -> tuple[bool, str | None]:
     pattern = pattern_of(expected)
     if pattern is None:
         return same(expected, actual), None
@@ -157,7 +157,7 @@ def _fits(expected: Any, actual: Any) -> tuple[bool, str | None]:
         return False, f"{show(expected)}: {error.message}"
 
 
-def same(expected: Any, actual: Any) -> bool:
+def same(expected: object, actual: object) -> bool:
     """Whether values read the same: ``200`` is ``"200"``, lists item by item, maps by name; null is only null."""
     if isinstance(expected, dict):
         return (
@@ -176,13 +176,13 @@ def same(expected: Any, actual: Any) -> bool:
     return to_text(expected) == to_text(actual)
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """A value in a message: JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Data without the positions it was read with."""
     return json.loads(json.dumps(value, default=str))
 

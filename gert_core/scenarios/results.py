@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -29,8 +29,8 @@ class Assertion(Struct, frozen=True, kw_only=True):
 
     type: str
     key: str | None
-    expected: Any
-    actual: Any
+    expected: object
+    actual: object
     passed: bool
     message: str = ""
 
@@ -62,7 +62,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
         """The assertions that do not hold."""
         return tuple(assertion for assertion in self.assertions if not assertion.passed)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """One entry of ``scenarios``; the message of a failed assertion tells the path the run took too."""
         went = f"; the run went {way(self.path)}" if self.path else ""
         return {
@@ -127,7 +127,7 @@ class RunbookReport(Struct, kw_only=True):
     runbook: str
     verdicts: list[ScenarioResult] = field(default_factory=list)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """One entry of ``runbooks``."""
         return {
             "runbook": self.runbook,
@@ -136,7 +136,7 @@ class RunbookReport(Struct, kw_only=True):
         }
 
 
-def reports_to_json(reports: Sequence[RunbookReport]) -> dict[str, Any]:
+def reports_to_json(reports: Sequence[RunbookReport]) -> dict[str, object]:
     """The document of ``gert test --json``."""
     verdicts = [verdict for report in reports for verdict in report.verdicts]
     return {"runbooks": [report.to_json() for report in reports], "summary": Summary.of(verdicts).to_json()}

@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -240,7 +240,7 @@ class _Watch(Progress):
     def started(self, step: StepInfo) -> None:
         self._note(step)
 
-    def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
+    def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, object], duration: float) -> None:
         self._note(step, str(status))
 
     def left_open(self, step: StepInfo, *, cancelled: bool) -> None:

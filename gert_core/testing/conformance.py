@@ -45,8 +45,8 @@ class StepTypeConformance:
     inputs: ClassVar[Mapping[str, Any]] = {}
     answers: ClassVar[tuple[str, ...]] = ()
     environ: ClassVar[Mapping[str, str]] = {}
-    scenario: ClassVar[Mapping[str, Any]] = {}
-    helpers: ClassVar[tuple[Any, ...]] = ()
+    scenario: ClassVar[Mapping[str, object]] = {}
+    helpers: ClassVar[tuple[object, ...]] = ()
     status: ClassVar[str] = "completed"
 
     @pytest.fixture
@@ -145,7 +145,7 @@ class StepTypeConformance:
 def forbid_outside_effects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every socket and every child process an error: what does not go through the step context is caught here."""
 
-    def refuse(*_: Any, **__: Any) -> Any:
+    def refuse(*_: object, **__: object) -> object:
         raise AssertionError("the step did not go through its context: sockets and processes are not for this mode")
 
     monkeypatch.setattr(socket, "socket", refuse)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core import hookimpl
 from gert_core.api import Reply, Transport
@@ -19,7 +19,7 @@ class EchoSession:
     def __init__(self, target: Target) -> None:
         self._program = target.binary or target.tool
 
-    def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
+    def call(self, action: Action, inputs: Mapping[str, object], deadline: Deadline) -> Reply:
         """Answer at once."""
         code = int(action.env.get("EXIT") or 0)
         text = action.stdin if action.stdin is not None else " ".join(action.argv[1:])

@@ -40,19 +40,19 @@ steps:
 """
 
 
-def call(runner: GertRunner, tool: str, action: str, inputs: Mapping[str, Any] | None = None, **options: Any) -> Ran:
+def call(runner: GertRunner, tool: str, action: str, inputs: Mapping[str, object] | None = None, **options: Any) -> Ran:
     """Run one action of a tool for real; the tool and end step types and the transport must be installed."""
     values = {name: _literal(value) for name, value in (inputs or {}).items()}
     return runner(_STEP % (tool, tool, action, json.dumps(values)), **options)
 
 
-def outputs(ran: Ran) -> Mapping[str, Any]:
+def outputs(ran: Ran) -> Mapping[str, object]:
     """Return what the action of ``call`` gave, also when it failed."""
-    found: Mapping[str, Any] = ran.of("step_complete", "call")[0].get("outputs") or {}
+    found: Mapping[str, object] = ran.of("step_complete", "call")[0].get("outputs") or {}
     return found
 
 
-def _literal(value: Any) -> Any:
+def _literal(value: object) -> object:
     """Return text as a template that gives exactly that text."""
     return value.replace("{{", '{{ "{{" }}') if isinstance(value, str) else value
 
@@ -85,7 +85,7 @@ class StandIn:
         return self.directory / f"{self.name}.calls"
 
     @property
-    def calls(self) -> list[dict[str, Any]]:
+    def calls(self) -> list[dict[str, object]]:
         """Every call so far: ``argv`` without the program, ``stdin`` and ``environ``."""
         if not self._notes.exists():
             return []

@@ -61,7 +61,7 @@ class TransportConformance(Light):
     target: ClassVar[Mapping[str, Any]] = {}
     action: ClassVar[Mapping[str, Any]]
     slow: ClassVar[Mapping[str, Any]]
-    inputs: ClassVar[Mapping[str, Any]] = {}
+    inputs: ClassVar[Mapping[str, object]] = {}
 
     def transport(self) -> Transport:
         """Return the transport the plugin registers."""
@@ -118,7 +118,7 @@ class ApprovalProviderConformance(Light):
         found: ApprovalProvider = self.plugin.gert_approval_providers()[0]
         return found
 
-    def approve(self, request: ApprovalRequest, tmp_path: Path, session: Any) -> None:
+    def approve(self, request: ApprovalRequest, tmp_path: Path, session: object) -> None:
         """Let somebody approve, for providers that are answered from outside."""
 
     answers: ClassVar[tuple[str, ...]] = ()
@@ -186,7 +186,7 @@ class InputResolverConformance(Light):
     """Set ``plugin``, ``source`` (a ``from:`` text), ``expected`` and what makes it so."""
 
     source: ClassVar[str]
-    expected: ClassVar[Any]
+    expected: ClassVar[object]
     environ: ClassVar[Mapping[str, str]] = {}
     answers: ClassVar[tuple[str, ...]] = ()
 

@@ -107,7 +107,7 @@ class GertRunner:
         runbook: str | Path,
         *,
         files: Mapping[str, str] | None = None,
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
         answers: Sequence[str] = (),
         interactive: bool = True,
         **options: Any,

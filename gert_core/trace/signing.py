@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -143,10 +143,10 @@ def decode_key(text: str, *, name: str) -> bytes:
     return key
 
 
-def _resolve(target: Any) -> Callable[..., Any]:
+def _resolve(target: object) -> Callable[..., object]:
     from gert_core.plugin.lazy import resolve
 
-    function: Callable[..., Any] = resolve(target)
+    function: Callable[..., object] = resolve(target)
     return function
 
 

@@ -61,7 +61,7 @@ class Verification(Struct, frozen=True, kw_only=True):
         """Whether the trace is valid, or intact and unsigned."""
         return self.status in (TraceStatus.VALID, TraceStatus.UNSIGNED)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the document of ``gert trace verify --json``."""
         return {
             "valid": self.valid,
@@ -202,7 +202,7 @@ def _read_seal(body: bytes, number: int) -> _Seal:
     )
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     value = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("duplicate key")

@@ -7,7 +7,7 @@ from datetime import UTC
 from hashlib import sha256
 from json.encoder import encode_basestring
 from time import gmtime, strftime, time_ns
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from gert_core.api.errors import TraceError
 from gert_core.trace.encoding import encode_json, to_bytes
@@ -66,9 +66,9 @@ class TraceWriter:
         self._prev = prev_hash.encode("ascii")
         self._middle = b'Z","run_id":%s,"seq":' % to_bytes(encode_basestring(run_id))
         self._heads: dict[str, bytes] = {}
-        self._people: dict[tuple[Any, ...], bytes] = {}
+        self._people: dict[tuple[object, ...], bytes] = {}
         self._last_key: tuple[str | None, bytes] = None, b""
-        self._last_principal: tuple[Mapping[str, Any] | None, bytes] = None, b""
+        self._last_principal: tuple[Mapping[str, object] | None, bytes] = None, b""
         self._buffer: list[bytes] = []
         self._waiting = 0
         self._lock = threading.Lock()
@@ -97,11 +97,11 @@ class TraceWriter:
         """The hash that the next event will contain."""
         return self._prev.decode("ascii")
 
-    def encode(self, data: Mapping[str, Any]) -> bytes:
+    def encode(self, data: Mapping[str, object]) -> bytes:
         """Return compact JSON of ``data``, masked, in the order of its keys, for ``add(encoded=...)``."""
         return self.masked(data)[1]
 
-    def masked(self, data: Mapping[str, Any]) -> tuple[Mapping[str, Any], bytes]:
+    def masked(self, data: Mapping[str, object]) -> tuple[Mapping[str, object], bytes]:
         """Return ``data`` as it may be written, which is itself when there is nothing to mask, and its JSON."""
         try:
             text = encode_json(data)
@@ -118,10 +118,10 @@ class TraceWriter:
     def add(
         self,
         type: str,  # noqa: A002 - the event's field name
-        data: Mapping[str, Any],
+        data: Mapping[str, object],
         *,
         step_key: str | None = None,
-        principal: Mapping[str, Any] | None = None,
+        principal: Mapping[str, object] | None = None,
         encoded: bytes | None = None,
     ) -> int:
         """Chain one event into the buffer and return its number; ``encoded`` is the data masked and encoded."""
@@ -147,7 +147,7 @@ class TraceWriter:
             self.commit()
         return number
 
-    def close_run(self, type: str, data: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: A002 - the event's field name
+    def close_run(self, type: str, data: Mapping[str, object]) -> Mapping[str, object]:  # noqa: A002 - the event's field name
         """Add the sealed last event (``run_complete``, ``run_suspended``), sync everything to disk; return its data.
 
         What is returned is masked and without the seal.
@@ -212,7 +212,7 @@ class TraceWriter:
         self._heads[type] = head
         return head
 
-    def _principal(self, principal: Mapping[str, Any]) -> bytes:
+    def _principal(self, principal: Mapping[str, object]) -> bytes:
         last, encoded = self._last_principal
         if principal is last:  # most events of a run are the kernel's
             return encoded

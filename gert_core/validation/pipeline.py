@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -40,7 +40,7 @@ class Validated(Struct, frozen=True, kw_only=True):
         """Whether there is no error; warnings do not count."""
         return not any(found.severity is Severity.ERROR for found in self.diagnostics)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the object printed by ``gert validate --json``."""
         return {
             "file": self.document.file,

@@ -136,6 +136,7 @@ def test_refused_when_compiled(raw: str, says: str, hint: str | None) -> None:
         ("{{ hostname + 1 }}", "needs numbers, not a string"),
         ("{{ 1 / 0 }}", "failed"),
         ("{{ nodes * 2 }}", "needs numbers, not a list"),
+        ("{{ -true }}", "needs numbers, not a boolean"),
         ("{{ true + 1 }}", "not a boolean"),
         ("{{ 'x' | int }}", "needs a number"),
         ("{{ nodes['x':] }}", "must be integers"),

@@ -60,13 +60,13 @@ class Plans:
                     fields[field.alias or name] = plan
         return known
 
-    def _marked(self, metadata: typing.Iterable[Any]) -> str | None:
+    def _marked(self, metadata: typing.Iterable[object]) -> str | None:
         for mark in metadata:
             if isinstance(mark, str) and mark in _MARKERS:
                 return _MARKERS[mark]
         return None
 
-    def _annotation(self, annotation: Any) -> Plan | str:
+    def _annotation(self, annotation: object) -> Plan | str:
         origin = typing.get_origin(annotation)
         if origin is typing.Annotated:
             inner, *metadata = typing.get_args(annotation)
@@ -83,7 +83,7 @@ class Plans:
         return TEMPLATE
 
 
-def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[TemplateText]) -> None:
+def texts(raw: object, plan: Plan | str, *, path: Path, found: list[TemplateText]) -> None:
     """Add every string below ``raw`` that may be evaluated; ``path`` is where ``raw`` is."""
     if plan == TEMPLATE:
         templates(raw, path=path, found=found)
@@ -107,7 +107,7 @@ def texts(raw: Any, plan: Plan | str, *, path: Path, found: list[TemplateText]) 
             texts(value, below, path=(*path, index), found=found)
 
 
-def templates(raw: Any, *, path: Path, found: list[TemplateText]) -> None:
+def templates(raw: object, *, path: Path, found: list[TemplateText]) -> None:
     """Add every string below ``raw`` that contains a template."""
     if type(raw) is str:
         if "{" in raw:

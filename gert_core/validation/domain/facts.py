@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import Contracts
 from gert_core.plugin.lazy import resolve
@@ -44,7 +44,7 @@ class FactTable:
         self.contracts = Contracts(runbook)
         self._runbook = runbook
         self._steps: dict[Path, Facts] = {}
-        self._shared: dict[Any, Facts] = {}
+        self._shared: dict[object, Facts] = {}
 
     def of(self, step: StepNode) -> Facts:
         """Return the facts of one step."""

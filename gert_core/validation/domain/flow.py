@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Flow
 
@@ -180,7 +180,7 @@ class FlowMap:
         )
 
 
-def jump_of(step: StepNode) -> tuple[str | None, Any]:
+def jump_of(step: StepNode) -> tuple[str | None, object]:
     """Return the target and the bound of the step's own ``next``, each None when not given."""
     jump = step.fields.next
     if jump is None or isinstance(jump, str):

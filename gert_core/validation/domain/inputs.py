@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import accepts_any_input
 from gert_core.kit.models import InputsModel
@@ -79,7 +79,7 @@ def _missing(ctx: Context, step: StepNode, name: str) -> None:
     )
 
 
-def _type(ctx: Context, refs: References, value: Any, param: Param, *, name: str, path: Path) -> None:
+def _type(ctx: Context, refs: References, value: object, param: Param, *, name: str, path: Path) -> None:
     """Report a value that cannot be coerced to the declared type in any run."""
     wanted = param.type
     if wanted == "any":

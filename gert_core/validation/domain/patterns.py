@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MATCHES: Final = FUNCTIONS["matches"]
 
 
-def pattern_errors(template: Any) -> tuple[TemplateError, ...]:
+def pattern_errors(template: object) -> tuple[TemplateError, ...]:
     """Return what is wrong with the constant patterns of a template or condition, each at its expression."""
     found = []
     for part in expressions(template):

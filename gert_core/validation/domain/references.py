@@ -32,7 +32,7 @@ class CheckedTemplate:
 
     __slots__ = ("error", "patterns", "references", "scalars", "template")
 
-    def __init__(self, text: Any, *, condition: bool) -> None:
+    def __init__(self, text: object, *, condition: bool) -> None:
         self.template: Any = None
         self.references: Sequence[Reference] = ()
         self.scalars: Sequence[ScalarUse] = ()
@@ -61,7 +61,7 @@ class References:
         self._step: StepNode | None = None
         self._around: dict[Path, int] | None = None
 
-    def compiled(self, text: Any, *, condition: bool = False) -> CheckedTemplate:
+    def compiled(self, text: object, *, condition: bool = False) -> CheckedTemplate:
         """Return the compiled form of a text, from the cache."""
         key = (condition, text)
         found: CheckedTemplate | None = self.ctx.texts.get(key)

@@ -22,7 +22,7 @@ class ScalarUse(NamedTuple):
     offset: int
 
 
-def scalar_uses(template: Any) -> tuple[ScalarUse, ...]:
+def scalar_uses(template: object) -> tuple[ScalarUse, ...]:
     """Return every such use in a template or condition."""
     return tuple(
         ScalarUse(path.segments, name, part.offset + path.offset)
@@ -32,7 +32,7 @@ def scalar_uses(template: Any) -> tuple[ScalarUse, ...]:
     )
 
 
-def expressions(template: Any) -> Iterable[Any]:
+def expressions(template: object) -> Iterable[Any]:
     """Return the expressions of a template or condition."""
     if isinstance(template, TextTemplate):
         return [part for part in template.parts if not isinstance(part, str)]
@@ -52,7 +52,7 @@ def _walk(node: Any) -> Iterator[tuple[Path, str]]:
         yield from _walk(child)
 
 
-def _scalar(node: Any) -> bool:
+def _scalar(node: object) -> bool:
     return isinstance(node, Const) and isinstance(node.value, str | int | float)
 
 

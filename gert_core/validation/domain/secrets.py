@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ class SecretNeed(Struct, frozen=True, kw_only=True):
     needed_by: tuple[str, ...]
     description: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the object in ``secrets`` of ``gert validate --json``."""
         return {
             "env": self.env,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def declared_shape(kind: str) -> Shape:
     return _SHAPES.get(kind, ANY)
 
 
-def of_value(value: Any) -> Shape:
+def of_value(value: object) -> Shape:
     """Return the shape of a literal value of a document; a string that is a template may be anything."""
     if isinstance(value, str):
         return ANY if value.startswith("{{") and value.endswith("}}") else _SHAPES["string"]

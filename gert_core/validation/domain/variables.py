@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api import Flow
 from gert_core.documents.partial import hides_variables
@@ -105,7 +105,7 @@ class Variables:
             self.refs.enter(step)
             self._with_binds(step, later)
             return
-        outcomes: list[dict[Any, Entry]] = []
+        outcomes: list[dict[object, Entry]] = []
         for block in step.blocks:
             mark = env.mark()
             self._bind(step, block)

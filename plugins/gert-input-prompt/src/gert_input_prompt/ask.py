@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ class _End(Exception):  # noqa: N818 - the input has ended
     pass
 
 
-def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, Any]:
+def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, object]:
     """Ask for every binding in turn; without anybody to answer all stay unresolved."""
     console = services.console
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     if not console.interactive:
         return given
     with console.exclusive():
@@ -32,7 +32,7 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
     return given
 
 
-def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> Any:
+def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
     """Return the value, or ``None`` to leave it to the default."""
     if binding.description:
         console.say(binding.description)
@@ -62,7 +62,7 @@ def _prompt(binding: InputBinding) -> str:
     return f"{binding.name} ({binding.type}){default}: "
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

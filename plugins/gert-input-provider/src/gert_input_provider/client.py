@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_jsonrpc import Client, PeerError, RpcError
 
@@ -21,7 +21,7 @@ _TRANSPORT: Final = "jsonrpc"
 _KEYS: Final = re.compile(r"GERT_.*_KEY.*")
 
 
-def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, Any]:
+def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, object]:
     """Return the values a provider has; all bindings are of the same one."""
     name = bindings[0].path.partition(".")[0]
     settings = services.project.providers.get(name) if services.project is not None else None
@@ -29,7 +29,7 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
         return {}
     if settings.transport not in (None, _TRANSPORT):
         raise _problem(name, f"has the transport {settings.transport!r}; only {_TRANSPORT!r} is possible", bindings)
-    params: dict[str, Any] = {"bindings": [{"input": b.name, "path": b.path.partition(".")[2]} for b in bindings]}
+    params: dict[str, object] = {"bindings": [{"input": b.name, "path": b.path.partition(".")[2]} for b in bindings]}
     if settings.config:
         params["config"] = settings.config
     program = _program(settings.binary, services)
@@ -40,12 +40,12 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
 def _call(
     name: str,
     program: str,
-    params: dict[str, Any],
+    params: dict[str, object],
     *,
     bindings: Sequence[InputBinding],
     deadline: Deadline,
     services: Services,
-) -> Any:
+) -> object:
     environ = {key: value for key, value in services.environ.items() if not _KEYS.fullmatch(key)}
     try:
         client = Client(start([program], environ=environ))
@@ -61,7 +61,7 @@ def _call(
         client.close()
 
 
-def _answers(name: str, result: Any, bindings: Sequence[InputBinding]) -> dict[str, Any]:
+def _answers(name: str, result: object, bindings: Sequence[InputBinding]) -> dict[str, object]:
     """Return what was asked for; an input the provider does not mention is an error unless it has a default."""
     if not isinstance(result, dict):
         raise _problem(name, "answered with something else than a map of inputs", bindings)

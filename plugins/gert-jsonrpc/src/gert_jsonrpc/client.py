@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_jsonrpc.errors import PeerError, PeerFault, RpcError
 from gert_jsonrpc.frames import BadFrame, parse, request
@@ -26,7 +26,7 @@ class _Call:
     def __init__(self, method: str) -> None:
         self.method = method
         self.done = threading.Event()
-        self.result: Any = None
+        self.result: object = None
         self.error: RpcError | PeerError | None = None
 
 
@@ -52,7 +52,7 @@ class Client:
         """Why this peer cannot be used any more; None while it can."""
         return self._failure
 
-    def call(self, method: str, params: Any, deadline: Deadline) -> Any:
+    def call(self, method: str, params: object, deadline: Deadline) -> object:
         """Return the result of one request; raise ``RpcError`` when the peer refuses, ``PeerError`` when it is lost."""
         if deadline.stopped:
             fault = PeerFault.CANCELLED if deadline.cancelled else PeerFault.TIMEOUT

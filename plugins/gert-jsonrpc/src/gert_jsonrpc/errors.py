@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 from gert_core.api import ErrorKind, StepProblem
 
@@ -11,7 +10,7 @@ from gert_core.api import ErrorKind, StepProblem
 class RpcError(Exception):
     """The peer answered with an error; it goes on working."""
 
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
+    def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gert_core.kit.wire import decode, encode
 from gert_jsonrpc.errors import RpcError
@@ -16,7 +16,7 @@ class Answer:
     """A response: a result, or the error in its place."""
 
     id: int
-    result: Any = None
+    result: object = None
     error: RpcError | None = None
 
 
@@ -24,7 +24,7 @@ class BadFrame(Exception):  # noqa: N818 - a finding about a line
     """A line that is not a message a client can get; the text completes "wrote"."""
 
 
-def request(number: int, method: str, params: Any) -> bytes:
+def request(number: int, method: str, params: object) -> bytes:
     """Return the line of a request; raise ``ValueError`` for what JSON cannot express."""
     text = encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
     return text.encode("utf-8", "replace") + b"\n"
@@ -55,7 +55,7 @@ def parse(line: bytes) -> Answer | None:
     return Answer(id=number, result=message.get("result"), error=refusal)
 
 
-def _error(value: Any, text: str) -> RpcError:
+def _error(value: object, text: str) -> RpcError:
     if not isinstance(value, dict) or type(value.get("code")) is not int or not isinstance(value.get("message"), str):
         raise BadFrame(f'an error that is not {{"code": number, "message": text}}: {show(text)}')
     return RpcError(value["code"], value["message"], value.get("data"))

@@ -29,7 +29,7 @@ _NEGATIVE: Final = ("not_equals", "not_contains", "not_matches")
 TYPES: Final = (*_WITH_EXPECTED, *_WITH_PATTERN, "exists", "expression")
 
 
-def _type(value: Any) -> Any:
+def _type(value: object) -> object:
     if value not in TYPES:
         raise PydanticCustomError(
             "assert-type", "unknown assertion type; known are {types}", {"types": ", ".join(TYPES)}
@@ -37,7 +37,7 @@ def _type(value: Any) -> Any:
     return value
 
 
-def _checks(value: Any) -> Any:
+def _checks(value: object) -> object:
     if isinstance(value, list) and not value:
         raise PydanticCustomError("assert-empty", "an assert step needs at least one check")
     return value
@@ -156,15 +156,15 @@ def _wanted(check: Check) -> str:
     return "a value" if kind == "exists" else "true"
 
 
-def _options(expected: Any) -> list[Any]:
+def _options(expected: object) -> list[object]:
     return expected if isinstance(expected, list) else [expected]
 
 
-def _expected(check: Check) -> Any:
+def _expected(check: Check) -> object:
     return check.pattern if check.type in _WITH_PATTERN else check.expected
 
 
-def _show(value: Any) -> str:
+def _show(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 200 else text[:200] + "…"
 

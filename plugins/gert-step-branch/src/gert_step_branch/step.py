@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -27,7 +27,7 @@ class Arm(StepModel):
     )
 
 
-def _arms(value: Any) -> Any:
+def _arms(value: object) -> object:
     if isinstance(value, list) and not value:
         raise PydanticCustomError("branch-empty", "a branch needs at least one arm")
     return value

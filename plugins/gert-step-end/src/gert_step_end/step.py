@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CATEGORIES = [str(category) for category in OutcomeCategory]
 
 
-def _category(value: Any) -> Any:
+def _category(value: object) -> object:
     if value not in _CATEGORIES:
         raise PydanticCustomError(
             "outcome-category",

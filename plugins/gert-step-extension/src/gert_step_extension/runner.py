@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_jsonrpc import Client, PeerError, PeerFault, RpcError
 
@@ -26,7 +26,7 @@ KINDS: Final = ("system", "human", "agent")
 class Answer:
     """What a runner made of a step."""
 
-    outputs: Mapping[str, Any]
+    outputs: Mapping[str, object]
     exit_code: int
     stderr: str
     principal: Principal | None
@@ -68,9 +68,9 @@ class Runner:
     def execute(
         self,
         *,
-        inputs: Mapping[str, Any],
-        vars: Mapping[str, Any],  # noqa: A002 - the protocol's word
-        contract: Mapping[str, Any],
+        inputs: Mapping[str, object],
+        vars: Mapping[str, object],  # noqa: A002 - the protocol's word
+        contract: Mapping[str, object],
         idempotency_key: str,
         deadline: Deadline,
     ) -> Answer:
@@ -107,7 +107,7 @@ class Runner:
             )
         return self._principal_in("initialize", answer)
 
-    def _call(self, method: str, params: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
+    def _call(self, method: str, params: Mapping[str, object], deadline: Deadline) -> dict[str, object]:
         try:
             answer = self._client.call(method, params, deadline)
         except PeerError as error:
@@ -116,7 +116,7 @@ class Runner:
             raise self._wrong(method, "something that is not an object")
         return answer
 
-    def _principal_in(self, method: str, answer: Mapping[str, Any]) -> Principal | None:
+    def _principal_in(self, method: str, answer: Mapping[str, object]) -> Principal | None:
         given = answer.get("principal")
         if given is None:
             return None

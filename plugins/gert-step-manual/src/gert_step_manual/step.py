@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -53,7 +53,7 @@ class Evidence(StepModel):
         return self
 
 
-def _distinct(value: Any) -> Any:
+def _distinct(value: object) -> object:
     names = [e.get("name") for e in value if isinstance(e, dict)] if isinstance(value, list) else []
     if len(names) != len(set(map(str, names))):
         raise PydanticCustomError("evidence-shape", "two pieces of evidence have the same name")
@@ -81,7 +81,7 @@ def outputs(step: ManualStep) -> dict[str, str]:
 
 def run(step: ManualStep, ctx: StepContext) -> Result:
     """Show the instructions, then ask for a confirmation or for each piece of evidence."""
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     who: Principal | None = None
     try:
         if not step.required_evidence:
@@ -113,7 +113,7 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
     return Completed(outputs=given, principal=who)
 
 
-def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[Any, Principal | None]:
+def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[object, Principal | None]:
     """Ask until the answer is usable; an answer from a scenario is taken as it is."""
     title = evidence.description or evidence.name
     while True:

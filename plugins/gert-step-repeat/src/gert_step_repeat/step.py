@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BINDS = {"index": "int", "round": "int"}
 
 
-def _bounded(value: Any) -> Any:
+def _bounded(value: object) -> object:
     if isinstance(value, dict) and value.get("max") is None:
         raise PydanticCustomError("repeat-unbounded", "a repeat needs `max`, the most iterations it may do")
     return value
@@ -55,9 +55,9 @@ class RepeatStep(StepModel):
         return self
 
 
-def body(step: RepeatStep) -> list[Any]:
+def body(step: RepeatStep) -> list[object]:
     """Return the raw steps of one iteration, wherever they were written."""
-    found: list[Any] | None = step.steps if step.steps is not None else step.repeat.steps
+    found: list[object] | None = step.steps if step.steps is not None else step.repeat.steps
     assert found is not None  # noqa: S101 - the model wants exactly one of them
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_jsonrpc import Client, PeerError, PeerFault, RpcError
 
@@ -28,7 +28,7 @@ class JsonRpcSession:
         self._lock = threading.Lock()
         self._clients: dict[Command, Client] = {}
 
-    def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
+    def call(self, action: Action, inputs: Mapping[str, object], deadline: Deadline) -> Reply:
         """Call the action's method with the inputs as parameters; an error answer is the tool's own failure."""
         command = self._command(action)
         if action.method is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, Reply, StepProblem
 from gert_core.kit.processes import run
@@ -22,7 +22,7 @@ class StdioSession:
     def __init__(self, target: Target, services: Services) -> None:
         self._target = target
 
-    def call(self, action: Action, inputs: Mapping[str, Any], deadline: Deadline) -> Reply:
+    def call(self, action: Action, inputs: Mapping[str, object], deadline: Deadline) -> Reply:
         """Run the command; a non-zero exit is the tool's own failure, not an error."""
         target = self._target
         command = (target.binary, *action.argv[1:]) if target.binary else action.argv
