@@ -53,27 +53,29 @@ def carry_out(
             report(RunError(f"cancelled by {stop.reason}; nothing was run", kind="cancelled"), as_json=as_json)
             return interrupt.exit_code
         restore(environ)
-        progress.mask = run.masker.mask_text
-        mask_log(run.masker.mask_text)
+        progress.mask = run.services.masker.mask_text
+        mask_log(run.services.masker.mask_text)
         if isinstance(progress, DryProgress):
-            progress.begin(run.secrets.present(run.secrets.runbook))
+            progress.begin(run.facts.secrets.present(run.facts.secrets.runbook))
         interrupt.run = run
         try:
             result = run.execute()
         except Exception as error:
             # Whoever reports it knows no secrets: hand over how this run hides its own.
-            error.mask = run.masker.mask_text  # type: ignore[attr-defined]
+            error.mask = run.services.masker.mask_text  # type: ignore[attr-defined]
             raise
         finally:
             progress.close()
         if as_json:
             document = result.to_json()
-            document["trace"] = run.masker.mask_text(document["trace"])  # the one text that is not from the state
+            document["trace"] = run.services.masker.mask_text(
+                document["trace"]
+            )  # the one text that is not from the state
             out(json.dumps(document, ensure_ascii=False, default=str))
         else:
             show(result, faults=run.faults)
-    if run.directory is not None and result.status is RunStatus.APPROVAL_PENDING:
-        run.directory.state()
+    if run.facts.directory is not None and result.status is RunStatus.APPROVAL_PENDING:
+        run.facts.directory.state()
     return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code)
 
 

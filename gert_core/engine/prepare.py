@@ -13,7 +13,7 @@ from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.progress import Progress
-from gert_core.engine.run import Run, default_actor
+from gert_core.engine.run import Run, RunFacts, RunServices, default_actor
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import resolve_inputs
@@ -127,25 +127,30 @@ def start(request: Request, stack: ExitStack) -> Run:
         trace = directory.path / "trace.jsonl"
     writer = _writer(request, trace, run_id=run_id, masker=masker, signer=signer)
     stack.callback(writer.close)
-    return Run(
+    facts = RunFacts(
         run_id=run_id,
         compiled=compiled,
         registry=request.registry,
         policies=policies,
-        journal=Journal(writer),
-        backend=backend,
-        masker=masker,
         secrets=secrets,
-        services=services.during(run_id, directory.path if directory else None),
-        progress=request.progress,
         inputs=inputs,
         constants=constants,
-        directory=directory,
         mode=request.mode,
         actor=actor,
         environ=request.environ,
+        directory=directory,
         approval=approval_provider(request),
-        stop=request.stop,
+    )
+    return Run(
+        facts,
+        RunServices(
+            journal=Journal(writer),
+            backend=backend,
+            masker=masker,
+            plugins=services.during(run_id, directory.path if directory else None),
+            progress=request.progress,
+            stop=request.stop,
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""A run, start to end: what all its steps share, and its result."""
+"""A run, start to end: its facts, the services its steps work with, and its result."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gert_core.engine.flow.lists import run_list
 from gert_core.engine.run_events import write_abandoned, write_end, write_start
 from gert_core.engine.sessions import Sessions
 from gert_core.engine.state import Layer
+from gert_core.engine.steps.decisions import Decisions
 from gert_core.engine.steps.outputs import Determinism
 from gert_core.kit.log import fault as log_fault
 from gert_core.runs.result import RunResult
@@ -24,14 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import ApprovalProvider, Outcome
-    from gert_core.documents.tree import Path as Place
     from gert_core.documents.tree import Runbook
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.progress import Progress
     from gert_core.engine.resume.recorded import Recorded
-    from gert_core.engine.steps.compiled import CompiledRunbook, CompiledStep
-    from gert_core.governance import Decision, Policies
+    from gert_core.engine.steps.compiled import CompiledRunbook
+    from gert_core.governance import Policies
     from gert_core.inputs import ResolvedInputs
     from gert_core.plugin.config import PluginServices
     from gert_core.plugin.registry import Registry
@@ -39,106 +39,110 @@ if TYPE_CHECKING:
     from gert_core.secrets import Masker, Secrets
 
 
-class Run(Struct, kw_only=True, eq=False):
-    """Everything the steps of one run share."""
+class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
+    """What is settled before the first step of a run and stays the same to its end."""
 
     run_id: str
     compiled: CompiledRunbook
     registry: Registry
     policies: Policies
-    journal: Journal
-    backend: Backend
-    masker: Masker
     secrets: Secrets
-    services: PluginServices
-    progress: Progress
     inputs: ResolvedInputs
     constants: Mapping[str, Any]
-    directory: RunDirectory | None
     mode: str
     actor: str
     environ: Mapping[str, str]
+    directory: RunDirectory | None = None
     approval: ApprovalProvider | None = None
-    recorded: Recorded | None = None
-    stop: Stop = field(default_factory=Stop)
-    sessions: Sessions = field(default_factory=Sessions)
-    determinism: Determinism = field(default_factory=Determinism)
-    faults: list[BaseException] = field(default_factory=list)
-    possible: list[Outcome] = field(default_factory=list)
-    """Every end that was reached; a rehearsal may reach several."""
-    _governed: dict[tuple[Place, str | None], tuple[Decision, bytes, bytes]] = field(default_factory=dict)
 
     @property
     def runbook(self) -> Runbook:
         """The runbook as it was read."""
         return self.compiled.runbook
 
-    # -- start to end --------------------------------------------------------------------------------------------
+    def idempotency_key(self, key: str) -> str:
+        """Return a key that is the same for every attempt of the same step key of this run."""
+        return hashlib.sha256(f"{self.run_id}\n{key}".encode()).hexdigest()
+
+
+class RunServices(Struct, frozen=True, kw_only=True, eq=False):
+    """What the steps of a run work with; ``recorded`` is what an earlier process of it did."""
+
+    journal: Journal
+    backend: Backend
+    masker: Masker
+    plugins: PluginServices
+    progress: Progress
+    stop: Stop = field(default_factory=Stop)
+    recorded: Recorded | None = None
+    sessions: Sessions = field(default_factory=Sessions)
+    determinism: Determinism = field(default_factory=Determinism)
+
+    def digest(self, value: Any) -> str:
+        """Return the SHA-256 of masked, canonical data."""
+        return "sha256:" + hashlib.sha256(canonical(self.masker.mask(value))).hexdigest()
+
+
+class Run:
+    """One run: its facts, its services, and what it comes to."""
+
+    __slots__ = ("decisions", "facts", "faults", "possible", "services")
+
+    def __init__(self, facts: RunFacts, services: RunServices) -> None:
+        self.facts = facts
+        self.services = services
+        self.decisions = Decisions(facts.policies, services.journal.writer.encode)
+        self.faults: list[BaseException] = []
+        """What plugins raised."""
+        self.possible: list[Outcome] = []
+        """Every end that was reached; a dry-run may reach several."""
 
     def execute(self) -> RunResult:
         """Run the whole runbook and write its last event; only a fault of the trace or of gert itself prevents that."""
         began = time.perf_counter()
-        layer = Layer()
-        layer.run = {"id": self.run_id, "runbook": self.runbook.name, "actor": self.actor, "mode": self.mode}
-        layer.bind(self.inputs.values)
-        layer.bind(self.constants)
-        if self.recorded is None:
+        facts, services = self.facts, self.services
+        frame = Frame(layer=self._variables(), prefix="", deadline=Deadline(services.stop))
+        if services.recorded is None:
             write_start(self)
-        frame = Frame(layer=layer, prefix="", deadline=Deadline(self.stop))
         try:
-            signal = run_list(self, self.runbook.root, frame)
+            signal = run_list(self, facts.runbook.root, frame)
         finally:
-            self.sessions.close()
-        outcome = write_end(self, signal, layer, time.perf_counter() - began)
-        for remark in self.backend.remarks(self):
-            self.progress.warn(remark)
-        undecided = self.backend.symbolic and outcome is None
+            services.sessions.close()
+        outcome = write_end(self, signal, frame.layer, time.perf_counter() - began)
+        for remark in services.backend.remarks(self):
+            services.progress.warn(remark)
+        undecided = services.backend.symbolic and outcome is None
         return RunResult(
-            state=self.journal.state,
-            trace=self.journal.writer.path,
-            variables=layer,
+            state=services.journal.state,
+            trace=services.journal.writer.path,
+            variables=frame.layer,
             possible=tuple(self.possible) if undecided else (),
         )
 
+    def _variables(self) -> Layer:
+        """Return the variables that the first step sees."""
+        facts, layer = self.facts, Layer()
+        layer.run = {"id": facts.run_id, "runbook": facts.runbook.name, "actor": facts.actor, "mode": facts.mode}
+        layer.bind(facts.inputs.values)
+        layer.bind(facts.constants)
+        return layer
+
     def cancel(self, reason: str) -> None:
         """Stop everything; called from a thread of its own, never from a signal handler."""
-        self.stop.throw(reason)
+        self.services.stop.throw(reason)
 
     def abandon(self) -> None:
         """Write the end of a cancelled run although something still hangs."""
         write_abandoned(self)
 
-    # -- asked by the phases -------------------------------------------------------------------------------------
-
     def note_fault(self, fault: BaseException) -> None:
         """Keep the exception of a plugin; shown in full only when debugging."""
         self.faults.append(fault)
-        log_fault("engine", fault, environ=self.environ, mask=self.masker.mask_text)
-
-    def idempotency_key(self, key: str) -> str:
-        """The same for every attempt of the same step key of this run."""
-        return hashlib.sha256(f"{self.run_id}\n{key}".encode()).hexdigest()
-
-    def hash_of(self, value: Any) -> str:
-        """SHA-256 of masked, canonical data."""
-        return "sha256:" + hashlib.sha256(canonical(self.masker.mask(value))).hexdigest()
-
-    def governed(self, compiled: CompiledStep, category: str | None) -> tuple[Decision, bytes, bytes]:
-        """The decision about a step with both of its events encoded, which is done once per contract and decision."""
-        key = (compiled.contract_key, category)
-        found = self._governed.get(key)
-        if found is None:
-            decision = self.policies.decide(compiled.contract, outcome=category)
-            encode = self.journal.writer.encode
-            contract = {"resolved_contract": compiled.contract.to_json(), "writing": compiled.contract.writing}
-            found = self._governed[key] = decision, encode(contract)[1:], encode(decision.to_json())[1:]
-        # Steps with the same contract share its encoding; only the step's id differs.
-        lead = compiled.lead
-        return found[0], lead + found[1], lead + found[2]
+        log_fault("engine", fault, environ=self.facts.environ, mask=self.services.masker.mask_text)
 
 
 def default_actor(environ: Mapping[str, str]) -> str:
-    """Who runs this: as the environment says, else as the operating system knows the user."""
+    """Return who runs this: the name in the environment, else the operating system's name of the user."""
     named = environ.get("GERT_ACTOR") or environ.get("USER") or environ.get("LOGNAME")
     if named:
         return named
@@ -150,4 +154,4 @@ def default_actor(environ: Mapping[str, str]) -> str:
         return f"uid-{os.getuid()}"
 
 
-__all__ = ["Run", "default_actor"]
+__all__ = ["Run", "RunFacts", "RunResult", "RunServices", "default_actor"]

@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 def write_start(run: Run) -> None:
     """Write ``run_start`` and one ``input_resolved`` per declared input."""
-    journal = run.journal
+    journal = run.services.journal
     journal.add(EventType.RUN_START, _facts(run))
-    for data in run.inputs.events:
+    for data in run.facts.inputs.events:
         journal.add(EventType.INPUT_RESOLVED, data)
     journal.commit()
 
 
 def _facts(run: Run) -> dict[str, Any]:
     """Return what ``run_start`` records: documents, policies, plugins, actor, inputs."""
-    book = run.runbook
+    book = run.facts.runbook
     return {
         "runbook": book.name,
         "runbook_hash": book.document.digest,
         "tool_hashes": {name: tool.digest for name, tool in book.tools.items()},
-        "policy_digest": run.policies.digest,
-        "policies": [{"name": name, "digest": digest} for name, digest in run.policies.digests()],
+        "policy_digest": run.facts.policies.digest,
+        "policies": [{"name": name, "digest": digest} for name, digest in run.facts.policies.digests()],
         "plugins": [
             {"name": p.name, "distribution": p.distribution, "version": p.version}
-            for p in run.registry.plugins
+            for p in run.facts.registry.plugins
             if p.state is PluginState.ACTIVE
         ],
-        "actor": run.actor,
+        "actor": run.facts.actor,
         "host": os.uname().nodename,
         "gert_version": __version__,
-        "mode": run.mode,
-        "inputs": dict(run.inputs.values),
-        "input_sources": dict(run.inputs.sources),
-        "constants": dict(run.constants),
-        "secrets": list(run.secrets.names),
+        "mode": run.facts.mode,
+        "inputs": dict(run.facts.inputs.values),
+        "input_sources": dict(run.facts.inputs.sources),
+        "constants": dict(run.facts.constants),
+        "secrets": list(run.facts.secrets.names),
         "extensions": {**book.model.extensions, **book.model.meta.extensions},
     }
 
@@ -60,10 +60,10 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
 
     ``signal`` is what stopped the steps; ``None`` when they came to their end without any.
     """
-    duration = format_duration(run.backend.run_seconds(seconds))
+    duration = format_duration(run.services.backend.run_seconds(seconds))
     if signal is not None and signal.rank is Rank.SUSPENDED:
         waiting = {"status": str(RunStatus.APPROVAL_PENDING), "tickets": list(signal.tickets)}
-        run.journal.close(EventType.RUN_SUSPENDED, {**waiting, "duration": duration})
+        run.services.journal.close(EventType.RUN_SUSPENDED, {**waiting, "duration": duration})
         return None
     status, outcome, failures = _conclusion(run, signal)
     data: dict[str, Any] = {"status": str(status)}
@@ -71,24 +71,24 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
         data["outcome"] = outcome.to_json()
         key = signal.outcome_key if signal is not None else None
         # An event of the run, not of its last step: step_complete is the last event of a step's key.
-        if run.recorded is None or not run.recorded.outcome_written:
+        if run.services.recorded is None or not run.services.recorded.outcome_written:
             facts = {"step_id": step_id_of(key or ""), "step_key": key, "outcome": outcome.to_json()}
-            run.journal.add(EventType.OUTCOME_RESOLVED, facts)
+            run.services.journal.add(EventType.OUTCOME_RESOLVED, facts)
     if failures:
         data["failure"] = failures[0].to_json()
         data["failing"] = [failure.key for failure in failures]
     if status is RunStatus.CANCELLED:
-        data["reason"] = run.stop.reason
+        data["reason"] = run.services.stop.reason
     if outputs := layer.globals():  # a finished run's result is read from the trace alone
         data["outputs"] = outputs
     data["duration"] = duration
-    run.journal.close(EventType.RUN_COMPLETE, data)
+    run.services.journal.close(EventType.RUN_COMPLETE, data)
     return outcome
 
 
 def _conclusion(run: Run, signal: Signal | None) -> tuple[RunStatus, Outcome | None, tuple[Failure, ...]]:
     """Return status, outcome and failures of a run that is over."""
-    symbolic = run.backend.symbolic
+    symbolic = run.services.backend.symbolic
     if signal is None and symbolic:
         return RunStatus.COMPLETED, None, ()
     if signal is None:
@@ -105,7 +105,7 @@ def _conclusion(run: Run, signal: Signal | None) -> tuple[RunStatus, Outcome | N
 
 def write_abandoned(run: Run) -> None:
     """Write the end of a cancelled run although a step still hangs."""
-    run.journal.close(EventType.RUN_COMPLETE, {"status": "cancelled", "reason": "something did not stop"})
+    run.services.journal.close(EventType.RUN_COMPLETE, {"status": "cancelled", "reason": "something did not stop"})
 
 
 __all__ = ["write_abandoned", "write_end", "write_start"]

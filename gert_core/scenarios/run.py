@@ -129,14 +129,14 @@ class ScenarioRunner:
 
 
 def _judged(name: str, test: ExpectationModel, run: Run, result: RunResult, watch: _Watch) -> ScenarioResult:
-    mask = run.masker
+    mask = run.services.masker
     assert result.variables is not None  # noqa: S101 - a run that was executed has variables
     seen = Observed(
         status=str(result.status),
         outcome=result.outcome,
         visits=watch.visits,
         variables=result.variables,
-        step_ids=run.runbook.by_id.keys(),
+        step_ids=run.facts.runbook.by_id.keys(),
         trouble=_trouble(result),
     )
     assertions = judge(test, seen)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def run_items(run: Run, compiled: CompiledStep, frame: Frame, key: str) -> Done:
     """Run a step with ``for_each`` under its own key: start, every item, complete."""
-    if run.stop.thrown:
+    if run.services.stop.thrown:
         return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
     return _Loop(run, compiled, frame, key).perform()
 
@@ -67,10 +67,10 @@ class _Loop:
 
     def perform(self) -> Done:
         run = self.run
-        if run.recorded is not None:
-            run.recorded.follow(self.frame.prefix, self.key)
+        if run.services.recorded is not None:
+            run.services.recorded.follow(self.frame.prefix, self.key)
         self._add("step_start", {"step_id": self.compiled.id, "type": self.compiled.type.name, "for_each": True})
-        run.progress.started(self.execution.info)
+        run.services.progress.started(self.execution.info)
         try:
             items = self._items()
             self._label(items)
@@ -171,14 +171,14 @@ class _Loop:
             branch=branch,
             depth=self.frame.depth + 1,
         )
-        key = f"{self.key}[{quote(self.run.masker.mask_text(item.label), safe='')}]"
+        key = f"{self.key}[{quote(self.run.services.masker.mask_text(item.label), safe='')}]"
         return StepExecution(self.run, self.compiled, frame, key=key, layer=item.layer, item=item.index)
 
     def _task(self, item: _Item) -> Callable[[], Signal | None]:
         def perform() -> Signal | None:
             child = item.child
             assert child is not None  # noqa: S101 - made just before
-            if self.run.stop.thrown:
+            if self.run.services.stop.thrown:
                 return CANCELLED
             data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
             child.add("for_each_item", data)
@@ -199,7 +199,7 @@ class _Loop:
         for item in items:
             layer.absorb(item.layer, bound=frozenset({self.each.as_}), only_exports=True)
         if worst is not None and worst.rank in (Rank.CANCELLED, Rank.SUSPENDED):
-            self.run.progress.left_open(execution.info, cancelled=worst.rank is Rank.CANCELLED)
+            self.run.services.progress.left_open(execution.info, cancelled=worst.rank is Rank.CANCELLED)
             return Done(status=StepStatus.SKIPPED, signal=worst)
         results = self._results(items)
         layer.set_step(self.compiled.id, results)
@@ -239,7 +239,7 @@ class _Loop:
         for name in self.compiled.node.fields.export:
             owner = layer.owner(name)
             if owner is not None and owner != self.compiled.id:
-                self.run.progress.warn(
+                self.run.services.progress.warn(
                     f"{self.key}: `{name}` is not exported because the name is taken", step=self.execution.info
                 )
                 continue

@@ -61,7 +61,7 @@ def run_forked(
 
 def waits_of(run: Run, nodes: Sequence[BlockNode]) -> list[list[int]]:
     """Return for each block the earlier ones it waits for: their contracts conflict, or a policy serialises them."""
-    contracts = [run.compiled.contracts.block(node) for node in nodes]
+    contracts = [run.facts.compiled.contracts.block(node) for node in nodes]
     held = [any(serializes(run, step) for step in node.steps) for node in nodes]
     writes = [bool(contract.writes) for contract in contracts]  # who only looks is in nobody's way
 
@@ -77,7 +77,7 @@ def serializes(run: Run, step: StepNode) -> bool:
     """Return whether a policy demands that branches with such a step, or one below it, run one after another."""
     if step.type.blocks is not None:
         return any(serializes(run, inner) for block in step.blocks for inner in block.steps)
-    return run.policies.serializes(run.compiled.contracts.of(step))
+    return run.facts.policies.serializes(run.facts.compiled.contracts.of(step))
 
 
 def run_tasks(
@@ -88,8 +88,8 @@ def run_tasks(
     A task whose predecessor is suspended does not start in this process. In replay and dry-run tasks run one by
     one in the calling thread, so that the trace is the same every time.
     """
-    schedule = _Schedule(tasks, waits or [[] for _ in tasks], on_fault=lambda: run.stop.throw("internal"))
-    if run.backend.sequential or limit <= 1 or len(tasks) <= 1:
+    schedule = _Schedule(tasks, waits or [[] for _ in tasks], on_fault=lambda: run.services.stop.throw("internal"))
+    if run.services.backend.sequential or limit <= 1 or len(tasks) <= 1:
         schedule.work()
     else:
         helpers = [_start(schedule.work) for _ in range(min(limit, len(tasks)) - 1)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_list(run: Run, block: BlockNode, frame: Frame) -> Signal | None:
     """Run a list of steps to its end; return the signal that stopped it before, if one did."""
-    plan = run.compiled.block(block)
+    plan = run.facts.compiled.block(block)
     frame.layer.enter_list(plan.ids)
     used: dict[int, int] = {}
     steps, position = block.steps, 0
@@ -37,7 +37,7 @@ def run_list(run: Run, block: BlockNode, frame: Frame) -> Signal | None:
 
 def run_step(run: Run, step: StepNode, frame: Frame) -> Done:
     """Open a step under its next key and run it, once or per item."""
-    compiled = run.compiled.step(step)
+    compiled = run.facts.compiled.step(step)
     key = frame.open_key(step.id)
     if compiled.over is not None:
         from gert_core.engine.flow.for_each import run_items
@@ -53,7 +53,7 @@ def _next(run: Run, plan: CompiledBlock, position: int, frame: Frame, *, done: D
     jump = plan.jumps.get(position)
     if jump is None or not done.ran or done.maybe:
         return position + 1
-    if jump.backward and not run.backend.jumps_back:
+    if jump.backward and not run.services.backend.jumps_back:
         return position + 1
     if jump.limit is not None and used.get(position, 0) >= _bound(jump.limit, jump, frame):
         return position + 1

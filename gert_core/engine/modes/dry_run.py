@@ -30,7 +30,7 @@ class DryRunBackend:
 
     def seed(self, run: Run) -> str:
         """Return the run id."""
-        return run.run_id
+        return run.facts.run_id
 
     def remarks(self, run: Run) -> list[str]:
         """Return nothing."""

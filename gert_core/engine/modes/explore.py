@@ -24,7 +24,7 @@ def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
     Its status is one too where the run would go on whatever it is: the step may fail, or its guard may skip it.
     """
     compiled = execution.compiled
-    names = execution.run.compiled.contracts.outputs(compiled.node)
+    names = execution.facts.compiled.contracts.outputs(compiled.node)
     outputs = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in names}
     open_end = ("status",) if execution.maybe or compiled.node.fields.continue_on_fail else ()
     fields = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in (*open_end, *compiled.type.fields)}
@@ -100,7 +100,7 @@ def _explore_block(
         branch=execution.frame.branch,
         depth=execution.frame.depth + 1,
     )
-    run.progress.arm(execution.info, block.name, str(why))
+    run.services.progress.arm(execution.info, block.name, str(why))
     return run_list(run, block, frame)
 
 

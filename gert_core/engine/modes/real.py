@@ -42,7 +42,7 @@ class RealBackend:
 
     def seed(self, run: Run) -> str:
         """Return the run id: a resumed run draws the same numbers."""
-        return run.run_id
+        return run.facts.run_id
 
     def remarks(self, run: Run) -> list[str]:
         """Return nothing: a real run has no scenario that could be wrong."""
@@ -106,16 +106,16 @@ def wait(execution: StepExecution, seconds: float) -> None:
 
 def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
     """Render the action, call the tool over its transport, and return the reply with its outputs extracted."""
-    run = execution.run
-    missing = run.secrets.missing(tool.name)
+    facts, services = execution.facts, execution.services
+    missing = facts.secrets.missing(tool.name)
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
         raise StepProblem("secret_missing", f"tool `{tool.name}` requires secret {names}, which is not set")
     model = tool.tool.actions[action]
-    rendered = render_action(tool, action, inputs, idempotency_key=run.idempotency_key(execution.key))
-    session = run.sessions.get(f"tool:{tool.name}", lambda: _open_transport(execution, tool))
+    rendered = render_action(tool, action, inputs, idempotency_key=facts.idempotency_key(execution.key))
+    session = services.sessions.get(f"tool:{tool.name}", lambda: _open_transport(execution, tool))
     timeout = model.timeout or tool.tool.meta.timeout or DEFAULT_TOOL_TIMEOUT
-    run.journal.sync()
+    services.journal.sync()
     reply: Reply = session.call(rendered, inputs, execution.deadline.within(timeout))
     try:
         outputs = extract(model, tool.contracts[action], reply)
@@ -132,8 +132,8 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
 
 def _open_transport(execution: StepExecution, tool: ToolNode) -> Any:
     """Open the session of a tool's transport; ``StepProblem`` when no plugin provides the transport."""
-    run, meta = execution.run, tool.tool.meta
-    transport = _find_transport(run.registry, meta.transport)
+    facts, services, meta = execution.facts, execution.services, tool.tool.meta
+    transport = _find_transport(facts.registry, meta.transport)
     if transport is None:
         wanted = f"transport `{meta.transport}`" if meta.transport else "a default transport"
         raise StepProblem(
@@ -146,39 +146,39 @@ def _open_transport(execution: StepExecution, tool: ToolNode) -> Any:
         binary=meta.binary,
         connect=meta.connect,
         config=deepcopy(meta.config),
-        environ=run.secrets.child_environ(run.environ, tool.name),
+        environ=facts.secrets.child_environ(facts.environ, tool.name),
     )
-    return resolve(transport.open)(target, run.services.of(TRANSPORT, transport.name))
+    return resolve(transport.open)(target, services.plugins.of(TRANSPORT, transport.name))
 
 
 def open_session(execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
     """Return a long-lived peer; what is written so far is on disk before anything happens outside the run."""
-    run = execution.run
-    missing = run.secrets.missing()
+    facts, services = execution.facts, execution.services
+    missing = facts.secrets.missing()
     if missing:
         names = ", ".join(f"`{secret}`" for secret in missing)
         raise StepProblem("secret_missing", f"the runbook requires secret {names}, which is not set")
-    run.journal.sync()
-    own = run.services.of(STEP, execution.compiled.type.name)
-    services = replace(own, environ=run.secrets.child_environ(run.environ))
-    return run.sessions.get(execution.session_name(name), lambda: open(services))
+    services.journal.sync()
+    own = services.plugins.of(STEP, execution.compiled.type.name)
+    lent = replace(own, environ=facts.secrets.child_environ(facts.environ))
+    return services.sessions.get(execution.session_name(name), lambda: open(lent))
 
 
 def ask_person(execution: StepExecution, question: Question) -> Answer:
     """Return the line a person types at the terminal; ``NoAnswer`` when nobody is there."""
-    run = execution.run
-    if not run.services.console.interactive:
+    facts, services = execution.facts, execution.services
+    if not services.plugins.console.interactive:
         raise NoAnswer(f"{question.name} was asked for, but nobody can answer here")
-    run.journal.sync()
-    with run.services.console.exclusive():
-        line = run.services.console.ask(run.masker.mask_text(question.prompt), deadline=execution.deadline)
+    services.journal.sync()
+    with services.plugins.console.exclusive():
+        line = services.plugins.console.ask(services.masker.mask_text(question.prompt), deadline=execution.deadline)
     if line is None:
         if execution.deadline.cancelled:
             raise StepProblem("cancelled", "the run was cancelled")
         if execution.deadline.stopped:
             raise StepProblem("timeout", f"nobody answered {question.name} in time")
         raise NoAnswer(f"the input ended before {question.name} was answered")
-    return Answer(value=line, principal=Principal(kind="human", id=run.actor))
+    return Answer(value=line, principal=Principal(kind="human", id=facts.actor))
 
 
 def attach_file(execution: StepExecution, path: str) -> Mapping[str, Any]:
@@ -186,7 +186,7 @@ def attach_file(execution: StepExecution, path: str) -> Mapping[str, Any]:
     source = Path(path).expanduser()
     if not source.is_file():
         raise StepProblem("attachment", f"{path} is not a file that can be read")
-    directory = execution.run.directory
+    directory = execution.facts.directory
     if directory is None:
         raise StepProblem("attachment", "this run has no directory to keep attachments in")
     try:
@@ -204,12 +204,14 @@ def decide_by_provider(
     """Submit the request to the run's approval provider, unless that was done before, and return the decision."""
     from gert_core.engine.steps.approval import approval_process
 
-    run, provider = execution.run, execution.run.approval
+    services, provider = execution.services, execution.facts.approval
     if provider is None:
         raise StepProblem("approval_provider", "an approval is needed, but no approval provider is installed")
-    services = run.services.of(APPROVAL, provider.name)
-    session = run.sessions.get("approvals", lambda: resolve(provider.open)(services))
-    process = approval_process(execution, session, blocking=provider.blocking, now=lambda: run.backend.now(execution))
+    lent = services.plugins.of(APPROVAL, provider.name)
+    session = services.sessions.get("approvals", lambda: resolve(provider.open)(lent))
+    process = approval_process(
+        execution, session, blocking=provider.blocking, now=lambda: services.backend.now(execution)
+    )
     return process.decide(
         request,
         deadline=execution.frame.deadline,

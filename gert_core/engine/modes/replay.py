@@ -25,7 +25,7 @@ from gert_core.engine.steps.approval import approval_process
 from gert_core.tools import extract, preview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api import ApprovalRequest, Deadline, Question, Result, Services
     from gert_core.approvals import ApprovalDecision
@@ -58,7 +58,7 @@ class ReplayBackend:
 
     def seed(self, run: Run) -> str:
         """Return the runbook's digest: it is the same in every replay, the run id is not."""
-        return run.runbook.document.digest
+        return run.facts.runbook.document.digest
 
     def run_seconds(self, seconds: float) -> float:
         """Return 0: a replay takes no time."""
@@ -152,7 +152,9 @@ class ReplayBackend:
 
     def remarks(self, run: Run) -> list[str]:
         """Return sentences about answers that no step asked for and names that the runbook does not have."""
-        return [*self._odd_inputs(run.runbook), *self._odd_responses(run.runbook), *self._odd_steps(run)]
+        runbook = run.facts.runbook
+        keys = run.services.journal.state.steps
+        return [*self._odd_inputs(runbook), *self._odd_responses(runbook), *self._odd_steps(runbook, keys)]
 
     def _odd_inputs(self, runbook: Runbook) -> Iterator[str]:
         for name in self._scenario.inputs:
@@ -169,23 +171,23 @@ class ReplayBackend:
             elif used < total:
                 yield f"tool_responses: {total - used} of {_count(total, 'response')} for {key!r} not used"
 
-    def _odd_steps(self, run: Run) -> Iterator[str]:
-        known = {*run.runbook.by_id, *run.journal.state.steps}
+    def _odd_steps(self, runbook: Runbook, keys: Iterable[str]) -> Iterator[str]:
+        known = {*runbook.by_id, *keys}
         scenario = self._scenario
         for key in scenario.steps:
-            if step_id_of(key) not in run.runbook.by_id:
+            if step_id_of(key) not in runbook.by_id:
                 yield f"steps: {key!r} is no step of this runbook"
             elif key not in self._used_steps:
                 yield f"steps: the result for {key!r} was not used"
         for name, items in scenario.evidence.items():
             unused = [item for item in items if (name, item) not in self._used_evidence]
-            if name not in known and step_id_of(name) not in run.runbook.by_id:
+            if name not in known and step_id_of(name) not in runbook.by_id:
                 yield f"evidence: {name!r} is no step of this runbook"
             elif unused:
                 yield f"evidence: {', '.join(map(repr, unused))} of step {name!r} was not asked for"
         for name, used in self._approvals.items():
             total = len(scenario.approvals[name])
-            if name not in known and step_id_of(name) not in run.runbook.by_id:
+            if name not in known and step_id_of(name) not in runbook.by_id:
                 yield f"approvals: {name!r} is no step of this runbook"
             elif used < total:
                 yield f"approvals: {total - used} of {_count(total, 'answer')} for {name!r} not used"

@@ -18,7 +18,7 @@ from gert_core.engine.resume.drift import changes, refuse, same_runbook
 from gert_core.engine.resume.reconcile import settle, voided
 from gert_core.engine.resume.recorded import Recorded
 from gert_core.engine.resume.trust import refuse_forged
-from gert_core.engine.run import Run, default_actor
+from gert_core.engine.run import Run, RunFacts, RunServices, default_actor
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import ResolvedInputs
@@ -128,26 +128,31 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     recorded.void(void)
     for key, result in settled.items():
         recorded.complete(key, result)
-    return Run(
+    facts = RunFacts(
         run_id=request.run_id,
         compiled=CompiledRunbook(runbook),
         registry=request.registry,
         policies=policies,
-        journal=journal,
-        backend=RealBackend(),
-        masker=masker,
         secrets=secrets,
-        services=services_for(first, actor).during(request.run_id, directory.path),
-        progress=request.progress,
         inputs=ResolvedInputs(values=inputs, sources=state.facts.get("input_sources") or {}, events=()),
         constants=constants,
-        directory=directory,
         mode="real",
         actor=str(state.facts.get("actor") or actor),
         environ=request.environ,
+        directory=directory,
         approval=approval,
-        recorded=recorded,
-        stop=request.stop,
+    )
+    return Run(
+        facts,
+        RunServices(
+            journal=journal,
+            backend=RealBackend(),
+            masker=masker,
+            plugins=services_for(first, actor).during(request.run_id, directory.path),
+            progress=request.progress,
+            stop=request.stop,
+            recorded=recorded,
+        ),
     )
 
 

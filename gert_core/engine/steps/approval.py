@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 def approve(execution: StepExecution) -> Done | None:
     """Return None when the step may run; else how it ended: rejected, pending, or in an error."""
-    run = execution.run
-    recorded = run.recorded.approval(execution.key) if run.recorded is not None else None
+    services = execution.services
+    recorded = services.recorded.approval(execution.key) if services.recorded is not None else None
     request = _request(execution, recorded)
     if recorded is None:
-        run.journal.commit()
+        services.journal.commit()
     elif recorded.request_hash != request.request_hash:
         raise RunError(
             f"step {execution.key} is not what was put to approval before: the runbook or the inputs changed",
@@ -40,7 +40,7 @@ def approve(execution: StepExecution) -> Done | None:
             _refuse_forged(execution, request, recorded)
             decision = _recorded_decision(recorded.resolved)
         else:
-            decision = run.backend.decide_approval(execution, request, recorded)
+            decision = services.backend.decide_approval(execution, request, recorded)
     except StepProblem as problem:
         if execution.frame.deadline.cancelled:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
@@ -51,7 +51,7 @@ def approve(execution: StepExecution) -> Done | None:
     if decision.status == "pending":
         if execution.frame.deadline.cancelled:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
-        run.progress.pending(execution.info, request)
+        services.progress.pending(execution.info, request)
         return Done(status=StepStatus.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
     denied = Failure(
         key=execution.key,
@@ -81,8 +81,8 @@ def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded:
     """Refuse a recorded approval whose signatures do not verify now, where approvals must be signed."""
     if not request.require_signed or recorded.resolved is None or not recorded.resolved.get("approved"):
         return
-    run = execution.run
-    reason = unverified(recorded.responses, request, schemes=run.registry.signature_scheme, environ=run.environ)
+    facts = execution.facts
+    reason = unverified(recorded.responses, request, schemes=facts.registry.signature_scheme, environ=facts.environ)
     if reason is not None:
         raise RunError(
             f"the approval of step {execution.key} in the trace cannot be verified: {reason}",
@@ -92,33 +92,33 @@ def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded:
 
 
 def _request(execution: StepExecution, recorded: RecordedApproval | None) -> ApprovalRequest:
-    run, compiled, decision = execution.run, execution.compiled, execution.decision
-    inputs = run.masker.mask(execution.inputs)
+    facts, services, compiled, decision = execution.facts, execution.services, execution.compiled, execution.decision
+    inputs = services.masker.mask(execution.inputs)
     contract = compiled.contract.to_json()
     created, expires = _window(execution, recorded)
     return ApprovalRequest(
-        ticket_id=ticket_id(run.run_id, execution.key),
-        run_id=run.run_id,
+        ticket_id=ticket_id(facts.run_id, execution.key),
+        run_id=facts.run_id,
         step_id=compiled.id,
         step_key=execution.key,
-        runbook_name=run.runbook.name,
+        runbook_name=facts.runbook.name,
         step_type=compiled.type.name,
         description=_description(execution),
         risk_level=decision.risk,
         contract=contract,
         inputs=inputs,
-        runbook_hash=run.runbook.document.digest,
+        runbook_hash=facts.runbook.document.digest,
         request_hash=request_hash(
-            runbook_hash=run.runbook.document.digest, step_id=compiled.id, contract=contract, inputs=inputs
+            runbook_hash=facts.runbook.document.digest, step_id=compiled.id, contract=contract, inputs=inputs
         ),
         min_approvers=decision.min_approvers,
-        requested_by=run.actor,
+        requested_by=facts.actor,
         created=created,
         expires_at=expires,
-        timeout=run.policies.approval_timeout,
+        timeout=facts.policies.approval_timeout,
         command=_command(execution),
         exclude_actor=decision.exclude_actor,
-        require_signed=run.policies.require_signed,
+        require_signed=facts.policies.require_signed,
         extensions=compiled.node.fields.extensions,
     )
 
@@ -127,25 +127,25 @@ def _description(execution: StepExecution) -> str:
     compiled = execution.compiled
     if compiled.use is None:
         return compiled.type.summary
-    action = execution.run.runbook.tools[compiled.use.tool].tool.actions[str(compiled.action)]
+    action = execution.facts.runbook.tools[compiled.use.tool].tool.actions[str(compiled.action)]
     return action.description or compiled.type.summary
 
 
 def _command(execution: StepExecution) -> tuple[str, ...]:
-    run, use, action = execution.run, execution.compiled.use, execution.compiled.action
+    use, action = execution.compiled.use, execution.compiled.action
     if use is None or action is None:
         return ()
-    words: tuple[str, ...] = preview(run.runbook.tools[use.tool], action, execution.inputs)
-    return tuple(run.masker.mask_text(word) for word in words)
+    words: tuple[str, ...] = preview(execution.facts.runbook.tools[use.tool], action, execution.inputs)
+    return tuple(execution.services.masker.mask_text(word) for word in words)
 
 
 def _window(execution: StepExecution, recorded: RecordedApproval | None) -> tuple[str, str]:
     """Return when the request was made and when it expires; a resumed request keeps its times."""
     if recorded is not None and recorded.expires_at:
         return recorded.created, recorded.expires_at
-    run = execution.run
-    now = run.backend.now(execution)
-    expires = datetime.fromtimestamp(now.timestamp() + run.policies.approval_timeout, UTC)
+    facts, services = execution.facts, execution.services
+    now = services.backend.now(execution)
+    expires = datetime.fromtimestamp(now.timestamp() + facts.policies.approval_timeout, UTC)
     return timestamp(now), timestamp(expires)
 
 
@@ -153,7 +153,7 @@ def approval_process(
     execution: StepExecution, session: ApprovalSession, *, blocking: bool, now: Callable[[], datetime]
 ) -> ApprovalProcess:
     """Return what brings one request of a step to its decision, over the session of a provider."""
-    run = execution.run
+    facts = execution.facts
 
     def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
         by = None if principal is None else Principal(**principal)
@@ -163,11 +163,11 @@ def approval_process(
         session=session,
         blocking=blocking,
         emit=emit,
-        sync=run.journal.sync,
-        schemes=run.registry.signature_scheme,
-        environ=run.environ,
+        sync=execution.services.journal.sync,
+        schemes=facts.registry.signature_scheme,
+        environ=facts.environ,
         now=now,
-        actor=run.actor,
+        actor=facts.actor,
     )
 
 

@@ -33,7 +33,7 @@ def attempt(execution: StepExecution) -> Result | None:
     """Return the result that the backend substitutes, or that of the type's ``run``; None when a signal took over."""
     run, compiled = execution.run, execution.compiled
     if compiled.leaf:
-        substitute = run.backend.substitute(execution)
+        substitute = run.services.backend.substitute(execution)
         if substitute is not None:
             return substitute
     if execution.undecided is not None and compiled.type.flow is not Flow.TERMINAL:

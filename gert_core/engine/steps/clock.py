@@ -31,12 +31,12 @@ class Clock:
         """Return the time of day, or the time that an earlier process of the run read here."""
         execution = self._execution
         if execution.compiled.leaf:
-            return execution.run.backend.now(execution)
+            return execution.services.backend.now(execution)
         number, self._looks = self._looks, self._looks + 1
         before = self._recorded(EventType.TIME_READ, number)
         if before is not None:
             return datetime.fromisoformat(str(before["time"]))
-        now = execution.run.backend.now(execution)
+        now = execution.services.backend.now(execution)
         data = {"step_id": execution.compiled.id, "time": timestamp(now)}
         execution.add(EventType.TIME_READ, data, fresh=True)
         return now
@@ -44,7 +44,7 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         """Wait; a wait that an earlier process began ends when it would have ended."""
         execution = self._execution
-        backend = execution.run.backend
+        backend = execution.services.backend
         if not execution.compiled.leaf:
             number, self._sleeps = self._sleeps, self._sleeps + 1
             before = self._recorded(EventType.SLEEP_START, number)
@@ -55,11 +55,11 @@ class Clock:
                 until = backend.now(execution) + timedelta(seconds=seconds)
                 data = {"step_id": execution.compiled.id, "seconds": seconds, "until": timestamp(until)}
                 execution.add(EventType.SLEEP_START, data, fresh=True)
-                execution.run.journal.commit()
+                execution.services.journal.commit()
         backend.sleep(execution, max(0.0, seconds))
 
     def _recorded(self, type: str, number: int) -> Mapping[str, Any] | None:  # noqa: A002 - the event's field name
-        recorded = self._execution.run.recorded
+        recorded = self._execution.services.recorded
         return None if recorded is None else recorded.event(self._execution.key, type, number)
 
 

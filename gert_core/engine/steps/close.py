@@ -50,7 +50,7 @@ def _close_end(execution: StepExecution, result: Ended) -> Done:
     outcome = result.outcome
     done = finish(execution, StepStatus.SUCCESS, {"outcome": outcome.to_json()})
     execution.run.possible.append(outcome)
-    execution.run.progress.possible(outcome)
+    execution.services.progress.possible(outcome)
     if not execution.maybe:  # in dry-run a guard nobody can decide may as well let the run go on
         done.signal = Signal(rank=Rank.ENDED, outcome=outcome, outcome_key=execution.key)
     return done
@@ -59,7 +59,7 @@ def _close_end(execution: StepExecution, result: Ended) -> Done:
 def _close_signal(execution: StepExecution, signal: Signal) -> Done:
     """Close a step with blocks because of a block's signal; one that is cancelled or suspended is left open."""
     if signal.rank in (Rank.CANCELLED, Rank.SUSPENDED):
-        execution.run.progress.left_open(execution.info, cancelled=signal.rank is Rank.CANCELLED)
+        execution.services.progress.left_open(execution.info, cancelled=signal.rank is Rank.CANCELLED)
         return Done(status=StepStatus.SKIPPED, signal=signal)
     if signal.rank is Rank.ENDED:
         done = finish(execution, StepStatus.SUCCESS, {})
@@ -81,7 +81,7 @@ def finish(
     cause: Signal | None = None,
 ) -> Done:
     """Update the state, write ``step_complete`` as the last event of the key, and return how the list goes on."""
-    run, compiled = execution.run, execution.compiled
+    services, compiled = execution.services, execution.compiled
     outputs, fields = data.get("outputs", {}), data.get("fields", {})
     try:
         execution.exported = apply_state(execution, status, outputs, fields)
@@ -89,25 +89,25 @@ def finish(
         status = StepStatus.ERROR
         data = {**data, "failure": {"kind": problem.kind, "message": problem.message}}
         keep_entry(execution, status, outputs, fields)
-    data = mask_failure(data, run.masker)
+    data = mask_failure(data, services.masker)
     if execution.exported:
         scope = "/".join(execution.scope) if execution.scope else None
         execution.add("scope_export", {"step_id": compiled.id, "scope": scope, "exported_vars": execution.exported})
-    hits = run.masker.hits(data) if run.masker.count else 0
+    hits = services.masker.hits(data) if services.masker.count else 0
     if hits:
         execution.add("redaction_applied", {"step_id": compiled.id, "pattern_count": hits})
-    duration = run.backend.step_seconds(execution.began)
+    duration = services.backend.step_seconds(execution.began)
     execution.add(
         "step_complete",
         {"step_id": compiled.id, "status": str(status), **data, "duration": format_duration(duration)},
     )
     if compiled.contract.writing and not compiled.contract.idempotent and compiled.leaf:
-        run.journal.sync()
+        services.journal.sync()
     else:
-        run.journal.commit()
-    run.progress.finished(execution.info, status, data, duration)
-    if run.backend.symbolic and execution.decision is not None and status is not StepStatus.SKIPPED:
-        run.progress.evaluated(execution.info, _evaluation(execution))
+        services.journal.commit()
+    services.progress.finished(execution.info, status, data, duration)
+    if services.backend.symbolic and execution.decision is not None and status is not StepStatus.SKIPPED:
+        services.progress.evaluated(execution.info, _evaluation(execution))
     if denied is not None:
         return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(denied,)))
     if cause is not None and cause.rank is Rank.DENIED:
@@ -120,29 +120,29 @@ def finish(
 
 def _evaluation(execution: StepExecution) -> Evaluation:
     """Return what progress is told about a step that was looked at without being executed."""
-    run, compiled = execution.run, execution.compiled
-    tool = run.runbook.tools[compiled.use.tool].tool if compiled.use is not None else None
+    facts, compiled = execution.facts, execution.compiled
+    tool = facts.runbook.tools[compiled.use.tool].tool if compiled.use is not None else None
     return Evaluation(
         contract=compiled.contract,
         decision=execution.decision,
         inputs=execution.inputs if compiled.has_inputs else {},
-        secrets=run.secrets.present(secret.env for secret in tool.all_secrets) if tool is not None else {},
+        secrets=facts.secrets.present(secret.env for secret in tool.all_secrets) if tool is not None else {},
         platforms=tuple(tool.meta.platform) if tool is not None else (),
     )
 
 
 def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
     """Close a leaf with the recorded result of an earlier process, without rendering, governance or an event."""
-    run, compiled = execution.run, execution.compiled
+    services, compiled = execution.services, execution.compiled
     if record.inputs is not None:
-        run.determinism.check(compiled, record.inputs, record.outputs, status=record.status)
+        services.determinism.check(compiled, record.inputs, record.outputs, status=record.status)
     execution.inputs = record.inputs or {}
     status = StepStatus(record.status)
     try:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)
     except StepProblem:  # it collided then as well, and its record says so
         keep_entry(execution, status, record.outputs, record.fields)
-    run.progress.recorded(execution.info)
+    services.progress.recorded(execution.info)
     if record.outcome is not None:
         return Done(status=status, signal=Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=execution.key))
     failure = None

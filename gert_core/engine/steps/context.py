@@ -57,18 +57,18 @@ class AttemptContext:
 
     @property
     def idempotency_key(self) -> str:
-        return self._execution.run.idempotency_key(self.key)
+        return self._execution.facts.idempotency_key(self.key)
 
     @property
     def random(self) -> random.Random:
         if self._random is None:  # one stream per attempt: a second look goes on where the first stopped
             run = self._execution.run
-            self._random = random.Random(f"{run.backend.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
+            self._random = random.Random(f"{run.services.backend.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
         return self._random
 
     @property
     def config(self) -> Mapping[str, Json]:
-        return self._execution.run.services.of(STEP, self._execution.compiled.type.name).config
+        return self._execution.services.plugins.of(STEP, self._execution.compiled.type.name).config
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -128,7 +128,7 @@ class AttemptContext:
 
     def state_hash(self) -> str:
         execution = self._enter()
-        return execution.run.hash_of(execution.layer.names_visible())
+        return execution.services.digest(execution.layer.names_visible())
 
     # -- blocks --------------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class AttemptContext:
 
     def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, Any]) -> Reply:
         execution = self._enter(acts=True)
-        node = execution.run.runbook.tools.get(tool)
+        node = execution.facts.runbook.tools.get(tool)
         if node is None:
             raise StepProblem("tool_undeclared", f"tool {tool!r} is not listed under `tools`")
         name = _action_name(node, action)
@@ -200,23 +200,23 @@ class AttemptContext:
             raise StepProblem(
                 "contract_exceeded", f"{tool} {name} does more than the contract of step {self.step_id} declares"
             )
-        return execution.run.backend.call_tool(execution, node, name, dict(inputs))
+        return execution.services.backend.call_tool(execution, node, name, dict(inputs))
 
     def session(self, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002 - it opens
         execution = self._enter(acts=True)
-        return execution.run.backend.session(execution, name, open)
+        return execution.services.backend.session(execution, name, open)
 
     def drop_session(self, name: str) -> None:
         execution = self._enter(acts=True)
-        execution.run.sessions.drop(execution.session_name(name))
+        execution.services.sessions.drop(execution.session_name(name))
 
     def ask(self, question: Question) -> Answer:
         execution = self._enter(acts=True)
-        return execution.run.backend.ask(execution, question)
+        return execution.services.backend.ask(execution, question)
 
     def attach(self, path: str) -> Mapping[str, Any]:
         execution = self._enter(acts=True)
-        return execution.run.backend.attach(execution, path)
+        return execution.services.backend.attach(execution, path)
 
 
 def _action_name(tool: ToolNode, action: str | None) -> str:

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 
 class StepExecution:
-    """One execution of one step under one key; the methods stand in the order of the phases."""
+    """One execution of one step under one key; the methods stand in the order of the phases.
+
+    ``facts`` and ``services`` are the run's, ``compiled`` is the step as it is in the document, ``frame`` that of the
+    list it is in; everything else is what the phases find out.
+    """
 
     __slots__ = (
         "_info",
@@ -40,6 +44,7 @@ class StepExecution:
         "deadline",
         "decision",
         "exported",
+        "facts",
         "frame",
         "inputs",
         "item",
@@ -50,6 +55,7 @@ class StepExecution:
         "principal",
         "run",
         "scope",
+        "services",
         "signals",
         "step",
         "undecided",
@@ -59,6 +65,8 @@ class StepExecution:
         self, run: Run, compiled: CompiledStep, frame: Frame, *, key: str, layer: Layer, item: int | None = None
     ) -> None:
         self.run = run
+        self.facts = run.facts
+        self.services = run.services
         self.compiled = compiled
         self.frame = frame
         self.key = key
@@ -83,15 +91,15 @@ class StepExecution:
 
     def perform(self) -> Done:
         """Run the phases; whatever goes wrong becomes a status or a signal, never an exception of a plugin."""
-        run = self.run
-        if run.stop.thrown:
+        services = self.services
+        if services.stop.thrown:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
         self.began = time.perf_counter()
-        if run.recorded is not None:
-            if self.compiled.leaf and (record := run.recorded.finished(self.key)) is not None:
+        if services.recorded is not None:
+            if self.compiled.leaf and (record := services.recorded.finished(self.key)) is not None:
                 self._render_scope(quiet=True)
                 return close_recorded(self, record)
-            run.recorded.follow(self.frame.prefix, self.key)
+            services.recorded.follow(self.frame.prefix, self.key)
         try:
             if not self._wanted():
                 return self._skip("when")
@@ -128,7 +136,7 @@ class StepExecution:
 
     def render(self) -> None:
         """Render the step's own fields, its scope and its inputs."""
-        partial = self.run.backend.symbolic
+        partial = self.services.backend.symbolic
         try:
             try:
                 self.step = self.compiled.body.render(self.layer)
@@ -170,12 +178,12 @@ class StepExecution:
     # -- contract, govern, approve -------------------------------------------------------------------------------
 
     def _govern(self) -> Done | None:
-        run, compiled = self.run, self.compiled
+        backend, compiled = self.services.backend, self.compiled
         category = str(compiled.outcome(self.step).category) if compiled.outcome is not None else None
-        self.decision, contract_bytes, decision_bytes = run.governed(compiled, category)
+        self.decision, contract_bytes, decision_bytes = self.run.decisions.of(compiled, category)
         self.add("contract_evaluated", {}, encoded=contract_bytes, principal=KERNEL)
         self.add("governance_decision", {}, encoded=decision_bytes, principal=KERNEL)
-        if self.decision.denied and run.backend.enforces:
+        if self.decision.denied and backend.enforces:
             failure = Failure(
                 key=self.key,
                 step_id=compiled.id,
@@ -185,7 +193,7 @@ class StepExecution:
             )
             data = {"type": compiled.type.name, "reason": failure.kind, "message": failure.message}
             return finish(self, StepStatus.SKIPPED, data, denied=failure)
-        if self.decision.needs_approval and run.backend.enforces and run.backend.will_execute(self):
+        if self.decision.needs_approval and backend.enforces and backend.will_execute(self):
             from gert_core.engine.steps.approval import approve
 
             return approve(self)
@@ -201,25 +209,25 @@ class StepExecution:
             data["contract_summary"] = compiled.summary
             data["inputs"] = self.inputs
             if acting:
-                data["idempotency_key"] = self.run.idempotency_key(self.key)
+                data["idempotency_key"] = self.facts.idempotency_key(self.key)
         if fields.extensions:
             data["extensions"] = fields.extensions
         self.add("step_start", data)
         if fields.visibility is not None and self.step is not None:
             self._trace_visibility(fields.visibility)
-        if self.run.recorded is not None and compiled.leaf and acting:
-            before = self.run.recorded.attempts(self.key)
+        if self.services.recorded is not None and compiled.leaf and acting:
+            before = self.services.recorded.attempts(self.key)
             if before:
                 self.attempt = before + 1
                 self.add(
                     "step_attempt", {"step_id": compiled.id, "attempt": self.attempt, "reason": "resumed"}, fresh=True
                 )
-        self.run.progress.started(self.info)
+        self.services.progress.started(self.info)
 
     def _trace_visibility(self, rule: Any) -> None:
         view = visible(self.layer.names_visible(), rule)
         data = {"step_id": self.compiled.id, "allow": rule.allow, "deny": rule.deny}
-        self.add("visibility_applied", {**data, "filtered_view_hash": self.run.hash_of(view)})
+        self.add("visibility_applied", {**data, "filtered_view_hash": self.services.digest(view)})
 
     # -- shared --------------------------------------------------------------------------------------------------
 
@@ -251,7 +259,7 @@ class StepExecution:
         fresh: bool = False,
     ) -> None:
         """Add an event of this step."""
-        self.run.journal.add(
+        self.services.journal.add(
             type,
             data,
             key=self.key,
@@ -263,7 +271,7 @@ class StepExecution:
 
     def session_name(self, name: str) -> str:
         """Return the name of a session among those of all plugins: names belong to the plugin of the step's type."""
-        (owner,) = self.run.registry.providers(STEP, self.compiled.type.name)
+        (owner,) = self.facts.registry.providers(STEP, self.compiled.type.name)
         return f"plugin:{owner.name}:{name}"
 
     def view(self, bind: Mapping[str, Any] | None = None) -> View | Layer:

@@ -91,7 +91,7 @@ def refuse_collision(execution: StepExecution, name: str) -> None:
     if owner is None or owner == execution.compiled.id:
         return
     if owner:
-        other = execution.run.runbook.by_id.get(owner)
+        other = execution.facts.runbook.by_id.get(owner)
         if other is not None and exclusive(other, execution.compiled.node):
             return
     held = f"step {owner}" if owner else "an input, a constant or a loop variable"

@@ -54,7 +54,7 @@ def _spread(execution: StepExecution, source: str, *, partial: bool) -> Mapping[
         raise StepProblem("template", f"inputs_from: {error.message}") from None
     if not isinstance(value, dict):
         raise StepProblem("wrong_type", f"inputs_from: {source} is not an object")
-    entry = execution.run.runbook.by_id.get(path[0])
+    entry = execution.facts.runbook.by_id.get(path[0])
     if entry is not None and len(path) == 1:
         return {n: v for n, v in value.items() if n not in ("status", *entry.type.fields)}
     return value

@@ -56,7 +56,7 @@ def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed:
                 message = f"output {name!r} is declared in contract.outputs but was not produced"
                 violations.append(("missing_output", message, "warning"))
         if contract.deterministic:
-            changed = execution.run.determinism.check(execution.compiled, execution.inputs, declared)
+            changed = execution.services.determinism.check(execution.compiled, execution.inputs, declared)
             if changed:
                 violations.append(("nondeterministic", changed, "error"))
     report_violations(execution, violations)
@@ -68,17 +68,17 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
 
     A person is told about errors, and in a probe, which is made to judge contracts, about warnings too.
     """
-    run = execution.run
+    facts, services = execution.facts, execution.services
     for kind, text, severity in violations:
-        message = run.masker.mask_fragments(text)
+        message = services.masker.mask_fragments(text)
         execution.add(
             "contract_violation",
             {"step_id": execution.compiled.id, "kind": kind, "message": message, "severity": severity},
         )
-        if severity == "error" or run.backend.symbolic:
-            run.progress.warn(f"step {execution.key}: {message} ({kind})", step=execution.info)
+        if severity == "error" or services.backend.symbolic:
+            services.progress.warn(f"step {execution.key}: {message} ({kind})", step=execution.info)
     if violations:
-        rule = run.policies.violation_rule(execution.compiled.contract)
+        rule = facts.policies.violation_rule(execution.compiled.contract)
         if rule is not None:
             source, number = rule
             raise StepProblem(
