@@ -1,8 +1,8 @@
-"""Scenarios and their tests: where they are, what they expect, and how what happened is judged and reported."""
+"""Scenarios and their tests: finding, selecting and replaying them, checking expectations, reporting results."""
 
 from __future__ import annotations
 
-from gert_core.scenarios.expect import Observed, judge
+from gert_core.scenarios.expect import Observed, check_expectations
 from gert_core.scenarios.find import Candidate, FoundRunbooks, candidates_of, find_runbooks, scenarios_directory
 from gert_core.scenarios.results import Assertion, RunbookReport, ScenarioResult, ScenarioStatus, Summary
 from gert_core.scenarios.select import Chosen, Selection
@@ -22,7 +22,7 @@ __all__ = [
     "Visit",
     "Visits",
     "candidates_of",
+    "check_expectations",
     "find_runbooks",
-    "judge",
     "scenarios_directory",
 ]

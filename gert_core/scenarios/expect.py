@@ -1,4 +1,4 @@
-"""Judges what a replay came to by the expectations of its test."""
+"""Check the result of a replay against the expectations of its test."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ NOT_REACHED: Final = "not reached"
 
 
 class Observed(Struct, frozen=True, kw_only=True):
-    """What a run came to; ``trouble`` says why it did not complete, ``step_ids`` are all the runbook has."""
+    """The result of a run; ``failure`` is why it did not complete, ``step_ids`` are all of the runbook."""
 
     status: str
     outcome: Outcome | None
     visits: Visits
     variables: Variables
     step_ids: Collection[str]
-    trouble: str | None = None
+    failure: str | None = None
 
     @property
-    def because(self) -> str:
-        """The reason to add to a message."""
-        return f" ({self.trouble})" if self.trouble else ""
+    def failure_suffix(self) -> str:
+        """The failure in parentheses, to add to a message; empty without one."""
+        return f" ({self.failure})" if self.failure else ""
 
 
-def judge(test: ExpectationModel, seen: Observed) -> tuple[Assertion, ...]:
-    """Every assertion of a test, in the order of the document's fields."""
+def check_expectations(test: ExpectationModel, seen: Observed) -> tuple[Assertion, ...]:
+    """Return every assertion of a test, in the order of the document's fields."""
     return (*_results(test, seen), *_reaching(test, seen), *_outputs(test, seen))
 
 
 def unknown_steps(test: ExpectationModel, step_ids: Collection[str]) -> Iterator[str]:
-    """Sentences about steps that must not be reached and do not exist: such an expectation always holds."""
+    """Yield a warning for each step that must not be reached and does not exist: such a test always passes."""
     for name in test.must_not_reach:
         if step_id_of(name) not in step_ids:
-            yield f"must_not_reach: {name!r} is no step of this runbook{_near(name, step_ids)}"
+            yield f"must_not_reach: {name!r} is not a step of this runbook{_suggestion(name, step_ids)}"
 
 
 def step_id_of(name: str) -> str:
-    """``restart`` of ``triage/1/restart#2`` and of ``restart[0]``."""
-    # A key of a loop may hold anything but a bracket, so it goes first.
+    """Return the step id in a name: ``restart`` of ``triage/1/restart#2`` and of ``restart[0]``."""
+    # A key of a loop may contain anything but a bracket, so it is removed first.
     before = name[: name.rindex("[")] if name.endswith("]") and "[" in name else name
     return before.rpartition("/")[2].partition("#")[0]
 
@@ -72,7 +72,7 @@ def _results(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
             continue
         wanted = str(expected)
         passed = wanted == actual
-        message = "" if passed else f"expected {show(wanted)}, got {_or_nothing(actual, seen)}{seen.because}"
+        message = "" if passed else f"expected {show(wanted)}, got {_or_nothing(actual, seen)}{seen.failure_suffix}"
         yield Assertion(type=field, key=None, expected=wanted, actual=actual, passed=passed, message=message)
 
 
@@ -92,9 +92,9 @@ def _reaching(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
                 what = f"expected step {name} {'not ' if there else ''}to be reached"
                 message = f"{what}, but it was {_how(actual)}"
                 if not there and step_id_of(name) not in seen.step_ids:
-                    message = f"{what}, but it is no step of this runbook{_near(name, seen.step_ids)}"
+                    message = f"{what}, but it is not a step of this runbook{_suggestion(name, seen.step_ids)}"
                 elif not there:
-                    message += seen.because
+                    message += seen.failure_suffix
             yield Assertion(
                 type=field,
                 key=name,
@@ -109,34 +109,34 @@ def _how(actual: str) -> str:
     return actual if actual in (REACHED, NOT_REACHED, "skipped") else f"{NOT_REACHED}: {actual}"
 
 
-def _near(name: str, step_ids: Collection[str]) -> str:
+def _suggestion(name: str, step_ids: Collection[str]) -> str:
     near = get_close_matches(step_id_of(name), step_ids, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _outputs(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
     for path, expected in test.expected_outputs.items():
-        actual, problem = _value(path, seen.variables)
+        actual, error = _value(path, seen.variables)
         passed = False
-        if problem is None:
-            passed, problem = _fits(expected, actual)
-            if not passed and problem is None:
-                what = "text that matches" if pattern_of(expected) is not None else ""
-                problem = f"expected {what + ' ' if what else ''}{show(expected)}, got {show(actual)}"
-        elif seen.trouble:
-            problem += seen.because
+        if error is None:
+            passed, error = _matches(expected, actual)
+            if not passed and error is None:
+                what = "a string that matches" if pattern_of(expected) is not None else ""
+                error = f"expected {what + ' ' if what else ''}{show(expected)}, got {show(actual)}"
+        elif seen.failure:
+            error += seen.failure_suffix
         yield Assertion(
             type="expected_outputs",
             key=path,
-            expected=_plain(expected),
-            actual=_plain(actual),
+            expected=_without_positions(expected),
+            actual=_without_positions(actual),
             passed=passed,
-            message="" if passed else problem or "",
+            message="" if passed else error or "",
         )
 
 
 def _value(path: str, variables: Variables) -> tuple[object, str | None]:
-    """The value at a template path, or why there is none."""
+    """Return the value at a template path, or None and the reason why there is none."""
     text = path if "{{" in path else f"{{{{ .{path.strip().removeprefix('.')} }}}}"
     try:
         return compile_value(text).render(variables), None
@@ -147,7 +147,7 @@ def _value(path: str, variables: Variables) -> tuple[object, str | None]:
         return None, error.message
 
 
-def _fits(expected: object, actual: object) -> tuple[bool, str | None]:
+def _matches(expected: object, actual: object) -> tuple[bool, str | None]:
     pattern = pattern_of(expected)
     if pattern is None:
         return same(expected, actual), None
@@ -158,7 +158,7 @@ def _fits(expected: object, actual: object) -> tuple[bool, str | None]:
 
 
 def same(expected: object, actual: object) -> bool:
-    """Whether values read the same: ``200`` is ``"200"``, lists item by item, maps by name; null is only null."""
+    """Return whether values are equal as text: ``200`` is ``"200"``, lists by item, maps by name; null is only null."""
     if isinstance(expected, dict):
         return (
             isinstance(actual, dict)
@@ -177,14 +177,14 @@ def same(expected: object, actual: object) -> bool:
 
 
 def show(value: object) -> str:
-    """A value in a message: JSON, shortened."""
+    """Format a value for a message: JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 
 
-def _plain(value: object) -> object:
-    """Data without the positions it was read with."""
+def _without_positions(value: object) -> object:
+    """Return data without the positions it was read with."""
     return json.loads(json.dumps(value, default=str))
 
 
-__all__ = ["NOT_REACHED", "REACHED", "Observed", "judge", "same", "show", "step_id_of", "unknown_steps"]
+__all__ = ["NOT_REACHED", "REACHED", "Observed", "check_expectations", "same", "show", "step_id_of", "unknown_steps"]

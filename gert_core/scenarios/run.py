@@ -1,4 +1,4 @@
-"""Puts scenarios of a runbook to the test: replays each one on the runbook checked once, and judges it."""
+"""Run the scenarios of a runbook: check the runbook once, replay each scenario and check its expectations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gert_core.engine.progress import Progress
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.kit.log import fault
-from gert_core.scenarios.expect import Observed, judge, unknown_steps
+from gert_core.scenarios.expect import Observed, check_expectations, unknown_steps
 from gert_core.scenarios.results import ScenarioResult, ScenarioStatus
 from gert_core.scenarios.visits import PENDING, Visits
 from gert_core.secrets import MINIMUM, collect
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from gert_core.secrets import Masker, Secrets
 
 ACTOR: Final = "gert-test"
-"""Who runs a test: the same everywhere, and nobody whom a scenario would name as an approver by accident."""
+"""The actor of a test: the same everywhere, and not a name that a scenario would use for an approver."""
 
 
 @dataclass(kw_only=True)
 class ScenarioRunner:
-    """One runbook and all that its scenarios share: it is read, validated and governed once."""
+    """One runbook with what its scenarios share: it is read, validated and governed once."""
 
     runbook: Path
     registry: Registry
@@ -65,39 +65,39 @@ class ScenarioRunner:
         )
 
     @cached_property
-    def _ready(self) -> tuple[CompiledRunbook, Policies, dict[str, str]] | DocumentError:
+    def _prepared(self) -> tuple[CompiledRunbook, Policies, dict[str, str]] | DocumentError:
         try:
             book = check(self._request)
         except DocumentError as error:
             return error
         policies = load_policies(registry=self.registry, project=self.project, files=(), runbook=book)
-        return CompiledRunbook(book), policies, _harmless(self.environ, collect(book, self.environ))
+        return CompiledRunbook(book), policies, _without_short_secrets(self.environ, collect(book, self.environ))
 
     def prepare(self) -> None:
-        """Read and check the runbook; policies that are broken stop everything, a wrong runbook its scenarios."""
-        _ = self._ready
+        """Read and check the runbook; raise when a policy is invalid, keep the error of an invalid runbook."""
+        _ = self._prepared
 
     def run(self, candidate: Candidate) -> ScenarioResult:
-        """Replay one scenario and judge it; whatever is wrong with it is in the verdict."""
+        """Replay one scenario and check its expectations; errors are part of the result."""
         began = time.perf_counter()
-        verdict = self._verdict(candidate)
-        return replace(verdict, duration=time.perf_counter() - began)
+        result = self._replay_or_skip(candidate)
+        return replace(result, duration=time.perf_counter() - began)
 
-    def _verdict(self, candidate: Candidate) -> ScenarioResult:
-        ready = self._ready
+    def _replay_or_skip(self, candidate: Candidate) -> ScenarioResult:
+        prepared = self._prepared
         scenario = candidate.scenario
         if scenario is None or candidate.problem is not None:
             return _error(candidate.name, candidate.problem or GertError("the scenario cannot be read"))
         if scenario.test is None:
-            return skipped(scenario.name, "it has no test.yaml, so nothing is expected of it")
-        if isinstance(ready, DocumentError):
-            return _error(scenario.name, ready)
+            return skipped(scenario.name, "it has no test.yaml")
+        if isinstance(prepared, DocumentError):
+            return _error(scenario.name, prepared)
         try:
-            return self._replay(scenario, scenario.test, *ready)
+            return self._replay(scenario, scenario.test, *prepared)
         except GertError as error:
             return _error(scenario.name, error)
-        except Exception as error:  # a fault in one test must not take the others with it
-            mask = collect(ready[0].runbook, ready[2]).masker().mask_text
+        except Exception as error:  # an error in one test must not stop the others
+            mask = collect(prepared[0].runbook, prepared[2]).masker().mask_text
             fault("scenarios", error, environ=self.environ, mask=mask)
             text = mask(f"internal error: {type(error).__name__}: {error}")
             hint = "this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where"
@@ -111,56 +111,58 @@ class ScenarioRunner:
         policies: Policies,
         environ: dict[str, str],
     ) -> ScenarioResult:
-        watch, stop = _Watch(), Stop()
+        recorder, stop = _VisitRecorder(), Stop()
         request = replace(
             self._request,
             scenario=scenario.model,
             compiled=compiled,
             governed=policies,
             environ=environ,
-            progress=watch,
+            progress=recorder,
             stop=stop,
         )
         with ExitStack() as stack:
             stack.callback(stop.close)
             run = start(request, stack)
             result = run.execute()
-        return _judged(scenario.name, test, run, result, watch)
+        return _scenario_result(scenario.name, test, run, result, recorder)
 
 
-def _judged(name: str, test: ExpectationModel, run: Run, result: RunResult, watch: _Watch) -> ScenarioResult:
+def _scenario_result(
+    name: str, test: ExpectationModel, run: Run, ran: RunResult, recorder: _VisitRecorder
+) -> ScenarioResult:
     mask = run.services.masker
-    assert result.variables is not None  # noqa: S101 - a run that was executed has variables
+    assert ran.variables is not None  # noqa: S101 - a run that was executed has variables
     seen = Observed(
-        status=str(result.status),
-        outcome=result.outcome,
-        visits=watch.visits,
-        variables=result.variables,
+        status=str(ran.status),
+        outcome=ran.outcome,
+        visits=recorder.visits,
+        variables=ran.variables,
         step_ids=run.facts.runbook.by_id.keys(),
-        trouble=_trouble(result),
+        failure=_failure_text(ran),
     )
-    assertions = judge(test, seen)
+    assertions = check_expectations(test, seen)
     failed = any(not found.passed for found in assertions)
     status, error, hint = ScenarioStatus.FAILED if failed else ScenarioStatus.PASSED, None, None
     if not failed and seen.status == "error" and test.expected_status is None:
-        # Nothing was expected of the status, but nobody means a run that broke in the middle.
-        status, error = ScenarioStatus.ERROR, f"the run ended in error: {seen.trouble}"
+        # No status was expected, but a run that ended in error is hardly intended.
+        status, error = ScenarioStatus.ERROR, f"the run ended in error: {seen.failure}"
         hint = "write `expected_status: error` in test.yaml if that is what should happen"
-    warnings = (*watch.warnings, *unknown_steps(test, seen.step_ids))
-    verdict = ScenarioResult(
+    warnings = (*recorder.warnings, *unknown_steps(test, seen.step_ids))
+    result = ScenarioResult(
         scenario=name,
         status=status,
         assertions=assertions,
         error=error,
         hint=hint,
-        path=watch.visits.path(),
+        path=recorder.visits.path(),
         warnings=warnings,
     )
-    return _masked(verdict, mask) if mask.count else verdict
+    return _masked(result, mask) if mask.count else result
 
 
-def _trouble(result: RunResult) -> str | None:
-    """Why the run did not complete, in one sentence."""
+def _failure_text(result: RunResult) -> str | None:
+    """Return why the run did not complete, None when it did."""
     if result.failures:
         first = result.failures[0]
         return f"{f'step {first.key}: ' if first.key else ''}{first.message}, {first.kind}"
@@ -169,10 +171,10 @@ def _trouble(result: RunResult) -> str | None:
     return None
 
 
-def _masked(verdict: ScenarioResult, mask: Masker) -> ScenarioResult:
-    """The verdict as it may be printed; what was compared were the values themselves."""
+def _masked(result: ScenarioResult, mask: Masker) -> ScenarioResult:
+    """Return the result with secrets masked, for printing; the comparison used the real values."""
     return replace(
-        verdict,
+        result,
         assertions=tuple(
             replace(
                 found,
@@ -180,10 +182,10 @@ def _masked(verdict: ScenarioResult, mask: Masker) -> ScenarioResult:
                 actual=mask.mask(found.actual),
                 message=mask.mask_text(found.message),
             )
-            for found in verdict.assertions
+            for found in result.assertions
         ),
-        error=None if verdict.error is None else mask.mask_text(verdict.error),
-        warnings=tuple(mask.mask_text(text) for text in verdict.warnings),
+        error=None if result.error is None else mask.mask_text(result.error),
+        warnings=tuple(mask.mask_text(text) for text in result.warnings),
     )
 
 
@@ -196,23 +198,23 @@ def _error(name: str, problem: GertError) -> ScenarioResult:
 
 
 def skipped(name: str, why: str) -> ScenarioResult:
-    """A scenario that was not run, and why."""
+    """Return the result of a scenario that was not run."""
     return ScenarioResult(scenario=name, status=ScenarioStatus.SKIPPED, error=why)
 
 
 def timed_out(name: str, seconds: float) -> ScenarioResult:
-    """A scenario that took too long."""
+    """Return the result of a scenario that took too long."""
     return ScenarioResult(
         scenario=name,
         status=ScenarioStatus.ERROR,
         duration=seconds,
         error=f"the scenario took longer than {seconds:g}s",
-        hint="give it more with --timeout, or look for a loop without end",
+        hint="raise --timeout, or look for an endless loop",
     )
 
 
 def lost(name: str) -> ScenarioResult:
-    """A scenario whose process died."""
+    """Return the result of a scenario whose process ended unexpectedly."""
     return ScenarioResult(
         scenario=name,
         status=ScenarioStatus.ERROR,
@@ -221,14 +223,14 @@ def lost(name: str) -> ScenarioResult:
     )
 
 
-def _harmless(environ: Mapping[str, str], secrets: Secrets) -> dict[str, str]:
-    """The environment without secrets too short to be masked: a replay needs no secret, so none can be wrong."""
+def _without_short_secrets(environ: Mapping[str, str], secrets: Secrets) -> dict[str, str]:
+    """Return the environment without secrets that are too short to be masked; a replay does not need them."""
     short = {name for name, value in secrets.values.items() if value is not None and len(value) < MINIMUM}
     return {name: value for name, value in environ.items() if name not in short}
 
 
-class _Watch(Progress):
-    """Writes down where the run went."""
+class _VisitRecorder(Progress):
+    """The steps that a run visits, and its warnings."""
 
     def __init__(self) -> None:
         self.visits = Visits()

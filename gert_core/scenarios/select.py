@@ -1,4 +1,4 @@
-"""Chooses the scenarios that run: by name, by tag, and golden ones only unless told otherwise."""
+"""Select the scenarios to run: by name, by tag, and golden ones only unless all are requested."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """What the person asked for.
+    """The selection made on the command line.
 
-    Once any scenario of a runbook is golden only golden ones run, unless ``everything`` is asked for or a
-    scenario is named. ``tags`` narrow what would run. A scenario without a test is kept, to be said so.
+    If any scenario of a runbook is golden, only golden ones run, unless ``everything`` is set or scenarios are
+    named. ``tags`` narrow the selection. A scenario without a test is kept, so that it is reported as skipped.
     """
 
     names: Sequence[str] = ()
@@ -35,11 +35,11 @@ class Selection(Struct, frozen=True, kw_only=True):
     everything: bool = False
 
     def choose(self, candidates: Sequence[Candidate]) -> Chosen:
-        """The scenarios of one runbook that run."""
+        """Return the scenarios of one runbook that run."""
         wanted = [one for one in candidates if self._named(one) and self._tagged(one)]
         if self.everything or self.names or not any(one.golden for one in candidates):
             return Chosen(candidates=tuple(wanted))
-        # A test that cannot be read might be golden: it is not passed over in silence.
+        # A test that cannot be read might be golden, so it is not left out silently.
         kept = tuple(one for one in wanted if one.golden or one.problem is not None or not one.testable)
         return Chosen(candidates=kept, archived=len(wanted) - len(kept))
 
@@ -49,14 +49,14 @@ class Selection(Struct, frozen=True, kw_only=True):
     def _tagged(self, one: Candidate) -> bool:
         return not self.tags or not one.tags.isdisjoint(self.tags)
 
-    def refuse_misses(self, candidates: Iterable[Candidate]) -> None:
-        """A name or tag that no scenario has is a mistake, and must not look like success."""
-        everyone = list(candidates)
-        names = sorted({one.name for one in everyone})
+    def check_matches(self, candidates: Iterable[Candidate]) -> None:
+        """Raise ``UsageError`` when no scenario has a given name or tag."""
+        known = list(candidates)
+        names = sorted({one.name for one in known})
         for pattern in self.names:
             if not any(fnmatchcase(name, pattern) for name in names):
                 raise UsageError(f"there is no scenario {pattern!r}", hint=_hint(pattern, names, "scenarios"))
-        tags = sorted({tag for one in everyone for tag in one.tags})
+        tags = sorted({tag for one in known for tag in one.tags})
         for tag in self.tags:
             if tag not in tags:
                 raise UsageError(f"no scenario has the tag {tag!r}", hint=_hint(tag, tags, "tags"))
@@ -67,7 +67,7 @@ def _hint(word: str, known: Sequence[str], noun: str) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     shown = ", ".join(known[:10]) + (", ..." if len(known) > 10 else "")
-    return f"{noun} there are: {shown}" if known else f"there are no {noun}"
+    return f"existing {noun}: {shown}" if known else f"there are no {noun}"
 
 
 __all__ = ["Chosen", "Selection"]

@@ -1,4 +1,4 @@
-"""Which steps a run came to, and by which names a test may speak of them."""
+"""The steps that a run visited, and the names by which a test may refer to them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Visit(Struct, kw_only=True):
         return not self.loop and self.status in _REACHED
 
     def names(self) -> Iterator[str]:
-        """What a test may call it: id, step key, and for items ``id[position]`` whatever their keys are."""
+        """Yield its names in tests: id, step key, and for items ``id[position]`` whatever their keys are."""
         yield self.step_id
         if self.index is None:
             yield self.key
@@ -54,7 +54,7 @@ class Visits:
     def note(
         self, key: str, step_id: str, *, loop: bool = False, item: int | None = None, status: str | None = None
     ) -> None:
-        """Open a visit, or give an open one its status."""
+        """Add a visit, or set the status of an existing one."""
         visit = self._visits.get(key)
         if visit is None:
             visit = self._visits[key] = Visit(key=key, step_id=step_id, loop=loop, index=item)
@@ -65,11 +65,11 @@ class Visits:
         return iter(self._visits.values())
 
     def reached(self) -> set[str]:
-        """Every name under which a step was executed."""
+        """Return every name under which a step was executed."""
         return {name for visit in self if visit.reached for name in visit.names()}
 
     def status_of(self, name: str) -> str | None:
-        """The last status under a name; None when the run never came there."""
+        """Return the last status under a name; None when the run did not visit it."""
         found = None
         for visit in self:
             if not visit.loop and name in visit.names():
@@ -77,7 +77,7 @@ class Visits:
         return found
 
     def path(self) -> tuple[tuple[str, str], ...]:
-        """Step keys with their statuses."""
+        """Return step keys with their statuses."""
         return tuple((visit.key, visit.status) for visit in self)
 
 

@@ -120,5 +120,5 @@ def test_without_a_golden_scenario_all_of_them_run(candidates):
 )
 def test_a_name_or_tag_that_nobody_has_is_a_usage_error(candidates, selection, said, hint):
     with pytest.raises(UsageError, match=said) as caught:
-        Selection(**selection).refuse_misses(candidates)
+        Selection(**selection).check_matches(candidates)
     assert hint in caught.value.hint

@@ -317,7 +317,7 @@ def test_leftovers_and_unknown_names_are_told(tmp_path):
         "evidence: 'asc' is no step of this runbook",
         "approvals: 1 of 1 answer for 'look' not used",
         "approvals: 'loook' is no step of this runbook",
-        "must_not_reach: 'asc' is no step of this runbook; did you mean 'ask'?",
+        "must_not_reach: 'asc' is not a step of this runbook; did you mean 'ask'?",
     ]
 
 

@@ -114,7 +114,7 @@ class _Plan:
                 "there is no scenario to run",
                 hint="scenarios of NAME.yaml are in scenarios/NAME/SCENARIO/ beside it: scenario.yaml and test.yaml",
             )
-        selection.refuse_misses(everyone)
+        selection.check_matches(everyone)
         if not self.jobs:
             raise UsageError("no scenario is left to run", hint="--all also runs scenarios that are not golden")
 

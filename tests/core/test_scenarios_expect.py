@@ -6,7 +6,7 @@ import pytest
 
 from gert_core.api import Outcome
 from gert_core.documents.scenario import ExpectationModel
-from gert_core.scenarios import Observed, Visits, judge
+from gert_core.scenarios import Observed, Visits, check_expectations
 from gert_core.scenarios.expect import same, step_id_of, unknown_steps
 from gert_core.template import MappingVariables
 
@@ -57,7 +57,7 @@ def observed(**changes):
 
 
 def judged(test, **changes):
-    return judge(ExpectationModel.model_validate(test), observed(**changes))
+    return check_expectations(ExpectationModel.model_validate(test), observed(**changes))
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,10 @@ def test_assertions_come_in_the_order_of_the_document_with_their_facts():
         ({"must_reach": ["guarded"]}, "expected step guarded to be reached, but it was skipped"),
         ({"must_reach": ["never"]}, "expected step never to be reached, but it was not reached"),
         ({"must_reach": ["ask"]}, "expected step ask to be reached, but it was not reached: approval_pending"),
-        ({"must_reach": ["chekc"]}, "but it is no step of this runbook; did you mean 'check'?"),
+        ({"must_reach": ["chekc"]}, "but it is not a step of this runbook; did you mean 'check'?"),
         ({"must_not_reach": ["check"]}, "expected step check not to be reached, but it was reached"),
         ({"expected_outputs": {"status_code": "201"}}, 'expected "201", got 200'),
-        ({"expected_outputs": {"check.body": "/no/"}}, 'expected text that matches "/no/", got "ok, fine"'),
+        ({"expected_outputs": {"check.body": "/no/"}}, 'expected a string that matches "/no/", got "ok, fine"'),
         ({"expected_outputs": {"status_cod": 1}}, "`.status_cod` is not defined; did you mean `.status_code`?"),
     ],
     ids=str,
@@ -189,7 +189,7 @@ def test_a_failing_assertion_says_expected_and_actual(test, said):
 
 def test_a_run_without_an_outcome_says_why():
     for test in ({"expected_outcome": "resolved"}, {"expected_code": "x"}, {"expected_status": "completed"}):
-        (found,) = judged(test, outcome=None, status="error", trouble="step check: no answer, scenario_miss")
+        (found,) = judged(test, outcome=None, status="error", failure="step check: no answer, scenario_miss")
         assert not found.passed
         assert "step check: no answer, scenario_miss" in found.message
     (found,) = judged({"expected_outcome": "resolved"}, outcome=None, status="failed")
