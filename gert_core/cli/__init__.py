@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; never raises. As a program (no ``argv``) it may end right here."""
+    """Run the command line and return its exit code; never raise. Without ``argv``, as a program, end the process."""
     args = list(sys.argv[1:] if argv is None else argv)
     if args == ["--version"]:
         from gert_core import __version__

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.cli import reader
-from gert_core.cli.errors import hide_keys, settle
+from gert_core.cli.errors import hide_keys, report_exception
 from gert_core.cli.lean import lean, restore
 from gert_core.cli.log import logged
 from gert_core.cli.render.terminal import err, out
@@ -26,7 +26,7 @@ _HELP: Final = {"--help", "-h"}
 
 
 def run(args: Sequence[str]) -> int:
-    """Run one command line and return its exit code; never raises."""
+    """Run one command line and return its exit code; never raise."""
     as_json = "--json" in _before_dashes(args)
     try:
         with lean() as environ, logged(environ, hide_keys):
@@ -34,7 +34,7 @@ def run(args: Sequence[str]) -> int:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except BaseException as exc:  # noqa: BLE001, RUF100 - the last line of defence: every ending has an exit code
-        return settle(exc, as_json=as_json)
+        return report_exception(exc, as_json=as_json)
     return code
 
 
@@ -119,7 +119,7 @@ def _help(options: Options) -> str:
         "  gert init demo && cd demo && gert test .",
         "",
         "Options:",
-        "  -p NAME     Load a plugin the project does not list; -p no:NAME leaves one out. Repeatable.",
+        "  -p NAME     Load a plugin that the project does not list; -p no:NAME leaves one out. Repeatable.",
         "  --version   Show the version.",
         "  --help      Show this text; `gert COMMAND --help` explains a command.",
     ]

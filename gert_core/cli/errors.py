@@ -1,4 +1,4 @@
-"""The one place where errors become text or JSON and an exit code."""
+"""Reports errors as text or JSON and chooses the exit code."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def report(error: GertError, *, as_json: bool) -> int:
     return error.exit_code
 
 
-def settle(exc: BaseException, *, as_json: bool) -> int:
-    """The exit code of whatever ended a command; everything unexpected is one sentence, never a traceback."""
+def report_exception(exc: BaseException, *, as_json: bool) -> int:
+    """Report what ended a command and return its exit code; the unexpected is one sentence, never a traceback."""
     if isinstance(exc, BrokenPipeError) or isinstance(exc.__context__, BrokenPipeError):  # typer makes it an exit
         silence_stdout()
         return BROKEN_PIPE
@@ -65,11 +65,11 @@ def settle(exc: BaseException, *, as_json: bool) -> int:
     if isinstance(exc, OSError) and exc.errno in _FULL:
         silence_stdout()  # it may be what is full
         what = f"{exc.filename} cannot be written" if exc.filename else "the output cannot be written"
-        hint = "free some space and try again; a run that was carried out is in its trace"
+        hint = "free disk space and try again; what was executed is in the trace of the run"
         return report(GertError(f"{what}: {exc.strerror}", kind="output", hint=hint), as_json=False)
-    said = " ".join(hide(str(exc)).split())
+    text = " ".join(hide(str(exc)).split())
     internal = GertError(
-        f"internal error: {type(exc).__name__}{': ' + said if said else ''}",
+        f"internal error: {type(exc).__name__}{': ' + text if text else ''}",
         kind="internal",
         hint="this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where",
     )
@@ -92,12 +92,12 @@ def hide_keys(text: str) -> str:
 
 
 def _is_key(name: str) -> bool:
-    """Whether a variable holds one of gert's own keys."""
+    """Return whether a variable holds one of gert's own keys."""
     return name.startswith("GERT_") and "_KEY" in name and not name.endswith("_KEY_ID")
 
 
 def silence_stdout() -> None:
-    """Nobody reads stdout any more: let the interpreter flush it into nothing on its way out."""
+    """Redirect stdout to the null device, so that flushing it at exit cannot fail: its reader has gone."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -128,4 +128,4 @@ def _diagnostic(found: Diagnostic) -> str:
     return f"{where + ': ' if where else ''}{found.severity} [{found.rule}] {found.message}{hint}"
 
 
-__all__ = ["BROKEN_PIPE", "INTERNAL", "INTERRUPTED", "hide_keys", "report", "settle", "silence_stdout"]
+__all__ = ["BROKEN_PIPE", "INTERNAL", "INTERRUPTED", "hide_keys", "report", "report_exception", "silence_stdout"]

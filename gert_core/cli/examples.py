@@ -22,34 +22,34 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert test . --scenario 'nearly-*' --fail-fast", "some of them"),
     ),
     "resume": (
-        ("gert resume --run ID", "go on after an approval or a crash"),
+        ("gert resume --run ID", "after an approval or a crash"),
         ("gert resume --run ID --retry-failed", "try the failed step again"),
-        ("gert resume --run ID --reconcile clear=done", "say what became of a step"),
+        ("gert resume --run ID --reconcile clear=done", "after finding out that the step was done"),
     ),
     "approve": (("gert approve TICKET --as alice --reason 'change 4711'", "see `gert approvals list`"),),
     "reject": (("gert reject TICKET --as alice --reason 'not today'", "the step does not run"),),
     "approvals list": (
-        ("gert approvals list", "what waits for an answer"),
+        ("gert approvals list", "pending requests"),
         ("gert approvals list --all", "everything"),
     ),
-    "approvals show": (("gert approvals show TICKET", "what exactly is asked"),),
+    "approvals show": (("gert approvals show TICKET", "the request in full"),),
     "runs list": (("gert runs list", "all runs, the newest first"), ("gert runs list -n 5 --json", "for a script")),
-    "runs show": (("gert runs show ID", "its steps and where it would go on"),),
+    "runs show": (("gert runs show ID", "its steps and where it would resume"),),
     "trace verify": (
-        ("gert trace verify runs/ID/trace.jsonl", "has anybody touched it?"),
-        ("gert trace verify runs/ID/trace.jsonl --key-id prod-2026", "and was it signed by us?"),
+        ("gert trace verify runs/ID/trace.jsonl", "is it unchanged?"),
+        ("gert trace verify runs/ID/trace.jsonl --key-id prod-2026", "and signed with this key?"),
     ),
     "trace show": (
         ("gert trace show runs/ID/trace.jsonl", "the timeline"),
         ("gert trace show runs/ID/trace.jsonl --type governance_decision", "only the decisions"),
     ),
     "policy explain": (
-        ("gert policy explain disk-check.yaml", "what holds for every step, and why"),
+        ("gert policy explain disk-check.yaml", "the decision for every step, and why"),
         ("gert policy explain disk-check.yaml --policy strict.yaml", "with a further policy"),
     ),
     "plugins list": (("gert plugins list", "what is installed, in which state"),),
     "plugins show": (("gert plugins show step-assert", "what it provides"),),
-    "plugins why": (("gert plugins why step:wait", "who provides the step type `wait`, or would"),),
+    "plugins why": (("gert plugins why step:wait", "which plugin provides the step type `wait`, or would"),),
     "schema": (
         ("gert schema > runbook.schema.json", "for your editor"),
         ("gert schema policy --json", "another kind, on one line"),
@@ -73,7 +73,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 
 
 def lines(command: str) -> list[str]:
-    """The examples of a command, aligned; of a group, the first one of each of its commands."""
+    """Return the examples of a command, aligned; of a group, the first one of each of its commands."""
     found = EXAMPLES.get(command) or [
         examples[0] for name, examples in EXAMPLES.items() if name.startswith(f"{command} ")
     ]

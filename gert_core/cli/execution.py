@@ -40,8 +40,8 @@ def carry_out(
     if not 0 <= pending_exit_code <= _LAST_CODE:
         raise UsageError(f"--pending-exit-code takes 0 to {_LAST_CODE}, not {pending_exit_code}; nothing was run")
     stop = Stop()
-    rehearsal = mode in ("dry-run", "probe")
-    progress = DryProgress(sys.stderr if as_json else sys.stdout) if rehearsal else TerminalProgress()
+    planned = mode in ("dry-run", "probe")
+    progress = DryProgress(sys.stderr if as_json else sys.stdout) if planned else TerminalProgress()
     console = TerminalConsole(no_input=no_input, quiet=progress.hold)
     with ExitStack() as stack, interrupts(stop) as interrupt:
         stack.callback(stop.close)
@@ -61,7 +61,7 @@ def carry_out(
         try:
             result = run.execute()
         except Exception as error:
-            # Whoever reports it knows no secrets: hand over how this run hides its own.
+            # The code that reports it does not know the secrets of this run: hand over how to mask them.
             error.mask = run.services.masker.mask_text  # type: ignore[attr-defined]
             raise
         finally:
@@ -80,7 +80,7 @@ def carry_out(
 
 
 def exit_code(result: RunResult, *, interrupt_code: int, pending: int) -> int:
-    """0 done, 1 failed, 130/143 interrupted; pending as asked for."""
+    """Return 0 for completed, 1 for failed, 130 or 143 for interrupted, and ``pending`` for a pending approval."""
     if result.status is RunStatus.COMPLETED:
         return 0
     if result.status is RunStatus.APPROVAL_PENDING:

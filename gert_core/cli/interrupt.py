@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM during a run: a byte in a pipe, one thread that cancels, a hard end if something hangs."""
+"""Handles SIGINT and SIGTERM during a run: a thread cancels it, and ends the process if something hangs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Interrupt:
             self._end()
 
     def _end(self) -> None:
-        """The run does not stop by itself (or the person insists): kill its children, write its end and go."""
+        """Kill the children, write the end of the run and exit: it did not stop by itself, or SIGINT came twice."""
         from gert_core.kit.processes import kill_all
 
         kill_all()
@@ -75,7 +75,7 @@ def interrupts(stop: Stop) -> Iterator[Interrupt]:
             os.write(write, bytes([number]))
 
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
-    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # from whoever started us; it would lose exit codes
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # inherited; exit codes would be lost
         before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     watcher = threading.Thread(target=state._watch, args=(read,), name="gert-signals", daemon=True)
     watcher.start()

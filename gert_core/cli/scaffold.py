@@ -24,14 +24,14 @@ class Files:
     texts: Mapping[Path, str]
 
     def write(self) -> list[Path]:
-        """Write every file; when one is there already, say so and write none."""
+        """Write every file; when one of them exists, refuse and write none."""
         there = [path for path in self.texts if path.exists() or path.is_symlink()]
         if there:
             more = f" and {len(there) - 1} more" if len(there) > 1 else ""
             raise UsageError(
-                f"{there[0]} is there already{more}; nothing was written",
+                f"{there[0]} already exists{more}; nothing was written",
                 file=str(there[0]),
-                hint="choose another name or place; gert never overwrites your files",
+                hint="choose another name or directory; gert never overwrites files",
             )
         for path, text in self.texts.items():
             _write(path, text)
@@ -39,16 +39,16 @@ class Files:
 
 
 def from_template(template: str, target: Path, names: Mapping[str, str]) -> Files:
-    """The files of a template below ``target``, with ``@name@`` replaced in their texts and paths."""
+    """Return the files of a template below ``target``, with ``@name@`` replaced in their texts and paths."""
     root = TEMPLATES / template
     return Files(texts={target / _fill(name, names): _fill(text, names) for name, text in _read(root)})
 
 
 def word(text: str, *, what: str, example: str = "restart-web") -> str:
-    """A name that can be a file, an id and a part of a package; refused with an example otherwise."""
+    """Return a name that can be a file, an id and a part of a package; refuse any other with an example."""
     if not _WORD.fullmatch(text):
         raise UsageError(
-            f"{text!r} cannot be the name of a {what}",
+            f"{text!r} is not a valid name for a {what}",
             hint=f"use lower-case letters and digits, with `-` between words, such as {example}",
         )
     return text

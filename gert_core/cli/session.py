@@ -1,4 +1,4 @@
-"""What every verb shares: the global options, the project it stands in and the registry of plugins."""
+"""What every command shares: the global options, the project around it and the registry of plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """The global options; a verb finds them at ``ctx.obj`` of its ``Context``.
+    """The global options; a command finds them at ``ctx.obj``.
 
     ``plugins`` are the words after ``-p``: ``NAME`` allows a plugin, ``no:NAME`` blocks it. ``environ`` is the
     environment as the user set it, for tools and providers.
@@ -48,9 +48,9 @@ def registry_for(
     warn: bool = True,
     environ: Mapping[str, str] = os.environ,
 ) -> Registry:
-    """The registry for one command, from ``-p``, ``GERT_BLOCK_PLUGINS`` and the project file.
+    """Build the registry for one command, from ``-p``, ``GERT_BLOCK_PLUGINS`` and the project file.
 
-    An ``executing`` command refuses to go on with a broken plugin (exit 3); others warn on stderr, once per plugin.
+    An ``executing`` command refuses to run with a broken plugin (exit 3); others warn on stderr, once per plugin.
     """
     registry = _build(project, options or Options(), environ)
     if executing:
@@ -62,7 +62,7 @@ def registry_for(
 
 
 def project_here(start: Path | None = None) -> Any:
-    """The project around ``start`` (default: the working directory) or None; YAML is read only if there is one."""
+    """Return the project around ``start`` (default: the working directory) or None; read YAML only if there is one."""
     here = (start or Path.cwd()).resolve()
     if not any((folder / PROJECT_FILE).is_file() for folder in (here, *here.parents)):
         return None
@@ -72,11 +72,11 @@ def project_here(start: Path | None = None) -> Any:
 
 
 def project_or_warning() -> Any:
-    """The project, or None with a warning when it is broken: for commands that explain what is wrong."""
+    """Return the project, or None with a warning when it is broken: for commands that explain what is wrong."""
     try:
         return project_here()
     except ProjectError as exc:
-        err(f"warning: {exc.message}; going on without the project")
+        err(f"warning: {exc.message}; continuing without the project")
         return None
 
 

@@ -1,4 +1,4 @@
-"""Sketches a scenario for a runbook: canned answers of the right shape, and what a replay of them comes to."""
+"""Drafts a scenario for a runbook: canned answers of the right shape, and the result of replaying them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXAMPLES: Final = {
 
 
 def scenario_text(book: Runbook, *, name: str) -> str:
-    """A ``scenario.yaml`` with an input, an answer or a piece of evidence wherever the runbook needs one."""
+    """Return a ``scenario.yaml`` with every input, answer and piece of evidence that the runbook needs."""
     inputs = {
         key: _EXAMPLES[declared.type]
         for key, declared in book.model.meta.inputs.items()
@@ -55,7 +55,7 @@ def scenario_text(book: Runbook, *, name: str) -> str:
 
 
 def test_text(scenario: str, *, runbook: Path, registry: Registry, project: Project | None) -> str:
-    """A ``test.yaml`` that expects what a replay of the scenario comes to now."""
+    """Return a ``test.yaml`` that expects the result of replaying the scenario now."""
     from gert_core.documents import yaml
     from gert_core.documents.scenario import ScenarioModel
     from gert_core.host import run
@@ -80,12 +80,12 @@ def test_text(scenario: str, *, runbook: Path, registry: Registry, project: Proj
 
 
 def _has_items(node: StepNode, result: RunResult) -> bool:
-    """Whether a loop had anything to do; one over nothing does not count as reached."""
+    """Return whether a loop had items; without any it does not count as reached."""
     return any(step.step_id == node.id and step.key.endswith("]") for step in result.steps)
 
 
 def _in_order(registry: Registry, runbook: Path, project: Project | None) -> list[StepNode]:
-    """The steps of a runbook in the order they are written in."""
+    """Return the steps of a runbook in document order."""
     from gert_core.validation import validate_runbook
 
     found = validate_runbook(runbook, registry=registry, project=project)
@@ -93,7 +93,7 @@ def _in_order(registry: Registry, runbook: Path, project: Project | None) -> lis
 
 
 def _tools(book: Runbook) -> Iterator[str]:
-    """``tool:action`` of every step that uses one."""
+    """Yield ``tool:action`` of every step that uses a tool."""
     for node in book.walk():
         if node.type.tool_use is None:
             continue
@@ -106,7 +106,7 @@ def _tools(book: Runbook) -> Iterator[str]:
 
 
 def _results(book: Runbook) -> dict[str, Any]:
-    """Steps that must declare a contract act outside of gert: their result is given as a whole."""
+    """Return whole results for steps that must declare a contract, because they act outside of gert."""
     return {
         node.id: {"outputs": _of_contract(_declared(node))}
         for node in book.walk()
@@ -115,7 +115,7 @@ def _results(book: Runbook) -> dict[str, Any]:
 
 
 def _evidence(book: Runbook) -> dict[str, Any]:
-    """Outputs that a step promises without any tool come from a person."""
+    """Return evidence for steps that declare outputs without a tool: a person gives them."""
     found = {}
     for node in book.walk():
         if node.type.outputs is None or node.type.tool_use is not None or not node.named:

@@ -1,4 +1,4 @@
-"""Ends work that takes too long, whatever it hangs in, by an alarm in the main thread."""
+"""Ends work that takes too long, whatever it is blocked in, by an alarm in the main thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AGAIN: Final = 0.5
 
 
 class TimeUp(BaseException):
-    """The time is up; no ``except Exception`` on the way may keep it."""
+    """The time limit is exceeded; not an ``Exception``, so that no handler on the way catches it."""
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ VERBS: Final[dict[str, str]] = {
     "validate": "Check runbooks, tools and other documents.",
     "exec": "Run a runbook.",
     "test": "Run a runbook's scenarios.",
-    "resume": "Go on with a suspended or interrupted run.",
+    "resume": "Resume a suspended or interrupted run.",
     "approve": "Approve a pending request.",
     "reject": "Reject a pending request.",
     "approvals": "List and show pending requests.",

@@ -1,4 +1,4 @@
-"""Does jobs in several processes and gives their results back in order; a process that dies loses only its jobs."""
+"""Runs jobs in several processes and yields their results in order; a process that dies loses only its jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _R = TypeVar("_R")
 
 
 def in_order(jobs: Sequence[_J], run: Callable[[_J], _R], *, workers: int, lost: Callable[[_J], _R]) -> Iterator[_R]:
-    """``run`` of every job, in order; ``lost`` makes the result of a job whose process died.
+    """Yield ``run`` of every job, in order; ``lost`` makes the result of a job whose process died.
 
     Processes are forked, so they have everything the caller has loaded and share nothing they change.
     Closing the iterator ends them.
@@ -67,7 +67,7 @@ def _collect(jobs: Sequence[_J], readers: Sequence[Connection[Any, Any]], *, los
 
 
 def _work(writer: Connection[Any, Any], jobs: Sequence[Any], run: Callable[[Any], Any], mine: range) -> None:
-    # The parent hears Ctrl-C and ends its processes; a traceback from each of them helps nobody.
+    # The parent receives Ctrl-C and ends its processes; a traceback from each of them would not help.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for index in mine:
         writer.send((index, run(jobs[index])))

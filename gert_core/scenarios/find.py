@@ -66,7 +66,7 @@ def find_runbooks(paths: Iterable[Path]) -> FoundRunbooks:
     seen: set[Path] = set()
     for path in paths:
         if not path.exists():
-            raise UsageError(f"there is no file {path}", file=str(path), hint="give runbooks, or directories of them")
+            raise UsageError(f"{path} does not exist", file=str(path), hint="give runbooks, or directories of them")
         below = list(_below(path, found.remarks)) if path.is_dir() else [path]
         if not below:
             raise UsageError(

@@ -18,45 +18,45 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0
 
 def junit(reports: Sequence[RunbookReport]) -> bytes:
     """The document, with one ``testsuite`` per runbook and one ``testcase`` per scenario."""
-    root = Element("testsuites", {"name": "gert test", **_counts([v for r in reports for v in r.verdicts])})
+    root = Element("testsuites", {"name": "gert test", **_counts([v for r in reports for v in r.results])})
     for report in reports:
-        suite = SubElement(root, "testsuite", {"name": _text(report.runbook), **_counts(report.verdicts)})
-        for verdict in report.verdicts:
-            _case(suite, report.runbook, verdict)
+        suite = SubElement(root, "testsuite", {"name": _text(report.runbook), **_counts(report.results)})
+        for result in report.results:
+            _case(suite, report.runbook, result)
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _counts(verdicts: Sequence[ScenarioResult]) -> dict[str, str]:
-    summary = Summary.of(verdicts)
+def _counts(results: Sequence[ScenarioResult]) -> dict[str, str]:
+    summary = Summary.of(results)
     return {
         "tests": str(summary.total),
         "failures": str(summary.failed),
         "errors": str(summary.errors),
         "skipped": str(summary.skipped),
-        "time": _seconds(sum(verdict.duration for verdict in verdicts)),
+        "time": _seconds(sum(result.duration for result in results)),
     }
 
 
-def _case(suite: Element, runbook: str, verdict: ScenarioResult) -> None:
-    facts = {"classname": runbook, "name": verdict.scenario, "time": _seconds(verdict.duration)}
+def _case(suite: Element, runbook: str, result: ScenarioResult) -> None:
+    facts = {"classname": runbook, "name": result.scenario, "time": _seconds(result.duration)}
     case = SubElement(suite, "testcase", {name: _text(value) for name, value in facts.items()})
-    if verdict.status is ScenarioStatus.SKIPPED:
-        SubElement(case, "skipped", {"message": _text(verdict.error or "")})
-    elif verdict.status is ScenarioStatus.ERROR:
-        error = SubElement(case, "error", {"message": _text(verdict.error or ""), "type": "error"})
-        error.text = _text("\n".join([verdict.error or "", *_path(verdict)]))
-    elif verdict.failed:
-        first = verdict.failed[0]
-        lines = [f"{found.title}: {found.message}" for found in verdict.failed]
+    if result.status is ScenarioStatus.SKIPPED:
+        SubElement(case, "skipped", {"message": _text(result.error or "")})
+    elif result.status is ScenarioStatus.ERROR:
+        error = SubElement(case, "error", {"message": _text(result.error or ""), "type": "error"})
+        error.text = _text("\n".join([result.error or "", *_path(result)]))
+    elif result.failed:
+        first = result.failed[0]
+        lines = [f"{found.title}: {found.message}" for found in result.failed]
         failure = SubElement(case, "failure", {"message": _text(first.message), "type": first.type})
-        failure.text = _text("\n".join([*lines, *_path(verdict)]))
-    if verdict.warnings:
-        SubElement(case, "system-err").text = _text("\n".join(f"warning: {text}" for text in verdict.warnings))
+        failure.text = _text("\n".join([*lines, *_path(result)]))
+    if result.warnings:
+        SubElement(case, "system-err").text = _text("\n".join(f"warning: {text}" for text in result.warnings))
 
 
-def _path(verdict: ScenarioResult) -> list[str]:
-    steps = [f"  {key}: {status}" if status else f"  {key}" for key, status in shortened(verdict.path)]
+def _path(result: ScenarioResult) -> list[str]:
+    steps = [f"  {key}: {status}" if status else f"  {key}" for key, status in shortened(result.path)]
     return ["path:", *steps] if steps else []
 
 

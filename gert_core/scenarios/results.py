@@ -94,11 +94,11 @@ class Summary(Struct, frozen=True, kw_only=True):
     errors: int = 0
 
     @classmethod
-    def of(cls, verdicts: Iterable[ScenarioResult]) -> Summary:
-        """Count verdicts."""
+    def of(cls, results: Iterable[ScenarioResult]) -> Summary:
+        """Count scenario results."""
         counts = dict.fromkeys(ScenarioStatus, 0)
-        for verdict in verdicts:
-            counts[verdict.status] += 1
+        for result in results:
+            counts[result.status] += 1
         return cls(
             total=sum(counts.values()),
             passed=counts[ScenarioStatus.PASSED],
@@ -125,21 +125,21 @@ class RunbookReport(Struct, kw_only=True):
     """Every scenario of one runbook that was looked at."""
 
     runbook: str
-    verdicts: list[ScenarioResult] = field(default_factory=list)
+    results: list[ScenarioResult] = field(default_factory=list)
 
     def to_json(self) -> dict[str, object]:
         """One entry of ``runbooks``."""
         return {
             "runbook": self.runbook,
-            "scenarios": [verdict.to_json() for verdict in self.verdicts],
-            "summary": Summary.of(self.verdicts).to_json(),
+            "scenarios": [result.to_json() for result in self.results],
+            "summary": Summary.of(self.results).to_json(),
         }
 
 
 def reports_to_json(reports: Sequence[RunbookReport]) -> dict[str, object]:
     """The document of ``gert test --json``."""
-    verdicts = [verdict for report in reports for verdict in report.verdicts]
-    return {"runbooks": [report.to_json() for report in reports], "summary": Summary.of(verdicts).to_json()}
+    results = [result for report in reports for result in report.results]
+    return {"runbooks": [report.to_json() for report in reports], "summary": Summary.of(results).to_json()}
 
 
 def way(path: Sequence[tuple[str, str]]) -> str:

@@ -87,7 +87,10 @@ def test_a_step_with_blocks_has_the_contract_of_all_it_holds_and_no_decision(run
     assert main(["policy", "explain", runbook]) == 0
     shown = capsys.readouterr().out
     assert "approvals: within 30m" in shown
-    assert "decision: none of its own" in shown.partition("choose (branch")[2].partition("\n\n")[0]
+    assert (
+        "decision: none; each of the steps inside it is governed"
+        in shown.partition("choose (branch")[2].partition("\n\n")[0]
+    )
 
 
 def test_an_extension_is_judged_by_the_contract_of_its_step(runbook, tmp_path, capsys):

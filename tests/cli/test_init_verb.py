@@ -65,7 +65,7 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(tmp_path):
     mine.write_text("mine")
     done = gert("init", cwd=tmp_path)
     assert done.returncode == 2
-    assert "tools/disk.tool.yaml is there already; nothing was written" in done.stderr
+    assert "tools/disk.tool.yaml already exists; nothing was written" in done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [mine]
     assert mine.read_text() == "mine"
 

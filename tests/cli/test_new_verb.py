@@ -91,14 +91,14 @@ steps:
 def test_without_a_runbook_a_scenario_asks_which(tmp_path):
     done = gert("new", "scenario", "x", cwd=tmp_path)
     assert done.returncode == 2
-    assert "say --runbook FILE" in done.stderr
+    assert "add --runbook FILE" in done.stderr
 
 
 def test_nothing_is_overwritten(tmp_path):
     assert gert("new", "runbook", "a", cwd=tmp_path).returncode == 0
     done = gert("new", "runbook", "a.yaml", cwd=tmp_path)
     assert done.returncode == 2
-    assert "a.yaml is there already" in done.stderr
+    assert "a.yaml already exists" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["../out", "Web", "a b", "", "-x", "a/b", "é"])

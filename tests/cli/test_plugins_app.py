@@ -13,7 +13,7 @@ import typer
 from gert_core import __version__
 from gert_core.api import Diagnostic, DocumentError, UsageError
 from gert_core.cli import verbs
-from gert_core.cli.errors import settle
+from gert_core.cli.errors import report_exception
 
 COMMAND = """
 from gert_core import hookimpl
@@ -187,9 +187,9 @@ def test_a_verb_finds_the_global_options(gert, verb):
 
 
 def test_system_exit_with_a_text_is_1():
-    assert settle(SystemExit("no"), as_json=False) == 1
-    assert settle(SystemExit(), as_json=False) == 0
-    assert settle(UsageError("x"), as_json=True) == 2
+    assert report_exception(SystemExit("no"), as_json=False) == 1
+    assert report_exception(SystemExit(), as_json=False) == 0
+    assert report_exception(UsageError("x"), as_json=True) == 2
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path):

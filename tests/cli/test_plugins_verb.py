@@ -160,14 +160,14 @@ def test_a_broken_project_file_does_not_stop_the_explanation(gert, tmp_path):
     (tmp_path / "gert-project.yaml").write_text("plugins: [not, a, map]\n")
     code, _, err = gert("plugins", "list", "--json")
     assert code == 0
-    assert "going on without the project" in err
+    assert "continuing without the project" in err
 
 
 def test_the_project_file_blocks(gert, tmp_path, zoo):
     pytest.importorskip("gert_core.documents.project")
     (tmp_path / "gert-project.yaml").write_text("name: demo\nplugins:\n  block: [step-zoo-good]\n")
     _, out, err = gert("plugins", "list")
-    assert "going on without" not in err
+    assert "continuing without" not in err
     assert zoo_lines(out)["good"].split()[3] == "blocked"
 
 

@@ -125,7 +125,7 @@ def test_a_failed_write_is_advised_to_be_reconciled(bench):
         (["--run", "ID", "--on-drift", "maybe"], 2, "--on-drift takes refuse or allow"),
         (["--run", "ID", "--reconcile", "write"], 2, "--reconcile takes STEP_KEY=done|redo|failed"),
         (["--run", "ID", "--reconcile", "write=maybe"], 2, "takes done, redo, failed"),
-        (["--run", "ID", "--reconcile", "write=done", "--outputs", "{"], 2, "--outputs is no JSON"),
+        (["--run", "ID", "--reconcile", "write=done", "--outputs", "{"], 2, "--outputs is not valid JSON"),
         (["--run", "ID", "--reconcile", "write=done", "--outputs", "[]"], 2, "--outputs takes a JSON object"),
         (["--run", "ID", "--reconcile", "write=redo", "--outputs", "{}"], 2, "reconciled as done"),
         (["--run", "ID", "--ticket", "t-1"], 2, "has no open ticket 't-1'"),
@@ -147,7 +147,7 @@ def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(interrupted, wo
 
 
 def test_the_list_says_where_every_run_stands(bench):
-    assert bench.gert("runs", "list").stderr.startswith("there are no runs in ")
+    assert bench.gert("runs", "list").stderr.startswith("no runs found in ")
     assert json.loads(bench.gert("runs", "list", "--json").stdout) == {"runs": []}
     runs = bench.root / "runs"
 

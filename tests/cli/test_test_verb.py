@@ -141,12 +141,12 @@ def test_golden_tags_names_and_all(book, capsys):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["nope.yaml"], "there is no file nope.yaml"),
+        (["nope.yaml"], "nope.yaml does not exist"),
         (["book.yaml", "--scenario", "nope"], "there is no scenario 'nope'"),
         (["book.yaml", "--tag", "nope"], "no scenario has the tag 'nope'"),
         (["book.yaml", "--timeout", "soon"], "--timeout"),
         (["book.yaml", "-j", "0"], "-j takes"),
-        (["bare.yaml"], "there is no scenario to run"),
+        (["bare.yaml"], "no scenarios found"),
         (["tools"], "no runbook with scenarios under tools"),
         (["book.yaml", "--junit", "no/such/dir.xml"], "cannot write no/such/dir.xml"),
     ],

@@ -47,7 +47,7 @@ def test_a_broken_runbook_is_found_too(tree):
 
 
 def test_nothing_there_is_a_usage_error(tree):
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="does not exist"):
         find_runbooks([tree / "nope.yaml"])
     with pytest.raises(UsageError, match="no runbook with scenarios"):
         find_runbooks([tree / "bare"])

@@ -15,7 +15,7 @@ BAD = Assertion(
 REPORTS = [
     RunbookReport(
         runbook="one.yaml",
-        verdicts=[
+        results=[
             ScenarioResult(scenario="good", status=ScenarioStatus.PASSED, duration=0.0126, assertions=(GOOD,)),
             ScenarioResult(
                 scenario="bad",
@@ -30,7 +30,7 @@ REPORTS = [
     ),
     RunbookReport(
         runbook="two.yaml",
-        verdicts=[ScenarioResult(scenario="odd\x00\x1b", status=ScenarioStatus.ERROR, error="cannot \x07 run \ud800")],
+        results=[ScenarioResult(scenario="odd\x00\x1b", status=ScenarioStatus.ERROR, error="cannot \x07 run \ud800")],
     ),
 ]
 
@@ -57,8 +57,8 @@ def test_the_json_document():
 
 
 def test_the_summary_line():
-    assert str(Summary.of(REPORTS[0].verdicts)) == "1 passed, 1 failed, 1 skipped"
-    assert str(Summary.of(REPORTS[1].verdicts)) == "0 passed, 0 failed, 0 skipped, 1 error"
+    assert str(Summary.of(REPORTS[0].results)) == "1 passed, 1 failed, 1 skipped"
+    assert str(Summary.of(REPORTS[1].results)) == "0 passed, 0 failed, 0 skipped, 1 error"
     assert Summary().good
     assert not Summary(errors=1).good
     assert not Summary(failed=1).good

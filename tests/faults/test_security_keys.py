@@ -10,7 +10,7 @@ import pytest
 from gertproc import Gert
 
 from gert_core.api import RunError
-from gert_core.cli.errors import settle
+from gert_core.cli.errors import report_exception
 from gert_core.plugin.registry import Registry
 from gert_core.secrets import Masker
 from gert_core.testing import GertRunner
@@ -68,7 +68,7 @@ def test_a_crash_shows_neither_keys_nor_secrets(monkeypatch, capsys, debug, kind
     error = RunError(text) if kind == "expected" else ValueError(text)
     error.__cause__ = KeyError(f"{KEY} {SECRET}")
     error.mask = Masker({"SPY_TOKEN": SECRET}).mask_text
-    assert settle(error, as_json=False) == 1
+    assert report_exception(error, as_json=False) == 1
     said = capsys.readouterr()
     assert KEY not in said.out + said.err
     assert SECRET not in said.out + said.err

@@ -1,4 +1,4 @@
-"""``gert approvals``: which requests wait for an answer."""
+"""``gert approvals``: list and show pending approval requests."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def list_(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """List the tickets that wait for an answer."""
+    """List the tickets of pending requests."""
     now = datetime.now(UTC)
     found = [e for e in entries(runs_root(project_here())) if everything or e.status(now) == "pending"]
     if json:
         out(json_.dumps({"approvals": [entry.to_json(now) for entry in found]}, ensure_ascii=False))
         return 0
     if not found:
-        err("no tickets wait for an answer")
+        err("no pending tickets")
     for entry in found:
         request = entry.request
         who = f"{len(entry.approvers)} of {request.min_approvers}"
@@ -40,7 +40,7 @@ def show(
     ticket: Annotated[str, typer.Argument(help="The ticket.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Show everything a ticket asks for."""
+    """Show the request behind a ticket in full."""
     now = datetime.now(UTC)
     entry = find(runs_root(project_here()), ticket)
     if json:

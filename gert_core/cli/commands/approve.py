@@ -26,7 +26,7 @@ def approve(
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept in the trace.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Approve a pending request; signed when GERT_APPROVAL_SIGNING_KEY is set."""
+    """Approve a pending request; the answer is signed when GERT_APPROVAL_SIGNING_KEY is set."""
     return answer(ctx, ticket, approved=True, as_=as_, reason=reason, json=json)
 
 

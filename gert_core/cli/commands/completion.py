@@ -1,4 +1,4 @@
-"""``gert completion``: print a script with which a shell completes commands and options."""
+"""``gert completion``: print a completion script for a shell."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 def completion(
     shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> int:
-    """Print a completion script; it needs nothing but the shell when it runs. Write it again after an update."""
+    """Print a completion script for a shell. It does not call gert when it runs; write it again after an update."""
     if shell not in _SHELLS:
         raise UsageError(f"there is no completion for {shell!r}", hint=f"the shells are {', '.join(_SHELLS)}")
     out(_SHELLS[shell](list(entries())).rstrip("\n"))
@@ -183,7 +183,7 @@ def _fish_value(name: str) -> str:
 
 
 def _paths(found: list[Entry]) -> str:
-    """The patterns of words that belong to a command, with the command so far in front."""
+    """Return the shell patterns of words that continue a command, each behind the command so far."""
     steps = [e.path.rpartition(" ") for e in found if e.path]
     return " | ".join(_quoted(f"{before} {word}") for before, _, word in steps)
 

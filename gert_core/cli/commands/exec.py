@@ -1,4 +1,4 @@
-"""``gert exec``: run a runbook and print how it came out."""
+"""``gert exec``: run a runbook and print its outcome."""
 
 from __future__ import annotations
 
@@ -33,33 +33,36 @@ def exec_(
     trace_sync: Annotated[
         str, typer.Option("--trace-sync", metavar="WHEN", help="group (before outside effects), event or none.")
     ] = "group",
-    actor: Annotated[str | None, typer.Option("--as", metavar="ID", help="Who runs this.")] = None,
+    actor: Annotated[
+        str | None,
+        typer.Option("--as", metavar="ID", help="The actor recorded in the trace; default: the current user."),
+    ] = None,
     policy: Annotated[
         list[Path] | None, typer.Option("--policy", metavar="FILE", help="A policy file; repeatable.", readable=False)
     ] = None,
     approval: Annotated[
-        str | None, typer.Option("--approval", metavar="PROVIDER", help="Who is asked for approvals.")
+        str | None, typer.Option("--approval", metavar="PROVIDER", help="The approval provider.")
     ] = None,
-    no_input: Annotated[bool, typer.Option("--no-input", help="Never ask anything.")] = False,
+    no_input: Annotated[bool, typer.Option("--no-input", help="Never prompt.")] = False,
     probe_allow_effects: Annotated[
-        str | None, typer.Option("--probe-allow-effects", metavar="A,B", help="Effects a probe may have.")
+        str | None, typer.Option("--probe-allow-effects", metavar="A,B", help="Effects that probe mode may cause.")
     ] = None,
     pending_exit_code: Annotated[
         int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
     ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Run a runbook: check it, execute it step by step, print the outcome."""
+    """Run a runbook: validate it, execute its steps and print the outcome."""
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.prepare import MODES, PROBE_EFFECTS, Request, start
 
     if mode not in MODES:
-        raise UsageError(f"there is no mode {mode!r}; nothing was run", hint=f"modes are {', '.join(MODES)}")
+        raise UsageError(f"{mode!r} is not a valid mode; nothing was run", hint=f"modes are {', '.join(MODES)}")
     if trace_sync not in ("group", "event", "none"):
         raise UsageError(f"--trace-sync takes group, event or none, not {trace_sync!r}")
     if not file.is_file():
-        raise UsageError(f"there is no file {file}", file=str(file), hint="give the path of a runbook")
+        raise UsageError(f"{file} does not exist", file=str(file), hint="give the path of a runbook")
     project: Project | None = project_here(file.parent)
     registry = registry_for(project, ctx.obj, executing=True)
     wanted = scenario_model(scenario, file) if scenario is not None else None
@@ -96,7 +99,7 @@ def exec_(
 
 
 def parse_vars(pairs: Any) -> dict[str, str]:
-    """``K=V`` words as a map; a name given twice is refused."""
+    """Return ``K=V`` words as a map; refuse a name that is given twice."""
     out: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -109,7 +112,7 @@ def parse_vars(pairs: Any) -> dict[str, str]:
 
 
 def read_inputs(files: Any) -> dict[str, Any]:
-    """The maps of ``--input`` files, later ones over earlier ones."""
+    """Read the ``--input`` files into one map; later files override earlier ones."""
     out: dict[str, Any] = {}
     for file in files:
         from gert_core.documents import yaml
@@ -125,7 +128,7 @@ def read_inputs(files: Any) -> dict[str, Any]:
 
 
 def scenario_model(name: str, runbook: Path) -> ScenarioModel:
-    """A scenario by directory, or by name below the runbook's scenarios."""
+    """Load a scenario by its directory, or by its name below the runbook's scenarios."""
     from gert_core.documents.scenario import load_scenario
 
     direct = Path(name)

@@ -16,8 +16,8 @@ from gert_core.cli.scaffold import Files, from_template
 _ABOUT: Final = {
     "disk-check.yaml": "a runbook",
     "disk.tool.yaml": "a tool it uses, with its contract",
-    "scenario.yaml": "a situation to test it in",
-    "test.yaml": "what must come of it",
+    "scenario.yaml": "inputs and answers for a test",
+    "test.yaml": "the expected result",
     "floor.yaml": "rules for every run",
     "gert-project.yaml": "the project",
 }
@@ -32,14 +32,13 @@ _NEXT: Final = (
 
 def init(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where; it is made if need be.", readable=False)
+        Path, typer.Argument(metavar="DIR", help="The directory; created if it does not exist.", readable=False)
     ] = Path(),
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Start a project in a directory: a runbook, a tool, scenarios and a policy that work at once.
 
-    Nothing is overwritten: if one of the files is there already, none is written. A README.md or .gitignore of your
-    own is left as it is.
+    Nothing is overwritten: if one of the files exists, none is written. An existing README.md or .gitignore is kept.
     """
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"{directory} is a file, not a directory", file=str(directory))
@@ -65,10 +64,10 @@ def init(
 
 
 def _name(directory: Path) -> str:
-    """The directory's name, quoted if YAML could take it for something else."""
+    """Return the name of the directory, quoted if YAML would read it as something else."""
     name = directory.resolve().name or "runbooks"
-    plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", name) and name.lower() not in ("true", "false", "null")
-    return name if plain else json_.dumps(name, ensure_ascii=False)
+    unquoted = re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", name) and name.lower() not in ("true", "false", "null")
+    return name if unquoted else json_.dumps(name, ensure_ascii=False)
 
 
 __all__ = ["init"]

@@ -49,14 +49,14 @@ def new_scenario(
         ),
     ] = None,
 ) -> int:
-    """Write a scenario for a runbook: canned answers for every tool it uses, and what they come to."""
+    """Write a scenario for a runbook: canned answers for every tool it uses, and the result expected of them."""
     from gert_core.cli import sketch
     from gert_core.scenarios import scenarios_directory
 
     name = word(name, what=str(DocumentKind.SCENARIO))
     file = book or _only_runbook()
     if not file.is_file():
-        raise UsageError(f"there is no file {file}", file=str(file), hint="give the path of a runbook")
+        raise UsageError(f"{file} does not exist", file=str(file), hint="give the path of a runbook")
     project = project_here(file.parent)
     registry = registry_for(project, ctx.obj)
     directory = scenarios_directory(file) / name
@@ -76,7 +76,7 @@ def new_plugin(
     kind, _, rest = point.partition("-")
     if kind not in _KINDS or not rest:
         raise UsageError(
-            f"{name!r} does not say what kind of plugin it is",
+            f"{name!r} does not name a kind of plugin",
             hint=f"write KIND-NAME with one of the kinds {', '.join(_KINDS)}, such as step-{rest or kind}",
         )
     distribution, target = f"gert-{point}", Path(f"gert-{point}")
@@ -131,8 +131,8 @@ def _only_runbook() -> Path:
         if document.path and isinstance(document.value, dict) and document.value.get("apiVersion") == API_VERSION
     ]
     if len(found) != 1:
-        which = "there is no runbook here" if not found else f"there are {len(found)} runbooks here"
-        raise UsageError(f"{which}, so it is not clear which one the scenario is for", hint="say --runbook FILE")
+        which = f"this directory has {len(found) or 'no'} runbooks"
+        raise UsageError(f"{which}; cannot determine which one the scenario is for", hint="add --runbook FILE")
     return found[0]
 
 

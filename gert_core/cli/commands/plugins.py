@@ -1,4 +1,4 @@
-"""``gert plugins``: which plugins are installed, what they provide and why something is missing."""
+"""``gert plugins``: list installed plugins, what they provide and why something is missing."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def why(
     what: Annotated[str, typer.Argument(metavar="KIND:NAME", help="Such as step:wait or transport:ssh.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Say which distribution provides something, or would."""
+    """Show which distribution provides something, or would provide it."""
     registry = _registry(ctx)
     kind, name = _what(what)
     found = registry.providers(kind, name)

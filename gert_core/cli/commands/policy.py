@@ -1,4 +1,4 @@
-"""``gert policy``: what the policies say about a runbook, without running it."""
+"""``gert policy``: show which policy rules apply to a runbook, without running it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explain_(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """For each step: contract, risk, every source's matching rule and the decision."""
+    """Show for each step its contract, its risk, the matching rule of every source and the decision."""
     from gert_core.documents.load import load_runbook
 
     project = project_here(runbook.parent)
@@ -50,7 +50,7 @@ def explain_(
 def _unreadable(loaded: Loaded) -> DocumentError:
     errors = [problem for problem in loaded.diagnostics if problem.severity is Severity.ERROR]
     return DocumentError(
-        f"{loaded.document.file} cannot be explained before it can be read",
+        f"{loaded.document.file} is not a valid runbook, so its policy decisions are not known",
         hint="`gert validate` shows everything that is wrong",
         diagnostics=errors,
     )
@@ -81,7 +81,7 @@ def _print(policies: Policies, steps: list[Explained]) -> None:
         out(f"  contract: {_contract(step.contract)}")
         decision = step.decision
         if decision is None:
-            out("  decision: none of its own. It acts through its steps, and each of those is governed.")
+            out("  decision: none; each of the steps inside it is governed")
             continue
         out(f"  risk: {decision.risk}" + (f", outcome {step.outcome}" if step.outcome else ""))
         for opinion in decision.matches:
@@ -96,7 +96,7 @@ def _print(policies: Policies, steps: list[Explained]) -> None:
 
 
 def _time(seconds: float) -> str:
-    """A duration as documents write it: ``1h30m``, ``20m``, ``2.5s``."""
+    """Format a duration as documents do: ``1h30m``, ``20m``, ``2.5s``."""
     hours, rest = divmod(seconds, 3600)
     minutes, left = divmod(rest, 60)
     parts = ((f"{hours:.0f}", "h"), (f"{minutes:.0f}", "m"), (f"{left:g}", "s"))

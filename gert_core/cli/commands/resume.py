@@ -1,4 +1,4 @@
-"""``gert resume``: go on with a run that was suspended, interrupted, cancelled or failed."""
+"""``gert resume``: resume a run that was suspended, interrupted, cancelled or failed."""
 
 from __future__ import annotations
 
@@ -23,20 +23,29 @@ def resume(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run the failed step again.")] = False,
     reconcile: Annotated[
         list[str] | None,
-        typer.Option("--reconcile", metavar="KEY=done|redo|failed", help="Say what became of an interrupted step."),
+        typer.Option("--reconcile", metavar="KEY=done|redo|failed", help="State the result of an interrupted step."),
     ] = None,
     outputs: Annotated[
         str | None, typer.Option("--outputs", metavar="JSON", help="The outputs of a step reconciled as done.")
     ] = None,
     on_drift: Annotated[str, typer.Option("--on-drift", metavar="WHAT", help="refuse or allow.")] = "refuse",
-    var: Annotated[list[str] | None, typer.Option("--var", metavar="K=V", help="A secret input again.")] = None,
-    actor: Annotated[str | None, typer.Option("--as", metavar="ID", help="Who resumes it.")] = None,
-    approval: Annotated[str | None, typer.Option("--approval", metavar="PROVIDER", help="Who is asked.")] = None,
-    no_input: Annotated[bool, typer.Option("--no-input", help="Never ask anything.")] = False,
-    pending_exit_code: Annotated[int, typer.Option("--pending-exit-code", metavar="N")] = 0,
+    var: Annotated[
+        list[str] | None, typer.Option("--var", metavar="K=V", help="A secret input; secrets are not recorded.")
+    ] = None,
+    actor: Annotated[
+        str | None,
+        typer.Option("--as", metavar="ID", help="The actor recorded in the trace; default: the current user."),
+    ] = None,
+    approval: Annotated[
+        str | None, typer.Option("--approval", metavar="PROVIDER", help="The approval provider.")
+    ] = None,
+    no_input: Annotated[bool, typer.Option("--no-input", help="Never prompt.")] = False,
+    pending_exit_code: Annotated[
+        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
+    ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Go on with a run where it stopped; what is recorded is not executed again."""
+    """Resume a run where it stopped; steps with a recorded result are not executed again."""
     from gert_core.cli.commands.exec import parse_vars
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
@@ -58,7 +67,7 @@ def resume(
     runbook = Path(str(directory.meta().get("runbook_path") or "."))
     project = project_here(runbook.parent) if runbook.parent.is_dir() else here
     registry = registry_for(project, ctx.obj, executing=True)
-    verdicts = _pairs(reconcile or ())
+    reconciled = _pairs(reconcile or ())
 
     def begin(stack: ExitStack, **given: Any) -> Any:
         request = ResumeRequest(
@@ -67,8 +76,8 @@ def resume(
             registry=registry,
             project=project,
             retry_failed=retry_failed,
-            reconcile=verdicts,
-            outputs=_outputs(outputs, verdicts),
+            reconcile=reconciled,
+            outputs=_outputs(outputs, reconciled),
             allow_drift=on_drift == "allow",
             ticket=ticket,
             actor=actor,
@@ -94,24 +103,24 @@ def resume(
 def _pairs(words: Any) -> dict[str, str]:
     out: dict[str, str] = {}
     for word in words:
-        key, equals, verdict = word.rpartition("=")
+        key, equals, result = word.rpartition("=")
         if not equals or not key:
             raise UsageError(f"--reconcile takes STEP_KEY=done|redo|failed, not {word!r}")
-        out[key] = verdict
+        out[key] = result
     return out
 
 
-def _outputs(text: str | None, verdicts: dict[str, str]) -> dict[str, Any]:
-    """The outputs of the step reconciled as done; of several such steps, by step key."""
+def _outputs(text: str | None, reconciled: dict[str, str]) -> dict[str, Any]:
+    """Return the outputs of the step reconciled as done; of several such steps, by step key."""
     if text is None:
         return {}
-    done = [key for key, verdict in verdicts.items() if verdict == "done"]
+    done = [key for key, result in reconciled.items() if result == "done"]
     if not done:
         raise UsageError("--outputs are for a step reconciled as done", hint="add --reconcile KEY=done")
     try:
         value = json_.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--outputs is no JSON: {error}") from None
+        raise UsageError(f"--outputs is not valid JSON: {error}") from None
     given = {done[0]: value} if len(done) == 1 else value
     if not isinstance(given, dict) or not all(isinstance(outputs, dict) for outputs in given.values()):
         shape = "a JSON object" if len(done) == 1 else 'a JSON object {"STEP_KEY": {...}} when several steps are done'

@@ -1,4 +1,4 @@
-"""``gert runs``: which runs there are, where each stands and what it waits for."""
+"""``gert runs``: list runs, and show the state of one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def list_(
         out(json_.dumps({"runs": [_entry(info) for info in found]}, ensure_ascii=False))
         return 0
     if not found:
-        err(f"there are no runs in {root}")
+        err(f"no runs found in {root}")
         return 0
     rows = [("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON"), *(_row(info) for info in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
@@ -49,7 +49,7 @@ def show(
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Show one run: its steps, results, open approvals and where it would go on."""
+    """Show one run: its steps, results, pending approvals and where it would resume."""
     info = run_info(RunDirectory.open(runs_root(project_here(), cwd=Path.cwd()), run_id))
     if json:
         out(json_.dumps(_document(info), ensure_ascii=False))

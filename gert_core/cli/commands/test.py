@@ -1,4 +1,4 @@
-"""``gert test``: replay the scenarios of runbooks and judge them by their expectations."""
+"""``gert test``: replay the scenarios of runbooks and compare the results with their expectations."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def run_tests(
 
     plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything))
     show = _Show(plan, quiet=json)
-    with closing(_verdicts(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as verdicts:
-        for job, verdict in zip(plan.jobs, verdicts, strict=True):
-            job.report.verdicts.append(verdict)
-            show.verdict(job, verdict)
+    with closing(_results(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as results:
+        for job, result in zip(plan.jobs, results, strict=True):
+            job.report.results.append(result)
+            show.result(job, result)
     if junit is not None:
         _write_junit(junit, plan.reports)
-    summary = Summary.of(verdict for report in plan.reports for verdict in report.verdicts)
+    summary = Summary.of(result for report in plan.reports for result in report.results)
     if json:
         out(json_.dumps(reports_to_json(plan.reports), ensure_ascii=False))
     else:
@@ -74,7 +74,7 @@ def run_tests(
 class _Job(Struct, frozen=True, kw_only=True):
     """One scenario to run, and the report it belongs to."""
 
-    trial: ScenarioRunner
+    runner: ScenarioRunner
     candidate: Candidate
     report: RunbookReport
 
@@ -103,22 +103,22 @@ class _Plan:
             report = RunbookReport(runbook=str(runbook))
             self.archived[report.runbook] = chosen.archived
             if chosen.candidates:
-                trial = self._trial(runbook)
+                runner = self._runner(runbook)
                 self.reports.append(report)
-                self.jobs += [_Job(trial=trial, candidate=one, report=report) for one in chosen.candidates]
+                self.jobs += [_Job(runner=runner, candidate=one, report=report) for one in chosen.candidates]
         self._refuse_nothing(everyone, selection)
 
     def _refuse_nothing(self, everyone: Sequence[Candidate], selection: Selection) -> None:
         if not everyone:
             raise UsageError(
-                "there is no scenario to run",
+                "no scenarios found",
                 hint="scenarios of NAME.yaml are in scenarios/NAME/SCENARIO/ beside it: scenario.yaml and test.yaml",
             )
         selection.check_matches(everyone)
         if not self.jobs:
-            raise UsageError("no scenario is left to run", hint="--all also runs scenarios that are not golden")
+            raise UsageError("no scenario matches", hint="--all also runs scenarios that are not golden")
 
-    def _trial(self, runbook: Path) -> ScenarioRunner:
+    def _runner(self, runbook: Path) -> ScenarioRunner:
         from gert_core.cli.session import project_here, registry_for
         from gert_core.host import SilentConsole
         from gert_core.scenarios.run import ScenarioRunner
@@ -136,21 +136,21 @@ class _Plan:
         )
 
 
-def _verdicts(
+def _results(
     jobs: Sequence[_Job], *, seconds: float | None, workers: int, fail_fast: bool
 ) -> Generator[ScenarioResult]:
-    """The verdict on every job, in order; after a failure the rest is skipped if that is wanted."""
+    """Yield the result of every job, in order; with ``fail_fast`` skip those after a failure."""
     from gert_core.scenarios.run import skipped
 
     stopped = False
-    with closing(_run(jobs, seconds=seconds, workers=workers)) as verdicts:
+    with closing(_run(jobs, seconds=seconds, workers=workers)) as results:
         for job in jobs:
             if stopped:
                 yield skipped(job.candidate.name, "not run, because of --fail-fast")
                 continue
-            verdict = next(verdicts)
-            stopped = fail_fast and not verdict.good
-            yield verdict
+            result = next(results)
+            stopped = fail_fast and not result.good
+            yield result
 
 
 def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Generator[ScenarioResult]:
@@ -158,10 +158,10 @@ def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Genera
     from gert_core.scenarios.run import lost, timed_out
 
     def one(job: _Job) -> ScenarioResult:
-        job.trial.prepare()
+        job.runner.prepare()
         try:
             with time_limit(seconds):
-                return job.trial.run(job.candidate)
+                return job.runner.run(job.candidate)
         except TimeUp:
             return timed_out(job.candidate.name, seconds or 0.0)
 
@@ -171,19 +171,19 @@ def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Genera
     from gert_core.cli.workers import in_order
 
     for job in jobs:
-        job.trial.prepare()  # once, before the processes part
+        job.runner.prepare()  # once, before the processes part
     yield from in_order(jobs, one, workers=workers, lost=lambda job: lost(job.candidate.name))
 
 
 class _Show:
-    """Prints verdicts as they come; with ``--json`` only warnings, on stderr."""
+    """Prints results as they come; with ``--json`` only warnings, on stderr."""
 
     def __init__(self, plan: _Plan, *, quiet: bool) -> None:
         self._plan = plan
         self._quiet = quiet
         self._runbook: str | None = None
 
-    def verdict(self, job: _Job, verdict: ScenarioResult) -> None:
+    def result(self, job: _Job, result: ScenarioResult) -> None:
         if not self._quiet:
             from gert_core.cli.render.scenario_results import line
 
@@ -191,11 +191,11 @@ class _Show:
                 self._runbook = job.report.runbook
                 archived = self._plan.archived[self._runbook]
                 out(self._runbook + (f"  ({archived} not golden, --all runs them)" if archived else ""))
-            out(line(verdict))
+            out(line(result))
             if sys.stdout is not None and sys.stdout.isatty():
                 sys.stdout.flush()
-        for warning in verdict.warnings:
-            err(f"warning: {job.report.runbook}: {verdict.scenario}: {warning}")
+        for warning in result.warnings:
+            err(f"warning: {job.report.runbook}: {result.scenario}: {warning}")
 
     def end(self, summary: str) -> None:
         from gert_core.cli.render.scenario_results import failures
@@ -212,8 +212,8 @@ def _seconds(text: str) -> float | None:
     try:
         seconds = duration(text)
     except ValueError as error:
-        raise UsageError(f"--timeout: {error}", hint="write it as 500ms, 30s or 2m; 0 is no limit") from None
-    return seconds or None  # `0s` is no limit
+        raise UsageError(f"--timeout: {error}", hint="write it as 500ms, 30s or 2m; 0 means without limit") from None
+    return seconds or None  # `0s` means without limit
 
 
 def _write_junit(path: Path, reports: Sequence[RunbookReport]) -> None:

@@ -1,4 +1,4 @@
-"""``gert validate``: judge runbooks, tools and other documents, and say everything that is wrong with them."""
+"""``gert validate``: validate runbooks, tools and other documents, and show every finding."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Session:
         documents = [yaml.load(file) for file in _below(path)]
         ours = [document for document in documents if _is_ours(document)]
         if not ours:
-            raise UsageError(f"there are no documents of gert under {path}", hint="name the files to validate")
+            raise UsageError(f"no documents of gert found under {path}", hint="name the files to validate")
         return [self._one(document) for document in ours]
 
     def _one(self, document: Document) -> Validated:
@@ -77,7 +77,7 @@ class _Session:
         from gert_core.validation import validate_document
 
         kind = kind_of(document)
-        # A project file that is wrong is what is being asked about, so it must not stop the asking.
+        # An invalid project file may be the document being validated; it must not stop its own validation.
         project = None if kind == DocumentKind.PROJECT or document.path is None else self._project(document.path.parent)
         return validate_document(
             document, kind=kind, registry=self._registry(project), project=project, environ=os.environ
@@ -102,7 +102,7 @@ class _Session:
 
 
 def _below(directory: Path) -> list[Path]:
-    """Every YAML file under a directory, in a stable order; hidden directories are left out."""
+    """Return every YAML file under a directory, in a stable order; leave out hidden directories."""
     found: list[Path] = []
     for folder, names, files in os.walk(directory):
         names[:] = sorted(name for name in names if not name.startswith("."))
@@ -111,7 +111,7 @@ def _below(directory: Path) -> list[Path]:
 
 
 def _is_ours(document: Document) -> bool:
-    """Whether a file found in a directory is meant for gert at all."""
+    """Return whether a file found in a directory is a document of gert."""
     from gert_core.documents.kinds import NAMES, kind_of
 
     if not document.value and document.path is not None and document.path.name in NAMES:
@@ -126,7 +126,7 @@ def _is_ours(document: Document) -> bool:
 
 
 def _distinct(results: Sequence[Validated]) -> list[Diagnostic]:
-    """Every finding once, also when several runbooks list the same tool."""
+    """Return every finding once, also when several runbooks list the same tool."""
     return list(dict.fromkeys(item for result in results for item in result.diagnostics))
 
 
@@ -148,14 +148,14 @@ def _show(results: Sequence[Validated], found: Sequence[Diagnostic], *, strict: 
     for line in diagnostics.render(found, source_line):
         out(line)
     for result in results:
-        _verdict(result, strict=strict)
+        _summary(result, strict=strict)
     if len(results) > 1:
         wrong = sum(1 for result in results if not _passes(result, strict=strict))
         summary = f"{len(results)} documents, {wrong} not valid" if wrong else f"{len(results)} documents, all valid"
         out(f"{summary}: {diagnostics.counts(found)}")
 
 
-def _verdict(result: Validated, *, strict: bool) -> None:
+def _summary(result: Validated, *, strict: bool) -> None:
     good = _passes(result, strict=strict)
     mark = paint("✓", "green") if good else paint("✗", "red")
     what = " ".join(part for part in (result.kind or "document", result.name) if part)

@@ -1,4 +1,4 @@
-"""The person at the terminal: prompts on stderr, lines from standard input, one dialogue at a time."""
+"""Asks the person at the terminal: prompts on stderr, lines from standard input, one dialogue at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TerminalConsole:
 
     @property
     def interactive(self) -> bool:
-        """Whether anybody may be asked."""
+        """Whether prompts are allowed and standard input is open."""
         return not self._no_input and sys.stdin is not None and not self._ended
 
     def say(self, text: str) -> None:
@@ -40,11 +40,11 @@ class TerminalConsole:
         sys.stderr.flush()
 
     def exclusive(self) -> Any:
-        """Keep other askers away; the same thread may ask inside."""
+        """Hold the terminal for one dialogue; the same thread may ask inside."""
         return _Dialogue(self._lock, self._quiet)
 
     def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
-        """One line, or None at the end of input, on expiry or cancel."""
+        """Return one line, or None at the end of input, on expiry or cancel."""
         with self.exclusive():
             if not self.interactive:
                 return None
@@ -92,7 +92,7 @@ class _Dialogue:
 
 
 class _echo_off:  # noqa: N801 - reads as a statement
-    """Typing stays invisible on a terminal while a secret is asked for."""
+    """Turns off the echo of a terminal while a secret is typed."""
 
     def __init__(self, active: bool) -> None:
         self._active = active and _terminal()

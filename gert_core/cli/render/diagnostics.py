@@ -1,4 +1,4 @@
-"""Shows diagnostics to people: grouped by file, each with its source line, a caret and what would mend it."""
+"""Formats findings for people: grouped by file, each with its source line, a caret and a hint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CUT: Final = "…"
 
 
 def render(found: Iterable[Diagnostic], source_line: SourceLine) -> Iterator[str]:
-    """The lines to print; files in the order they come, findings as they are sorted."""
+    """Yield the lines to print; files in the order they come, findings as they are sorted."""
     by_file: dict[str, list[Diagnostic]] = {}
     for item in found:
         by_file.setdefault(item.file or "", []).append(item)
@@ -34,7 +34,7 @@ def render(found: Iterable[Diagnostic], source_line: SourceLine) -> Iterator[str
 
 
 def one(item: Diagnostic, source: str) -> Iterator[str]:
-    """One finding: place, severity, rule and message; then the line it is about, and the hint."""
+    """Yield the lines of one finding: place, severity, rule and message, then the source line and the hint."""
     colour = "red" if item.severity is Severity.ERROR else "yellow"
     place = f"{item.line}:{item.column}" if item.line is not None else ""
     severity = paint(str(item.severity), colour, "bold")
@@ -48,7 +48,7 @@ def one(item: Diagnostic, source: str) -> Iterator[str]:
 
 
 def counts(found: Iterable[Diagnostic]) -> str:
-    """``2 errors and 1 warning``, or ``no problems``."""
+    """Return ``2 errors and 1 warning``, or ``no problems``."""
     items = list(found)
     errors = sum(1 for item in items if item.severity is Severity.ERROR)
     parts = [_count(errors, "error"), _count(len(items) - errors, "warning")]
@@ -60,7 +60,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _window(source: str, column: int) -> tuple[str, str]:
-    """The part of a line around a column without tabs and control characters, and the padding to its caret."""
+    """Return the part of a line around a column, without control characters, and the padding to its caret."""
     start = max(0, column - _LEAD) if len(source) > _WIDTH and column > _WIDTH - _LEAD else 0
     part = source[start : start + _WIDTH]
     head = _CUT if start else ""
@@ -75,7 +75,7 @@ def _shown(text: str) -> str:
 
 
 def _cells(char: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """Return how many columns of a terminal a character takes."""
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -29,7 +29,7 @@ _DRY_RUN: Final = "dry-run"
 class TerminalProgress(Progress):
     """Prints steps as they finish, containers as they begin.
 
-    Everything is masked first and then spelled out, so that nothing shown can steer the terminal.
+    Everything is masked first and then escaped, so that nothing shown can control the terminal.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -102,7 +102,7 @@ class TerminalProgress(Progress):
         self._print(f" {message}", lead=paint("warning:", "yellow", stream=self._stream))
 
     def _explain(self, step: StepInfo, data: Mapping[str, Any]) -> None:
-        """The failing step: what was run, its exit code, the last lines it said."""
+        """Print what failed: the error, the command, its exit code and the end of its output."""
         indent = _indent(step) + "    "
         failure, detail = data.get("failure") or {}, data.get("detail") or {}
         if failure:  # items that may fail have said so themselves
@@ -112,7 +112,7 @@ class TerminalProgress(Progress):
         if detail.get("exit_code") is not None:
             self._print(f"{indent}exit code: {detail['exit_code']}")
         for name in ("stdout", "stderr"):
-            # Masked as a whole: a secret of several lines is not found in any one of them.
+            # Masked as a whole: a secret of several lines is not found in a single one of them.
             lines = self.mask(str(detail.get(name) or "")).rstrip().splitlines()[-_TAIL:]
             for line in lines:
                 self._print(f"{indent}{name}: {line}", masked=True)
@@ -120,7 +120,7 @@ class TerminalProgress(Progress):
     # -- the screen ----------------------------------------------------------------------------------------------
 
     def hold(self, held: bool) -> None:
-        """Keep everything away while somebody is asked; what other branches have to say comes after the answer."""
+        """Hold back all output during a dialogue; lines of other branches are printed after the answer."""
         with self._lock:
             self._held += 1 if held else -1
             self._erase()
@@ -128,7 +128,7 @@ class TerminalProgress(Progress):
                 self._release()
 
     def close(self) -> None:
-        """Take the live line off the screen."""
+        """Remove the live line from the screen."""
         with self._lock:
             self._running.clear()
             self._erase()
@@ -172,7 +172,7 @@ class TerminalProgress(Progress):
 class DryProgress(TerminalProgress):
     """Shows per step what would happen: contract, decision, resolved inputs, secrets and platform.
 
-    That is the result of a rehearsal, so people get it on standard output.
+    That is the result of a dry-run, so it goes to standard output.
     """
 
     def begin(self, secrets: Mapping[str, bool]) -> None:

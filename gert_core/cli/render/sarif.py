@@ -1,4 +1,4 @@
-"""Diagnostics as SARIF 2.1.0, the format code review systems read."""
+"""Formats findings as SARIF 2.1.0, which code review systems read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(found: Iterable[Diagnostic], *, version: str) -> dict[str, Any]:
-    """One run with one result per finding; rules are listed once, with their meaning."""
+    """Return a SARIF document with one result per finding; rules are listed once, with their meaning."""
     items = list(found)
     ids = sorted({item.rule for item in items})
     driver = {

@@ -1,4 +1,4 @@
-"""Shows verdicts to people: a line per scenario, then every failure with the path the run took."""
+"""Formats scenario results for people: a line per scenario, then every failure with the steps of its run."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ _MARKS: Final = {
 _STEP_MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red")}
 
 
-def line(verdict: ScenarioResult) -> str:
-    """``✓ healthy  3 ms``."""
-    mark, style = _MARKS[verdict.status]
-    text = f"  {paint(mark, style)} {verdict.scenario}"
-    if verdict.status is ScenarioStatus.SKIPPED:
-        return f"{text}  skipped: {plain(verdict.error)}"
-    said = "  error" if verdict.status is ScenarioStatus.ERROR else ""
-    return f"{text}{said}  {paint(f'{verdict.duration * 1000:.0f} ms', 'dim')}"
+def line(result: ScenarioResult) -> str:
+    """Return the line of one scenario, such as ``✓ healthy  3 ms``."""
+    mark, style = _MARKS[result.status]
+    text = f"  {paint(mark, style)} {result.scenario}"
+    if result.status is ScenarioStatus.SKIPPED:
+        return f"{text}  skipped: {plain(result.error)}"
+    word = "  error" if result.status is ScenarioStatus.ERROR else ""
+    return f"{text}{word}  {paint(f'{result.duration * 1000:.0f} ms', 'dim')}"
 
 
 def failures(reports: Sequence[RunbookReport]) -> Iterator[str]:
-    """What is wrong, scenario by scenario."""
+    """Yield the lines about every scenario that did not pass."""
     for report in reports:
-        for verdict in report.verdicts:
-            if not verdict.good:
+        for result in report.results:
+            if not result.good:
                 yield ""
-                yield from _explained(report.runbook, verdict)
+                yield from _explained(report.runbook, result)
 
 
-def _explained(runbook: str, verdict: ScenarioResult) -> Iterator[str]:
-    yield f"{paint('✗', 'red')} {paint(f'{runbook}: {verdict.scenario}', 'bold')}"
-    if verdict.error is not None:
-        yield f"    {plain(verdict.error)}"
-    for found in verdict.failed:
+def _explained(runbook: str, result: ScenarioResult) -> Iterator[str]:
+    yield f"{paint('✗', 'red')} {paint(f'{runbook}: {result.scenario}', 'bold')}"
+    if result.error is not None:
+        yield f"    {plain(result.error)}"
+    for found in result.failed:
         yield plain(f"    {found.title}: {found.message}")
-    if verdict.path:
+    if result.path:
         yield "    path:"
-        for key, status in shortened(verdict.path):
+        for key, status in shortened(result.path):
             mark, style = _STEP_MARKS.get(status, ("○", "dim"))
             said = "" if status in ("success", "") else f"  {status}"
             yield f"      {paint(mark, style) if status else ' '} {key}{said}"
-        words = ["gert", "exec", runbook, "--mode", "replay", "--scenario", verdict.scenario]
+        words = ["gert", "exec", runbook, "--mode", "replay", "--scenario", result.scenario]
         yield f"    {paint('look closer:', 'cyan')} {shlex.join(words)}"
-    if verdict.hint:
-        yield f"    {paint('hint:', 'cyan')} {verdict.hint}"
+    if result.hint:
+        yield f"    {paint('hint:', 'cyan')} {result.hint}"
 
 
 __all__ = ["failures", "line"]

@@ -1,4 +1,4 @@
-"""Writing to the terminal: results on stdout, everything else on stderr, colour only where it is welcome."""
+"""Writes to the terminal: results on stdout, everything else on stderr, colour where the stream supports it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def err(text: str = "") -> None:
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether a stream wants colour: a terminal, and neither ``NO_COLOR`` nor ``TERM=dumb``."""
+    """Return whether to use colour on a stream: a terminal, and neither ``NO_COLOR`` nor ``TERM=dumb``."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()
 
 
 def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
-    """``text`` in the given styles (``bold dim red green yellow cyan``), or unchanged without colour."""
+    """Return ``text`` in the given styles (``bold dim red green yellow cyan``), or unchanged without colour."""
     if not styles or not coloured(stream or sys.stdout):
         return text
     codes = ";".join(_STYLES[style] for style in styles)

@@ -1,4 +1,4 @@
-"""A trace as people read it: relative times, nested by step, the failing step with its details."""
+"""Formats a trace for people: relative times, nested by step, the failing step with its details."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PLACE: Final = {"index", "label", "parent"}
 
 
 def timeline(events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None) -> Iterator[str]:
-    """The lines of a timeline; ``step`` is an id or a key, ``kind`` an event's type."""
+    """Yield the lines of a timeline; ``step`` is an id or a key, ``kind`` an event's type."""
     folding = Fold()
     start: datetime | None = None
     for event in events:
@@ -50,7 +50,7 @@ def timeline(events: Iterable[TraceEvent], *, step: str | None = None, kind: str
 
 
 def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None) -> dict[str, Any]:
-    """The run's summary and the events that were asked for, in one document."""
+    """Return the summary of the run and the selected events, in one document."""
     folding = Fold()
     kept: list[dict[str, Any]] = []
     for event in events:
@@ -62,7 +62,7 @@ def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str 
 
 
 def summary(state: RunState) -> dict[str, Any]:
-    """What every JSON document about a run begins with."""
+    """Return the members that every JSON document about a run begins with."""
     return {
         "run_id": state.run_id,
         "runbook": state.runbook,
@@ -76,7 +76,7 @@ def summary(state: RunState) -> dict[str, Any]:
 
 
 def wanted(event: TraceEvent, *, step: str | None, kind: str | None) -> bool:
-    """Whether an event is of this type and belongs to this step or to one below it."""
+    """Return whether an event is of this type and belongs to this step or to one below it."""
     if kind is not None and event.type != kind:
         return False
     if step is None:
@@ -157,7 +157,7 @@ def _contract(event: TraceEvent, state: RunState) -> list[str]:
 
 
 def failure_lines(failure: Any, detail: Mapping[str, Any]) -> list[str]:
-    """Why a step (or the run) failed, and the end of what it printed."""
+    """Return why a step or the run failed, and the end of its output."""
     if not isinstance(failure, dict):
         return []
     lines = [paint(f"{plain(failure.get('kind'))}: {plain(failure.get('message'))}", "red")]
@@ -173,7 +173,7 @@ def failure_lines(failure: Any, detail: Mapping[str, Any]) -> list[str]:
 
 
 def brief(values: Mapping[str, Any]) -> str:
-    """``name=value`` pairs on one line, cut to fit."""
+    """Return ``name=value`` pairs on one line, shortened to fit."""
     parts = []
     for name, value in values.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -183,7 +183,7 @@ def brief(values: Mapping[str, Any]) -> str:
 
 
 def _is_place(value: Any) -> bool:
-    """Where an event stands among concurrent ones, which its step key says already."""
+    """Return whether a value is the position of an event among concurrent ones, which its step key has already."""
     return isinstance(value, dict) and set(value) == _PLACE
 
 
