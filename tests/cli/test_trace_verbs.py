@@ -133,7 +133,7 @@ def test_bad_signature_no_key_altered_and_truncated(tmp_path) -> None:
 def test_a_demanded_key_must_have_signed(tmp_path, environ) -> None:
     write(tmp_path / "t", environ=environ)
     done = gert("trace", "verify", "t", "--key-id", "other", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=KEY)
-    assert (done.returncode, "'other' was demanded" in done.stdout) == (1, True)
+    assert (done.returncode, "'other' is required" in done.stdout) == (1, True)
     done = gert("trace", "verify", "t", "--key-id", "other", "--json", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=KEY)
     assert (done.returncode, json.loads(done.stdout)["valid"]) == (1, False)
     assert json.loads(done.stdout)["verdict"] == ("bad_signature" if environ else "unsigned")
@@ -185,7 +185,7 @@ def test_show_says_why_it_shows_nothing(tmp_path) -> None:
     trace = write(tmp_path / "trace.jsonl")
     (tmp_path / "empty.jsonl").touch()
     for args, note in (
-        (["--step", "chek"], "belongs to step 'chek'; its steps are triage, triage/0/restart, triage/0/check#2"),
+        (["--step", "chek"], "belongs to step 'chek'; the steps are triage, triage/0/restart, triage/0/check#2"),
         (["--step", "restart", "--type", "nope"], "is of type 'nope'; there are step_start, step_complete"),
     ):
         shown = gert("trace", "show", str(trace), *args, cwd=tmp_path)
@@ -194,7 +194,7 @@ def test_show_says_why_it_shows_nothing(tmp_path) -> None:
         document = gert("trace", "show", str(trace), *args, "--json", cwd=tmp_path)
         assert json.loads(document.stdout)["events"] == []
         assert note in document.stderr
-    assert "holds no event" in gert("trace", "show", "empty.jsonl", cwd=tmp_path).stderr
+    assert "has no events" in gert("trace", "show", "empty.jsonl", cwd=tmp_path).stderr
 
 
 def test_show_of_what_is_no_trace(tmp_path) -> None:

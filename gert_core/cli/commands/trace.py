@@ -1,4 +1,4 @@
-"""``gert trace``: is a trace as it was written, and what does it tell."""
+"""``gert trace``: verify a trace, or show it as a timeline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def verify_(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)],
     key_id: Annotated[
-        str | None, typer.Option("--key-id", metavar="K", help="Demand a signature made with this key.")
+        str | None, typer.Option("--key-id", metavar="K", help="Require a signature made with this key.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -34,73 +34,73 @@ def verify_(
 
     @cache
     def schemes(algorithm: str) -> SignatureScheme | None:
-        # Plugins are looked for only when a signature wants them: most traces are unsigned.
+        # Plugins are loaded only for a signature: most traces are unsigned.
         return registry_for(project_or_warning(), ctx.obj).signature_scheme(algorithm)
 
-    verdict = verify(
+    found = verify(
         file,
         key_for=lambda alg, key: verifying_key(alg, key, environ=os.environ, schemes=schemes),
         schemes=schemes,
     )
-    unmet = _unmet(verdict, key_id)
-    if verdict.status is TraceStatus.VALID:
-        _caution(verdict, schemes)
+    unmet = _unmet(found, key_id)
+    if found.status is TraceStatus.VALID:
+        _caution(found, schemes)
     if json:
-        document = verdict.to_json()
+        document = found.to_json()
         if unmet:
-            # Another key's signature is not the one that was asked for; an unsigned trace stays unsigned.
-            wrong = TraceStatus.BAD_SIGNATURE if verdict.key_id else verdict.status
+            # A signature of another key does not meet the requirement; an unsigned trace stays unsigned.
+            wrong = TraceStatus.BAD_SIGNATURE if found.key_id else found.status
             document |= {"valid": False, "verdict": str(wrong), "detail": unmet}
         out(json_.dumps(document, ensure_ascii=False))
     else:
-        _say(verdict, unmet)
-    return 0 if verdict.valid and not unmet else 1
+        _print(found, unmet)
+    return 0 if found.valid and not unmet else 1
 
 
-def _caution(verdict: Verification, schemes: Callable[[str], SignatureScheme | None]) -> None:
-    """A shared key that somebody took for a public one proves nothing: say what kind of key it was taken for."""
+def _caution(found: Verification, schemes: Callable[[str], SignatureScheme | None]) -> None:
+    """Note when a key was used as a shared secret: a public key used like that would prove nothing."""
     from gert_core.trace.signing import VERIFY_ALG, VERIFY_KEY, pinned
 
-    scheme = schemes(verdict.algorithm or "")
+    scheme = schemes(found.algorithm or "")
     given = any(name.startswith(VERIFY_KEY) and value for name, value in os.environ.items())
-    if scheme is not None and scheme.symmetric and given and not pinned(verdict.key_id or "", os.environ):
+    if scheme is not None and scheme.symmetric and given and not pinned(found.key_id or "", os.environ):
         err(
-            f"note: {verdict.algorithm} takes the key as a shared secret: whoever knows it can sign. "
+            f"note: {found.algorithm} takes the key as a shared secret: everyone who knows it can sign. "
             f"Set {VERIFY_ALG} to accept one algorithm only"
         )
 
 
-def _unmet(verdict: Verification, key_id: str | None) -> str | None:
-    """Why an intact trace is still not what ``--key-id`` asked for."""
-    if key_id is None or not verdict.valid or verdict.key_id == key_id:
+def _unmet(found: Verification, key_id: str | None) -> str | None:
+    """Return why a valid trace does not have the signature that ``--key-id`` requires."""
+    if key_id is None or not found.valid or found.key_id == key_id:
         return None
-    found = f"it is signed by key {verdict.key_id!r}" if verdict.key_id else "nobody signed it"
-    return f"a signature by key {key_id!r} was demanded, but {found}"
+    signed = f"the trace is signed by key {found.key_id!r}" if found.key_id else "the trace is unsigned"
+    return f"a signature by key {key_id!r} is required, but {signed}"
 
 
-def _say(verdict: Verification, unmet: str | None) -> None:
+def _print(found: Verification, unmet: str | None) -> None:
     good, bad, note = paint("✓", "green"), paint("✗", "red"), paint("!", "yellow")
-    events = f"{verdict.events} event{'' if verdict.events == 1 else 's'}"
-    match verdict.status:
+    events = f"{found.events} event{'' if found.events == 1 else 's'}"
+    match found.status:
         case TraceStatus.ALTERED:
-            out(f"{bad} Altered at event {verdict.first_bad_event}: {verdict.detail}")
+            out(f"{bad} Altered at event {found.first_bad_event}: {found.detail}")
             return
         case TraceStatus.TRUNCATED:
-            out(f"{bad} Truncated: {verdict.detail}")
+            out(f"{bad} Truncated: {found.detail}")
             return
     out(f"{good} Chain integrity: {events}, no breaks")
-    match verdict.status:
+    match found.status:
         case TraceStatus.VALID:
-            out(f'{good} Signature valid: signed by key "{verdict.key_id}" ({verdict.algorithm})')
+            out(f'{good} Signature valid: signed by key "{found.key_id}" ({found.algorithm})')
         case TraceStatus.UNSIGNED:
-            out(f"{note} Unsigned: {verdict.detail}")
+            out(f"{note} Unsigned: {found.detail}")
         case TraceStatus.BAD_SIGNATURE:
-            out(f"{bad} Bad signature: {verdict.detail}")
+            out(f"{bad} Bad signature: {found.detail}")
         case TraceStatus.NO_KEY:
-            out(f"{bad} Signed, but no key given: {verdict.detail}")
+            out(f"{bad} Signed, but no key given: {found.detail}")
             from gert_core.trace.signing import VERIFY_KEY, key_suffix
 
-            err(f"  hint: set {VERIFY_KEY}_{key_suffix(verdict.key_id or '')} or {VERIFY_KEY}")
+            err(f"  hint: set {VERIFY_KEY}_{key_suffix(found.key_id or '')} or {VERIFY_KEY}")
     if unmet:
         out(f"{bad} {unmet[0].upper()}{unmet[1:]}")
 
@@ -120,7 +120,7 @@ def show(
     from gert_core.trace.reader import read
 
     if not file.is_file():
-        raise UsageError(f"there is no trace {file}", hint="give the path of a trace.jsonl")
+        raise UsageError(f"{file} does not exist", hint="give the path of a trace.jsonl")
     if json:
         document = as_json(read(file), step=step, kind=type)
         out(json_.dumps(document, ensure_ascii=False))
@@ -136,18 +136,18 @@ def show(
 
 
 def _nothing(file: Path, *, step: str | None, kind: str | None) -> str:
-    """Why nothing is shown, with the words that would show something."""
+    """Return why no events are shown, with the steps or types that the trace has."""
     from gert_core.cli.render.timeline import wanted
     from gert_core.trace.reader import read
 
     events = list(read(file))
     if not events:
-        return f"{file} holds no event"
+        return f"{file} has no events"
     if step is not None and not any(wanted(event, step=step, kind=None) for event in events):
         keys = dict.fromkeys(event.step_key for event in events if event.step_key)
-        return f"no event of {file} belongs to step {step!r}; its steps are {', '.join(keys) or 'none'}"
+        return f"no event of {file} belongs to step {step!r}; the steps are {', '.join(keys) or 'none'}"
     types = dict.fromkeys(event.type for event in events if wanted(event, step=step, kind=None))
-    return f"no event there is of type {kind!r}; there are {', '.join(types)}"
+    return f"no event is of type {kind!r}; the types are {', '.join(types)}"
 
 
 __all__ = ["show", "verify_"]
