@@ -186,7 +186,7 @@ def test_show_says_why_it_shows_nothing(tmp_path) -> None:
     (tmp_path / "empty.jsonl").touch()
     for args, note in (
         (["--step", "chek"], "belongs to step 'chek'; the steps are triage, triage/0/restart, triage/0/check#2"),
-        (["--step", "restart", "--type", "nope"], "is of type 'nope'; there are step_start, step_complete"),
+        (["--step", "restart", "--type", "nope"], "is of type 'nope'; the types are step_start, step_complete"),
     ):
         shown = gert("trace", "show", str(trace), *args, cwd=tmp_path)
         assert (shown.returncode, shown.stdout) == (0, "")

@@ -7,7 +7,7 @@ import re
 import pytest
 from gertproc import Gert
 
-from gert_core.cli.render.terminal import plain, safe
+from gert_core.cli.render.terminal import escape, escape_output
 
 # Clear the screen, set the title, move up, conceal, an 8-bit control sequence, turn the direction, and a forged line.
 EVIL = "\x1b[2J\x1b]0;pwned\x07\x1b[1A\x1b[8m\x9b31m\u202e\rok\n✓ Outcome: resolved (forged)"
@@ -145,7 +145,7 @@ def test_json_stays_the_same_document(gert):
 
 def test_plain_and_safe():
     """Astral and unpaired characters are spelled in a way every JSON reader understands."""
-    assert plain("a\x1b\u202e\U000e0001\ud800b") == "a\\u001b\\u202e\\udb40\\udc01\\ud800b"
-    assert plain("a\nb", keep="\n") == "a\nb"
-    assert safe("\x1b[32m✓\x1b[0m\x1b[8m", colour=True) == "\x1b[32m✓\x1b[0m\\u001b[8m"
-    assert safe("\x1b[32m✓", colour=False) == "\\u001b[32m✓"
+    assert escape("a\x1b\u202e\U000e0001\ud800b") == "a\\u001b\\u202e\\udb40\\udc01\\ud800b"
+    assert escape("a\nb", keep="\n") == "a\nb"
+    assert escape_output("\x1b[32m✓\x1b[0m\x1b[8m", colour=True) == "\x1b[32m✓\x1b[0m\\u001b[8m"
+    assert escape_output("\x1b[32m✓", colour=False) == "\\u001b[32m✓"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from gert_core.approvals.inbox import Entry, entries, find
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import err, out, paint, plain
+from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.session import project_here
 from gert_core.runs.directory import runs_root
 
@@ -32,7 +32,7 @@ def list_(
         who = f"{len(entry.approvers)} of {request.min_approvers}"
         state = entry.status(now)
         facts = f"{request.runbook_name}: {request.step_key}  {who}  until {request.expires_at}"
-        out(f"{paint(request.ticket_id, 'bold')}  {state}  {plain(request.risk_level)}  {plain(facts)}")
+        out(f"{paint(request.ticket_id, 'bold')}  {state}  {escape(request.risk_level)}  {escape(facts)}")
     return 0
 
 
@@ -72,7 +72,7 @@ def _show(entry: Entry, now: datetime) -> None:
     for name, value in facts.items():
         if value not in (None, "", [], {}):
             text = value if isinstance(value, str) else json_.dumps(value, ensure_ascii=False)
-            out(f"  {name + ':':<12} {plain(text)}")
+            out(f"  {name + ':':<12} {escape(text)}")
 
 
 __all__ = ["list_", "show"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from gert_core.approvals.inbox import find, respond
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import out, plain
+from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.session import project_here, registry_for
 from gert_core.runs.directory import runs_root
 
@@ -57,12 +57,12 @@ def _say(entry: Entry, response: ApprovalResponse) -> None:
     request = entry.request
     signed = f", signed with {response.signature_alg}" if response.signature else ""
     verb = "Approved" if response.approved else "Rejected"
-    out(plain(f"{verb} {request.step_id} of {request.runbook_name} as {response.approver_id}{signed}."))
+    out(escape(f"{verb} {request.step_id} of {request.runbook_name} as {response.approver_id}{signed}."))
     missing = request.min_approvers - len(entry.approvers)
     if response.approved and missing > 0:
         out(f"{missing} more approval{'s' if missing > 1 else ''} needed.")
     else:
-        out(plain(f"Resume with: gert resume --run {request.run_id}"))
+        out(escape(f"Resume with: gert resume --run {request.run_id}"))
 
 
 def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:

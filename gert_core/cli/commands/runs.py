@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import RunError
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import err, out, paint
-from gert_core.cli.render.timeline import brief, failure_lines, plain, summary
+from gert_core.cli.render.terminal import err, escape, out, paint
+from gert_core.cli.render.timeline import brief, failure_lines, summary
 from gert_core.cli.session import project_here
 from gert_core.runs.directory import RunDirectory, list_runs, run_info, runs_root
 
@@ -95,33 +95,33 @@ def _describe(info: RunInfo) -> None:
     state = info.state
     out(paint(info.directory.run_id, "bold"))
     if state is None:
-        out(f"  {paint(plain(info.problem), 'red')}")
+        out(f"  {paint(escape(info.problem), 'red')}")
         return
     outcome = f": {_outcome(info)}" if state.outcome else ""
-    out(f"  runbook:  {plain(state.runbook)}")
+    out(f"  runbook:  {escape(state.runbook)}")
     out(f"  status:   {paint(info.status, _colour(info.status))}{outcome}")
     if state.facts.get("actor"):
-        out(f"  actor:    {plain(state.facts['actor'])}")
-    out(f"  started:  {plain(state.started)} ({_ago(state.started)} ago)")
+        out(f"  actor:    {escape(state.facts['actor'])}")
+    out(f"  started:  {escape(state.started)} ({_ago(state.started)} ago)")
     if state.duration:
-        out(f"  duration: {plain(state.duration)}")
+        out(f"  duration: {escape(state.duration)}")
     if state.facts.get("inputs"):
         out(f"  inputs:   {brief(state.facts['inputs'])}")
     out(f"  trace:    {_trace(info)}")
     if state.steps:
         out("  steps:")
     for record in state.steps.values():
-        status = paint(plain(record.status), _colour(record.status))
+        status = paint(escape(record.status), _colour(record.status))
         out(
-            f"    {plain(record.key)} ({plain(record.type)}): {status}"
+            f"    {escape(record.key)} ({escape(record.type)}): {status}"
             + (f" {record.duration}" if record.duration else "")
         )
         if record.failed and not record.container:
             for line in failure_lines(record.failure, record.detail):
                 out(f"      {line}")
     for ticket in state.pending:
-        expires = f", expires {plain(ticket['expires_at'])}" if ticket.get("expires_at") else ""
-        out(f"  waits for approval {plain(ticket['ticket_id'])} of step {plain(ticket['step_key'])}{expires}")
+        expires = f", expires {escape(ticket['expires_at'])}" if ticket.get("expires_at") else ""
+        out(f"  waits for approval {escape(ticket['ticket_id'])} of step {escape(ticket['step_key'])}{expires}")
     _advise(info)
 
 
@@ -135,7 +135,7 @@ def _advise(info: RunInfo) -> None:
         "reconcile": _reconcile(point["steps"]),
         "retry": f" --retry-failed{_reconcile(risky)}",
     }
-    err(plain(f"  next: {command}{more.get(point['needs'], '')}"))
+    err(escape(f"  next: {command}{more.get(point['needs'], '')}"))
 
 
 def _reconcile(keys: list[str]) -> str:
@@ -145,21 +145,21 @@ def _reconcile(keys: list[str]) -> str:
 def _row(info: RunInfo) -> tuple[str, ...]:
     state = info.state
     if state is None:
-        return (info.directory.run_id, "", info.status, "", "", plain(info.problem))
+        return (info.directory.run_id, "", info.status, "", "", escape(info.problem))
     return (
         info.directory.run_id,
-        plain(state.runbook),
+        escape(state.runbook),
         info.status,
         _outcome(info),
         _ago(state.started),
-        plain(state.blocked_on()),
+        escape(state.blocked_on()),
     )
 
 
 def _outcome(info: RunInfo) -> str:
     outcome = (info.state.outcome if info.state else None) or {}
     code = outcome.get("code")
-    return plain(outcome.get("category") or "") + (f" ({plain(code)})" if code else "")
+    return escape(outcome.get("category") or "") + (f" ({escape(code)})" if code else "")
 
 
 def _trace(info: RunInfo) -> str | None:

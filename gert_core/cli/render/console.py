@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gert_core.cli.render.terminal import safe
+from gert_core.cli.render.terminal import escape_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ class TerminalConsole:
 
     def say(self, text: str) -> None:
         """Show a line."""
-        sys.stderr.write(safe(text, colour=False) + "\n")
+        sys.stderr.write(escape_output(text, colour=False) + "\n")
         sys.stderr.flush()
 
     def exclusive(self) -> Any:
@@ -48,7 +48,7 @@ class TerminalConsole:
         with self.exclusive():
             if not self.interactive:
                 return None
-            sys.stderr.write(safe(prompt, colour=False))
+            sys.stderr.write(escape_output(prompt, colour=False))
             sys.stderr.flush()
             with _echo_off(hidden):
                 line = self._line(deadline)

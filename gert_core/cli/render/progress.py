@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import StepStatus
-from gert_core.cli.render.terminal import coloured, paint, plain
+from gert_core.cli.render.terminal import coloured, escape, paint
 from gert_core.engine.progress import Progress
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class TerminalProgress(Progress):
     def _print(self, text: str, *, lead: str = "", masked: bool = False) -> None:
         with self._lock:
             self._erase()
-            self._kept.append(f"{lead}{plain(text if masked else self.mask(text))}\n")
+            self._kept.append(f"{lead}{escape(text if masked else self.mask(text))}\n")
             if self._closed or not self._held:
                 self._release()
 
@@ -163,7 +163,7 @@ class TerminalProgress(Progress):
                 now = time.monotonic()
                 title, since = next(iter(self._running.values()))
                 more = f" (+{len(self._running) - 1} more)" if len(self._running) > 1 else ""
-                text = plain(self.mask(f"  … {title}{more}  {now - since:.1f}s"))
+                text = escape(self.mask(f"  … {title}{more}  {now - since:.1f}s"))
                 self._stream.write(f"\r\x1b[K{text[:100]}")
                 self._stream.flush()
                 self._shown = True

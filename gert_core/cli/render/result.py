@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gert_core.api import RunStatus
-from gert_core.cli.render.terminal import err, out, paint, plain
+from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.template import to_text
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
         out(f"Possible outcomes: {', '.join(reached) or 'none reached'}")
     elif result.status is RunStatus.APPROVAL_PENDING:
         for ticket in result.pending:
-            out(plain(f"  {ticket['ticket_id']}  step {ticket['step_key']}  risk {ticket['risk_level']}"))
+            out(escape(f"  {ticket['ticket_id']}  step {ticket['step_key']}  risk {ticket['risk_level']}"))
         out(f"Approval pending. Resume with: gert resume --run {result.run_id}")
     else:
         _show_failures(result, executed=executed)
     remark = "" if executed else f" (finished {result.state.finished}; nothing was executed)"
-    out(plain(f"  duration: {result.duration}"))
-    out(plain(f"  run: {result.run_id}{remark}"))
-    out(plain(f"  trace: {result.trace}"))
+    out(escape(f"  duration: {result.duration}"))
+    out(escape(f"  run: {result.run_id}{remark}"))
+    out(escape(f"  trace: {result.trace}"))
     if sys.stdout is not None:
         sys.stdout.flush()
     for fault in faults[:1]:
@@ -41,23 +41,23 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
 
 def label(outcome: Outcome) -> str:
     """Return category and code as people read them."""
-    return plain(f"{outcome.category} ({outcome.code})" if outcome.code else str(outcome.category))
+    return escape(f"{outcome.category} ({outcome.code})" if outcome.code else str(outcome.category))
 
 
 def _show_outcome(outcome: Outcome) -> None:
     out(f"{paint('✓', 'green')} Outcome: {label(outcome)}")
     for name, value in outcome.meta.items():
-        out(plain(f"  {name}: {to_text(value)}"))
+        out(escape(f"  {name}: {to_text(value)}"))
 
 
 def _show_failures(result: RunResult, *, executed: bool) -> None:
     out(f"{paint('✗', 'red')} Run {result.status}")
     for failure in result.failures:
         where = f"step {failure.key}: " if failure.key else ""
-        out(plain(f"  {where}{failure.message} ({failure.kind})"))
+        out(escape(f"  {where}{failure.message} ({failure.kind})"))
     if result.status is RunStatus.CANCELLED:
         reason = result.state.result.get("reason")
-        out(plain(f"  cancelled by {reason}; go on with: gert resume --run {result.run_id}"))
+        out(escape(f"  cancelled by {reason}; go on with: gert resume --run {result.run_id}"))
     elif not executed and any(key in result.state.steps for key in result.state.failing):
         out(f"  run the failed step again with: gert resume --run {result.run_id} --retry-failed")
 

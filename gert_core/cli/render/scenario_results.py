@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from gert_core.cli.render.terminal import paint, plain
+from gert_core.cli.render.terminal import escape, paint
 from gert_core.scenarios.results import ScenarioStatus, shortened
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def line(result: ScenarioResult) -> str:
     mark, style = _MARKS[result.status]
     text = f"  {paint(mark, style)} {result.scenario}"
     if result.status is ScenarioStatus.SKIPPED:
-        return f"{text}  skipped: {plain(result.error)}"
+        return f"{text}  skipped: {escape(result.error)}"
     word = "  error" if result.status is ScenarioStatus.ERROR else ""
     return f"{text}{word}  {paint(f'{result.duration * 1000:.0f} ms', 'dim')}"
 
@@ -44,9 +44,9 @@ def failures(reports: Sequence[RunbookReport]) -> Iterator[str]:
 def _explained(runbook: str, result: ScenarioResult) -> Iterator[str]:
     yield f"{paint('✗', 'red')} {paint(f'{runbook}: {result.scenario}', 'bold')}"
     if result.error is not None:
-        yield f"    {plain(result.error)}"
+        yield f"    {escape(result.error)}"
     for found in result.failed:
-        yield plain(f"    {found.title}: {found.message}")
+        yield escape(f"    {found.title}: {found.message}")
     if result.path:
         yield "    path:"
         for key, status in shortened(result.path):

@@ -40,33 +40,33 @@ def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
     return f"\x1b[{codes}m{text}\x1b[0m"
 
 
-def plain(value: Any, *, keep: str = "") -> str:
-    """Text that cannot steer the terminal: what a tool printed is data, its escape sequences and line ends too.
+def escape(value: Any, *, keep: str = "") -> str:
+    """Escape control characters, line ends and marks that change the direction of text, except those in ``keep``.
 
-    Control characters, marks that turn the direction of text and the like are spelled out, except those in ``keep``.
+    What a tool printed is data: none of it may control the terminal.
     """
     text = str(value)
-    return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else _spelled(c) for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else _escaped(c) for c in text)
 
 
-def safe(text: str, *, colour: bool) -> str:
-    """The last look at what is printed: text, line ends, tabs and (with ``colour``) what ``paint`` adds, nothing else.
+def escape_output(text: str, *, colour: bool) -> str:
+    """Escape everything in output but text, line ends, tabs and, with ``colour``, what ``paint`` adds.
 
-    What else there is, is spelled as JSON spells it, so that a JSON document stays the same document.
+    The escapes are those of JSON, so that a JSON document stays the same document.
     """
     if text.translate(_LAYOUT).isprintable():
         return text
     parts = re.split(rf"(\x1b\[(?:{_CODES})(?:;(?:{_CODES}))*m)", text) if colour else [text]
-    return "".join(part if number % 2 else plain(part, keep="\n\t") for number, part in enumerate(parts))
+    return "".join(part if number % 2 else escape(part, keep="\n\t") for number, part in enumerate(parts))
 
 
-def _spelled(char: str) -> str:
+def _escaped(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def _write(stream: TextIO, text: str) -> None:
-    line = f"{safe(text, colour=coloured(stream))}\n"
+    line = f"{escape_output(text, colour=coloured(stream))}\n"
     try:
         stream.write(line)
     except UnicodeEncodeError:
@@ -74,4 +74,4 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(line.encode(encoding, "replace").decode(encoding))
 
 
-__all__ = ["coloured", "err", "out", "paint", "plain", "safe"]
+__all__ = ["coloured", "err", "escape", "escape_output", "out", "paint"]

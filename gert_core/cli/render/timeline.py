@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.results import StepStatus
-from gert_core.cli.render.terminal import paint, plain
+from gert_core.cli.render.terminal import escape, paint
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import parent_key
 from gert_core.trace.events import EventType
@@ -100,13 +100,13 @@ def _describe(event: TraceEvent, state: RunState) -> list[str]:
         return describe(event, state)
     data = event.data.items()
     facts = brief({name: value for name, value in data if name not in _NOISE and not _is_place(value)})
-    return [f"{paint(plain(event.type), 'cyan')}{f'  {facts}' if facts else ''}"]
+    return [f"{paint(escape(event.type), 'cyan')}{f'  {facts}' if facts else ''}"]
 
 
 def _run_start(event: TraceEvent, state: RunState) -> list[str]:
     data = event.data
-    who = "".join(f" {word} {plain(data[name])}" for word, name in (("by", "actor"), ("on", "host")) if data.get(name))
-    lines = [f"{paint('run_start', 'bold')}  {plain(state.runbook)} ({plain(event.run_id)}){who}"]
+    who = "".join(f" {word} {escape(data[name])}" for word, name in (("by", "actor"), ("on", "host")) if data.get(name))
+    lines = [f"{paint('run_start', 'bold')}  {escape(state.runbook)} ({escape(event.run_id)}){who}"]
     if data.get("inputs"):
         lines.append(f"inputs: {brief(data['inputs'])}")
     return lines
@@ -116,16 +116,16 @@ def _run_complete(event: TraceEvent, state: RunState) -> list[str]:
     outcome = ""
     if state.outcome:
         code = state.outcome.get("code")
-        outcome = f": {plain(state.outcome.get('category'))}{f' ({plain(code)})' if code else ''}"
+        outcome = f": {escape(state.outcome.get('category'))}{f' ({escape(code)})' if code else ''}"
     colour = "green" if state.status == "completed" else "red"
-    duration = f" in {plain(state.duration)}" if state.duration else ""
-    lines = [f"{paint('run_complete', 'bold')}  {paint(plain(state.status), colour)}{outcome}{duration}"]
+    duration = f" in {escape(state.duration)}" if state.duration else ""
+    lines = [f"{paint('run_complete', 'bold')}  {paint(escape(state.status), colour)}{outcome}{duration}"]
     return lines + failure_lines(state.failure, {})
 
 
 def _step_start(event: TraceEvent, state: RunState) -> list[str]:
     kind = event.data.get("type")
-    lines = [f"▸ {paint(plain(event.step_key), 'bold')}{f' ({plain(kind)})' if kind else ''}"]
+    lines = [f"▸ {paint(escape(event.step_key), 'bold')}{f' ({escape(kind)})' if kind else ''}"]
     if event.data.get("inputs"):
         lines.append(f"inputs: {brief(event.data['inputs'])}")
     return lines
@@ -135,9 +135,9 @@ def _step_complete(event: TraceEvent, state: RunState) -> list[str]:
     data = event.data
     status = str(data.get("status"))
     mark, colour = _MARKS.get(status, ("?", "yellow"))  # type: ignore[call-overload]
-    reason = f" ({plain(data['reason'])})" if data.get("reason") else ""
-    duration = f" in {plain(data['duration'])}" if data.get("duration") else ""
-    lines = [f"{paint(f'{mark} {plain(event.step_key)}', colour)}  {plain(status)}{reason}{duration}"]
+    reason = f" ({escape(data['reason'])})" if data.get("reason") else ""
+    duration = f" in {escape(data['duration'])}" if data.get("duration") else ""
+    lines = [f"{paint(f'{mark} {escape(event.step_key)}', colour)}  {escape(status)}{reason}{duration}"]
     if data.get("outputs"):
         lines.append(f"outputs: {brief(data['outputs'])}")
     return lines + failure_lines(data.get("failure"), data.get("detail") or {})
@@ -145,9 +145,9 @@ def _step_complete(event: TraceEvent, state: RunState) -> list[str]:
 
 def _governance(event: TraceEvent, state: RunState) -> list[str]:
     data = event.data
-    reason = f": {plain(data['reason'])}" if data.get("reason") else ""
-    risk = plain(data.get("risk_level") or "unknown")
-    return [f"{paint('governance', 'cyan')}  {plain(data.get('decision'))} (risk {risk}){reason}"]
+    reason = f": {escape(data['reason'])}" if data.get("reason") else ""
+    risk = escape(data.get("risk_level") or "unknown")
+    return [f"{paint('governance', 'cyan')}  {escape(data.get('decision'))} (risk {risk}){reason}"]
 
 
 def _contract(event: TraceEvent, state: RunState) -> list[str]:
@@ -160,15 +160,15 @@ def failure_lines(failure: Any, detail: Mapping[str, Any]) -> list[str]:
     """Return why a step or the run failed, and the end of its output."""
     if not isinstance(failure, dict):
         return []
-    lines = [paint(f"{plain(failure.get('kind'))}: {plain(failure.get('message'))}", "red")]
+    lines = [paint(f"{escape(failure.get('kind'))}: {escape(failure.get('message'))}", "red")]
     for name, value in detail.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         rows = text.rstrip("\n").split("\n")
         if len(rows) == 1:
-            lines.append(f"{plain(name)}: {plain(rows[0])}")
+            lines.append(f"{escape(name)}: {escape(rows[0])}")
             continue
         left_out = f" (last {_LAST_LINES} of {len(rows)} lines)" if len(rows) > _LAST_LINES else ""
-        lines += [f"{plain(name)}:{left_out}", *(f"  {plain(row)}" for row in rows[-_LAST_LINES:])]
+        lines += [f"{escape(name)}:{left_out}", *(f"  {escape(row)}" for row in rows[-_LAST_LINES:])]
     return lines
 
 
@@ -177,7 +177,7 @@ def brief(values: Mapping[str, Any]) -> str:
     parts = []
     for name, value in values.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        parts.append(f"{plain(name)}={plain(text)}")
+        parts.append(f"{escape(name)}={escape(text)}")
     line = " ".join(parts)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 
@@ -202,4 +202,4 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-__all__ = ["as_json", "brief", "failure_lines", "plain", "summary", "timeline", "wanted"]
+__all__ = ["as_json", "brief", "failure_lines", "summary", "timeline", "wanted"]
