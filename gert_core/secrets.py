@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
 from gert_core.trace.encoding import to_json_value
 
@@ -251,13 +252,13 @@ def _check(name: str, value: str) -> None:
     if not _NAME.fullmatch(name):
         raise InputError(
             f"{name!r} is not a valid name of a secret",
-            kind="secret_name",
+            kind=ErrorKind.SECRET_NAME,
             hint="use letters, digits and underscores, as environment variables do",
         )
     if len(value) < MINIMUM:
         raise InputError(
             f"the value of secret {name} is shorter than {MINIMUM} characters, too short to be masked safely",
-            kind="secret_too_short",
+            kind=ErrorKind.SECRET_TOO_SHORT,
             hint=f"give {name} a longer value, or do not declare it as a secret",
         )
 
@@ -315,7 +316,7 @@ def _original(label: str | None, texts: Mapping[str, str]) -> str:
         name = base.partition(":")[0]
         raise RunError(
             f"secret {name} is needed to restore a recorded value, and it has no value now",
-            kind="secret_missing",
+            kind=ErrorKind.SECRET_MISSING,
             hint=f"set {name} as it was when the run started, then resume again",
         )
     return texts[base][int(cut.group(1)) if cut else 0 :]

@@ -7,6 +7,7 @@ import re
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.api.transports import Action
 from gert_core.kit.wire import decode
@@ -75,7 +76,7 @@ class _Renderer:
             return to_text(self._value(raw) if isinstance(raw, str) else raw)
         except TemplateError as error:
             place = field if item is None else f"{field}[{item!r}]"
-            raise StepProblem("template", f"{place} of {self._where}: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"{place} of {self._where}: {error.message}") from None
 
     def _value(self, raw: str) -> Any:
         template = _compiled(raw)
@@ -86,7 +87,7 @@ class _Renderer:
         try:
             rendered: dict[str, Json] = deepcopy(compile_value(raw).render(self._variables))
         except TemplateError as error:
-            raise StepProblem("template", f"{field} of {self._where}: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"{field} of {self._where}: {error.message}") from None
         return rendered
 
     def optional(self, raw: object, field: str) -> str | None:
@@ -108,7 +109,7 @@ def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, 
         try:
             found[name] = coerce(value, param.type)
         except ValueError as error:
-            raise StepProblem("output_type", f"output {name!r}: {error}") from None
+            raise StepProblem(ErrorKind.OUTPUT_TYPE, f"output {name!r}: {error}") from None
     return found
 
 
@@ -131,7 +132,7 @@ def _extracted(rules: Mapping[str, ExtractModel], reply: Reply) -> Iterator[tupl
         except _ExtractError as error:
             if reply.failed or reply.exit_code:
                 continue  # a tool that failed need not have outputs
-            raise StepProblem("extract", f"output {name!r} cannot be extracted: {error}") from None
+            raise StepProblem(ErrorKind.EXTRACT, f"output {name!r} cannot be extracted: {error}") from None
         yield name, value
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from gert_core.api import ApprovalResponse
+from gert_core.api import ApprovalResponse, ErrorKind
 from gert_core.approvals.requests import comparable_id, parse_time, same_approver
 from gert_core.approvals.signing import UnverifiedError, verify_response
 
@@ -51,11 +51,13 @@ def assess(
 ) -> AnswerAssessment:
     """Check one answer; ``counted`` are the approvers (as ``comparable_id``) already counted."""
     if (fault := _malformed(response)) is not None:
-        return AnswerAssessment(result=AnswerResult.REJECTED, kind="approval_malformed", message=fault, breach=True)
+        return AnswerAssessment(
+            result=AnswerResult.REJECTED, kind=ErrorKind.APPROVAL_MALFORMED, message=fault, breach=True
+        )
     if response.ticket_id != request.ticket_id:
         message = f"the answer is for ticket {response.ticket_id!r}, not for {request.ticket_id!r}"
         return AnswerAssessment(
-            result=AnswerResult.SET_ASIDE, kind="approval_wrong_ticket", message=message, breach=True
+            result=AnswerResult.SET_ASIDE, kind=ErrorKind.APPROVAL_WRONG_TICKET, message=message, breach=True
         )
     who = response.approver_id
     try:
@@ -68,7 +70,7 @@ def assess(
     if not response.approved:
         message = f"{who!r} rejected it" + (f": {response.reason}" if response.reason else "")
         return AnswerAssessment(
-            result=AnswerResult.REJECTED, kind="approval_rejected", message=message, verified=verified
+            result=AnswerResult.REJECTED, kind=ErrorKind.APPROVAL_REJECTED, message=message, verified=verified
         )
     if (late := _outside_validity(response, request)) is not None:
         kind, message = late
@@ -78,12 +80,12 @@ def assess(
     if request.exclude_actor and any(same_approver(who, own) for own in (actor, request.requested_by) if own):
         message = f"{who!r} started the run and may not approve it"
         return AnswerAssessment(
-            result=AnswerResult.SET_ASIDE, kind="approval_own_actor", message=message, verified=verified
+            result=AnswerResult.SET_ASIDE, kind=ErrorKind.APPROVAL_OWN_ACTOR, message=message, verified=verified
         )
     if comparable_id(who) in counted:
         message = f"{who!r} has approved already and is counted once"
         return AnswerAssessment(
-            result=AnswerResult.SET_ASIDE, kind="approval_duplicate", message=message, verified=verified
+            result=AnswerResult.SET_ASIDE, kind=ErrorKind.APPROVAL_DUPLICATE, message=message, verified=verified
         )
     return AnswerAssessment(result=AnswerResult.COUNTED, verified=verified)
 
@@ -145,7 +147,7 @@ def _verified(
     try:
         verify_response(response, request_hash=request.request_hash, schemes=schemes, environ=environ)
     except UnverifiedError as error:
-        if error.kind == "signature_key_missing" and not request.require_signed:
+        if error.kind == ErrorKind.SIGNATURE_KEY_MISSING and not request.require_signed:
             return False
         raise
     return True
@@ -155,11 +157,11 @@ def _outside_validity(response: ApprovalResponse, request: ApprovalRequest) -> t
     try:
         moment = parse_time(response.timestamp)
     except ValueError as error:
-        return "approval_malformed", f"the answer's timestamp is invalid: {error}"
+        return ErrorKind.APPROVAL_MALFORMED, f"the answer's timestamp is invalid: {error}"
     if request.created and moment < parse_time(request.created) - CLOCK_SKEW:
-        return "approval_stale", f"the answer of {response.timestamp} is older than its request"
+        return ErrorKind.APPROVAL_STALE, f"the answer of {response.timestamp} is older than its request"
     if request.expires_at and moment > parse_time(request.expires_at):
-        return "approval_timeout", f"the answer of {response.timestamp} came after the ticket expired"
+        return ErrorKind.APPROVAL_TIMEOUT, f"the answer of {response.timestamp} came after the ticket expired"
     return None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from gert_core.api import ApprovalResponse, ApprovalTicket, GertError, Principal, StepProblem
+from gert_core.api import ApprovalResponse, ApprovalTicket, ErrorKind, EventType, GertError, Principal, StepProblem
 from gert_core.approvals.checks import AnswerAssessment, AnswerResult, assess, recorded_response
 from gert_core.approvals.deadline import TicketDeadline
 from gert_core.approvals.requests import comparable_id, parse_time
@@ -95,7 +95,9 @@ class ApprovalProcess:
         """
         state = _RequestState(request)
         if not submitted:
-            self._emit("approval_submitted", _submission(request), _principal(request.requested_by or self._actor))
+            self._emit(
+                EventType.APPROVAL_SUBMITTED, _submission(request), _principal(request.requested_by or self._actor)
+            )
         for data in recorded:
             if (decision := self._add_recorded(state, data)) is not None:
                 return decision
@@ -106,7 +108,7 @@ class ApprovalProcess:
         waiting = TicketDeadline(deadline, expires=expires, now=self._now)
         ticket = self._call("submit", lambda: self._session.submit(request))
         if not isinstance(ticket, ApprovalTicket) or ticket.ticket_id != request.ticket_id:
-            raise StepProblem("approval_provider", "the approval provider answered submit with another ticket")
+            raise StepProblem(ErrorKind.APPROVAL_PROVIDER, "the approval provider answered submit with another ticket")
         while True:
             response = self._call("wait", lambda: self._session.wait(ticket, waiting))
             if response is None:
@@ -134,7 +136,7 @@ class ApprovalProcess:
             return self._resolve(
                 state,
                 approved=False,
-                reason=str(data.get("problem") or "approval_rejected"),
+                reason=str(data.get("problem") or ErrorKind.APPROVAL_REJECTED),
                 message=str(data.get("message") or "the answer in the trace is a rejection"),
             )
         return None
@@ -165,7 +167,7 @@ class ApprovalProcess:
             if state.set_aside < MAX_SET_ASIDE:
                 return None
             message = f"{MAX_SET_ASIDE} answers had no effect"
-            return self._resolve(state, approved=False, reason="approval_unusable", message=message)
+            return self._resolve(state, approved=False, reason=ErrorKind.APPROVAL_UNUSABLE, message=message)
         state.last = response
         state.verified = state.verified and assessment.verified
         if assessment.result is AnswerResult.REJECTED:
@@ -184,7 +186,7 @@ class ApprovalProcess:
             return self._resolve(
                 state,
                 approved=False,
-                reason="approval_timeout",
+                reason=ErrorKind.APPROVAL_TIMEOUT,
                 message=f"the ticket expired at {state.request.expires_at} without a decision",
                 expired=True,
             )
@@ -194,7 +196,7 @@ class ApprovalProcess:
         return self._resolve(
             state,
             approved=False,
-            reason="approval_no_answer",
+            reason=ErrorKind.APPROVAL_NO_ANSWER,
             message="no answer: the input ended, or questions cannot be asked here",
         )
 
@@ -204,7 +206,7 @@ class ApprovalProcess:
         data |= {"step_id": request.step_id, "result": str(assessment.result), "verified": assessment.verified}
         if assessment.kind:
             data |= {"problem": assessment.kind, "message": assessment.message}
-        self._emit("approval_response", data, _principal(response.approver_id if known else ""))
+        self._emit(EventType.APPROVAL_RESPONSE, data, _principal(response.approver_id if known else ""))
         if assessment.breach:
             violation = {
                 "step_id": request.step_id,
@@ -213,7 +215,7 @@ class ApprovalProcess:
                 "message": assessment.message,
                 "severity": "error",
             }
-            self._emit("contract_violation", violation, None)
+            self._emit(EventType.CONTRACT_VIOLATION, violation, None)
 
     def _resolve(
         self, state: _RequestState, *, approved: bool, reason: str = "", message: str = "", expired: bool = False
@@ -234,7 +236,7 @@ class ApprovalProcess:
             data["signature"] = last.signature
         if not approved:
             data |= {"reason": reason, "message": message}
-        self._emit("approval_resolved", data, _principal(last.approver_id if last else ""))
+        self._emit(EventType.APPROVAL_RESOLVED, data, _principal(last.approver_id if last else ""))
         return ApprovalDecision(
             status="approved" if approved else "rejected",
             reason=reason,
@@ -260,7 +262,7 @@ class ApprovalProcess:
             raise
         except Exception as error:
             raise StepProblem(
-                "approval_provider",
+                ErrorKind.APPROVAL_PROVIDER,
                 f"the approval provider failed in {what}: {type(error).__name__}: {error}",
             ) from error
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from gert_core.api import ApprovalRequest, ApprovalResponse, GertError, RunError, UsageError
+from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, GertError, RunError, UsageError
 from gert_core.approvals.requests import comparable_id, format_time, parse_time, same_approver, valid_ticket_id
 from gert_core.approvals.signing import UnverifiedError, request_hash, sign_response, signing_key
 from gert_core.kit.tickets import TicketStore
@@ -93,7 +93,7 @@ def find(root: Path, ticket_id: str) -> Entry:
                     return found
     raise UsageError(
         f"there is no ticket {ticket_id!r} in {root}",
-        kind="ticket_unknown",
+        kind=ErrorKind.TICKET_UNKNOWN,
         hint="`gert approvals list` shows the open tickets",
     )
 
@@ -140,7 +140,7 @@ def _resolved(run: RunDirectory, ticket_id: str) -> str | None:
     if not run.trace.exists():
         return None
     for event in read(run.trace):
-        if event.type == "approval_resolved" and event.data.get("ticket_id") == ticket_id:
+        if event.type == EventType.APPROVAL_RESOLVED and event.data.get("ticket_id") == ticket_id:
             return str(event.data.get("status") or "resolved")
     return None
 
@@ -152,15 +152,15 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
     if not comparable_id(approver):
         raise UsageError("an approver needs a name", hint="give it with --as ID")
     if status == "expired":
-        raise RunError(f"{name} expired at {request.expires_at}", kind="ticket_expired", hint="start a new run")
+        raise RunError(f"{name} expired at {request.expires_at}", kind=ErrorKind.TICKET_EXPIRED, hint="start a new run")
     if status == "answered":
         raise RunError(
             f"{name} has all the answers it needs",
-            kind="ticket_resolved",
+            kind=ErrorKind.TICKET_RESOLVED,
             hint=f"resume the run: gert resume --run {request.run_id}",
         )
     if status != "pending":
-        raise RunError(f"{name} is resolved already ({status})", kind="ticket_resolved")
+        raise RunError(f"{name} is resolved already ({status})", kind=ErrorKind.TICKET_RESOLVED)
     if request.request_hash != request_hash(
         runbook_hash=request.runbook_hash,
         step_id=request.step_id,
@@ -170,15 +170,17 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
         # An approver must have seen what the signed hash covers.
         raise RunError(
             f"{name} was altered: its contract or inputs do not match its hash",
-            kind="ticket_altered",
+            kind=ErrorKind.TICKET_ALTERED,
             hint=f"resume the run to request approval again: gert resume --run {request.run_id}",
         )
     if any(same_approver(approver, answer.approver_id) for answer in entry.answers):
-        raise RunError(f"{approver!r} has answered {name} already", kind="ticket_duplicate", hint="ask another person")
+        raise RunError(
+            f"{approver!r} has answered {name} already", kind=ErrorKind.TICKET_DUPLICATE, hint="ask another person"
+        )
     if approved and request.exclude_actor and same_approver(approver, request.requested_by):
         raise RunError(
             f"{approver!r} started the run and may not approve {name}",
-            kind="ticket_own_actor",
+            kind=ErrorKind.TICKET_OWN_ACTOR,
             hint="ask another person",
         )
 
@@ -194,7 +196,7 @@ def _signed(
             if request.require_signed and response.approved:
                 raise UsageError(
                     f"ticket {request.ticket_id} requires signed approvals and there is no signing key",
-                    kind="signature_key_missing",
+                    kind=ErrorKind.SIGNATURE_KEY_MISSING,
                     hint="set GERT_APPROVAL_SIGNING_KEY (base64)",
                 )
             return response
@@ -202,14 +204,14 @@ def _signed(
         if scheme is None:
             raise UsageError(
                 f"no installed plugin can sign with {algorithm!r}",
-                kind="signature_algorithm",
+                kind=ErrorKind.SIGNATURE_ALGORITHM,
                 hint=f"correct {SIGNING_ALG}, or install a plugin that supports it",
             )
         return sign_response(response, request_hash=request.request_hash, scheme=scheme, key=key, key_id=key_id)
     except (UnverifiedError, ValueError) as error:
         raise UsageError(
             f"the approval cannot be signed: {error}",
-            kind="signature_key_unusable",
+            kind=ErrorKind.SIGNATURE_KEY_UNUSABLE,
             hint="correct GERT_APPROVAL_SIGNING_KEY",
         ) from error
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
 
@@ -73,34 +74,36 @@ def verify_response(
 ) -> None:
     """Raise ``UnverifiedError`` unless there is a signature and it is valid."""
     if not response.signature:
-        raise UnverifiedError("signature_missing", "the answer has no signature")
+        raise UnverifiedError(ErrorKind.SIGNATURE_MISSING, "the answer has no signature")
     algorithm = response.signature_alg
     scheme = schemes(algorithm) if algorithm else None
     if not algorithm or scheme is None:
         raise UnverifiedError(
-            "signature_algorithm",
+            ErrorKind.SIGNATURE_ALGORITHM,
             f"no installed plugin supports the signature algorithm {algorithm or '(none)'!r}",
         )
     pinned = _first(environ, VERIFY_ALG, response.key_id)
     if pinned is not None and pinned[1] != algorithm:
         raise UnverifiedError(
-            "signature_algorithm",
+            ErrorKind.SIGNATURE_ALGORITHM,
             f"{pinned[0]} requires {pinned[1]!r} and the answer is signed with {algorithm!r}",
         )
     key = verify_key(environ, response.key_id, symmetric=scheme.symmetric)
     if key is None:
         raise UnverifiedError(
-            "signature_key_missing",
+            ErrorKind.SIGNATURE_KEY_MISSING,
             f"there is no key to verify it: set {key_variable(VERIFY_KEY, response.key_id)}",
         )
     verify = resolve(scheme.verify)
     try:
         valid = verify(key, signature_payload(response, request_hash), response.signature)
     except ValueError as error:
-        raise UnverifiedError("signature_key_unusable", f"the key cannot be used to verify it: {error}") from error
+        raise UnverifiedError(
+            ErrorKind.SIGNATURE_KEY_UNUSABLE, f"the key cannot be used to verify it: {error}"
+        ) from error
     if valid is not True:
         raise UnverifiedError(
-            "signature_wrong",
+            ErrorKind.SIGNATURE_WRONG,
             "the signature is invalid: the answer was altered or signed with another key",
         )
 
@@ -141,7 +144,7 @@ def _decode(variable: str, text: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if not key:
-        raise UnverifiedError("signature_key_unusable", f"{variable} is not a base64-encoded key")
+        raise UnverifiedError(ErrorKind.SIGNATURE_KEY_UNUSABLE, f"{variable} is not a base64-encoded key")
     return key
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
+from gert_core.api.events import EventType
 from gert_core.documents.kinds import VERSIONS, DocumentKind, model_of
 from gert_core.documents.runbook import StepFields
 from gert_core.plugin.lazy import resolve
@@ -162,7 +163,7 @@ _TRACE: Final[dict[str, Any]] = {
     "additionalProperties": False,
     "allOf": [
         {
-            "if": {"properties": {"type": {"enum": ["run_complete", "run_suspended"]}}},
+            "if": {"properties": {"type": {"enum": [EventType.RUN_COMPLETE, EventType.RUN_SUSPENDED]}}},
             "then": {
                 "properties": {
                     "data": {

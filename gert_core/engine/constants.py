@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import DocumentError
+from gert_core.api import DocumentError, ErrorKind
 from gert_core.template import TemplateError, UndefinedVariable, compile_value, walk
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class _Constants:
             return self.done[name]
         if name in self._open:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
-            raise DocumentError(f"constants refer to each other in a circle: {circle}", kind="constant_cycle")
+            raise DocumentError(f"constants refer to each other in a circle: {circle}", kind=ErrorKind.CONSTANT_CYCLE)
         self._open.append(name)
         try:
             value = compile_value(self._raw[name]).render(self)
         except TemplateError as error:
-            raise DocumentError(f"constant {name}: {error.message}", kind="template") from None
+            raise DocumentError(f"constant {name}: {error.message}", kind=ErrorKind.TEMPLATE) from None
         self._open.pop()
         self.done[name] = value
         return value

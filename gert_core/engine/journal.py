@@ -6,7 +6,7 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import Principal, RunError
+from gert_core.api import ErrorKind, Principal, RunError
 from gert_core.runs.live import LiveFold
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Journal:
         if self._recorded.comparable(type, before) != self._recorded.comparable(type, now):
             raise RunError(
                 f"the resumed run does not follow its trace: {type} of step {key} would differ",
-                kind="resume_diverged",
+                kind=ErrorKind.RESUME_DIVERGED,
                 hint="a condition now has another answer than it had; start a new run",
             )
         return True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from gert_core.api import GertError, PluginError, ProjectError
+from gert_core.api import ErrorKind, GertError, PluginError, ProjectError
 from gert_core.governance.policies import policies_of
 from gert_core.governance.rules import Rule
 from gert_core.values import canonical, duration
@@ -47,7 +47,7 @@ class Source(Struct, frozen=True, kw_only=True):
         except (ValueError, TypeError, AttributeError) as error:
             raise ProjectError(
                 f"{title} is invalid: {error}",
-                kind="policy",
+                kind=ErrorKind.POLICY,
                 file=str(path) if path else None,
                 hint="runs are refused while a policy is invalid; correct it or remove it",
             ) from error
@@ -118,7 +118,7 @@ def _file(path: Path, *, kind: str, name: str, title: str | None = None) -> Sour
     except GertError as error:
         raise ProjectError(
             f"{title} cannot be used: {error.message}",
-            kind="policy",
+            kind=ErrorKind.POLICY,
             file=error.file or str(path),
             line=error.line,
             column=error.column,
@@ -141,7 +141,7 @@ def _checked(pack: PolicyPack, title: str) -> dict[str, object]:
         where = ".".join(str(part) for part in first["loc"])
         raise ProjectError(
             f"{title} is invalid at {where or 'the top'}: {first['msg']}",
-            kind="policy",
+            kind=ErrorKind.POLICY,
             hint="runs are refused while a policy is invalid; update or block the plugin that ships it",
         ) from error
 

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from gert_core.api.events import EventType
 from gert_core.contracts import tool_contract
 from gert_core.documents.contract import ContractModel
 from gert_core.documents.load import load_tool
@@ -48,7 +49,7 @@ def call(runner: GertRunner, tool: str, action: str, inputs: Mapping[str, object
 
 def outputs(ran: Ran) -> Mapping[str, object]:
     """Return what the action of ``call`` gave, also when it failed."""
-    found: Mapping[str, object] = ran.of("step_complete", "call")[0].get("outputs") or {}
+    found: Mapping[str, object] = ran.of(EventType.STEP_COMPLETE, "call")[0].get("outputs") or {}
     return found
 
 

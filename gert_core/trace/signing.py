@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
         except ValueError as error:
             raise UsageError(
                 f"{SIGNING_KEY} is not a valid key for {algorithm}: {error}",
-                kind="signing_key",
+                kind=ErrorKind.SIGNING_KEY,
                 hint=f"set {SIGNING_KEY} to a base64 key made for {algorithm}, or unset it",
             ) from None
 
@@ -137,7 +138,7 @@ def decode_key(text: str, *, name: str) -> bytes:
     if not key:
         raise UsageError(
             f"{name} is not valid base64",
-            kind="signing_key",
+            kind=ErrorKind.SIGNING_KEY,
             hint=f"set {name} to the base64-encoded key",
         )
     return key

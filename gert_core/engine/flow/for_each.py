@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from gert_core.api import StepProblem, StepStatus, Undecided
+from gert_core.api import ErrorKind, EventType, StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import Done, Frame
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
@@ -69,7 +69,9 @@ class _Loop:
         run = self.run
         if run.services.recorded is not None:
             run.services.recorded.follow(self.frame.prefix, self.key)
-        self._add("step_start", {"step_id": self.compiled.id, "type": self.compiled.type.name, "for_each": True})
+        self._add(
+            EventType.STEP_START, {"step_id": self.compiled.id, "type": self.compiled.type.name, "for_each": True}
+        )
         run.services.progress.started(self.execution.info)
         try:
             items = self._items()
@@ -79,7 +81,7 @@ class _Loop:
             failure = {"kind": problem.kind, "message": problem.message}
             return finish(self.execution, StepStatus.ERROR, {"failure": failure})
         self._add(
-            "for_each_start",
+            EventType.FOR_EACH_START,
             {
                 "step_id": self.compiled.id,
                 "over": self.each.over,
@@ -107,11 +109,13 @@ class _Loop:
             self.unknown = True
             return [Symbol(f"{{{{ .{self.each.as_} }}}}")]
         except TemplateError as error:
-            raise StepProblem("template", f"for_each.over: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"for_each.over: {error.message}") from None
         if isinstance(value, dict):
             return [{"key": name, "value": item} for name, item in value.items()]
         if not isinstance(value, list):
-            raise StepProblem("for_each_shape", f"for_each.over gave {to_text(value)[:80]!r}, not a list or a map")
+            raise StepProblem(
+                ErrorKind.FOR_EACH_SHAPE, f"for_each.over gave {to_text(value)[:80]!r}, not a list or a map"
+            )
         return value
 
     def _label(self, items: list[_Item]) -> None:
@@ -125,9 +129,9 @@ class _Loop:
             except Undecided:
                 item.label = f"{{{{ {item.index} }}}}"
             except TemplateError as error:
-                raise StepProblem("template", f"for_each.key: {error.message}") from None
+                raise StepProblem(ErrorKind.TEMPLATE, f"for_each.key: {error.message}") from None
             if item.label in seen:
-                raise StepProblem("duplicate_key", f"two items have the key {item.label!r}")
+                raise StepProblem(ErrorKind.DUPLICATE_KEY, f"two items have the key {item.label!r}")
             seen.add(item.label)
 
     def _limit(self) -> int:
@@ -138,11 +142,13 @@ class _Loop:
         except Undecided:
             return 1
         except TemplateError as error:
-            raise StepProblem("template", f"for_each.max_parallel: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"for_each.max_parallel: {error.message}") from None
         if isinstance(value, str) and value.strip().isdecimal():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise StepProblem("wrong_type", f"for_each.max_parallel gave {value!r}, not a positive whole number")
+            raise StepProblem(
+                ErrorKind.WRONG_TYPE, f"for_each.max_parallel gave {value!r}, not a positive whole number"
+            )
         return value
 
     # -- the items -----------------------------------------------------------------------------------------------
@@ -181,7 +187,7 @@ class _Loop:
             if self.run.services.stop.thrown:
                 return CANCELLED
             data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
-            child.add("for_each_item", data)
+            child.add(EventType.FOR_EACH_ITEM, data)
             done = item.done = child.perform()
             if done.ran and not self.compiled.leaf:  # of a step with blocks: what its blocks promoted
                 done.outputs = {n: v for n, v in item.layer.vars.items() if item.layer.owners.get(n)}
@@ -206,7 +212,7 @@ class _Loop:
         self._write_scopes(items)
         exported = self._export(results)
         if exported:
-            self._add("scope_export", {"step_id": self.compiled.id, "scope": None, "exported_vars": exported})
+            self._add(EventType.SCOPE_EXPORT, {"step_id": self.compiled.id, "scope": None, "exported_vars": exported})
         data: dict[str, Any] = {"items": len(items)}
         if worst is not None and worst.failures:
             first = worst.first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import StepProblem, Undecided
+from gert_core.api import ErrorKind, StepProblem, Undecided
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.execution import StepExecution
 from gert_core.template import TemplateError
@@ -82,7 +82,7 @@ def _bound(limit: Template, jump: Jump, frame: Frame) -> int:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise StepProblem(
-            "next_bound", f"the bound of the jump from {jump.source} to {jump.target} is not a whole number"
+            ErrorKind.NEXT_BOUND, f"the bound of the jump from {jump.source} to {jump.target} is not a whole number"
         )
     return value
 

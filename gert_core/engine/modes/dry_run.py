@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import StepProblem, Undecided
+from gert_core.api import ErrorKind, StepProblem, Undecided
 from gert_core.engine.modes.explore import symbolic_result
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DryRunBackend:
         self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
     ) -> ApprovalDecision:
         """Refuse: a dry-run stops before approvals."""
-        raise StepProblem("approval_provider", "a dry-run asks for no approval")
+        raise StepProblem(ErrorKind.APPROVAL_PROVIDER, "a dry-run asks for no approval")
 
     def step_seconds(self, began: float) -> float:
         """Return the seconds that have passed."""

@@ -6,6 +6,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.engine.modes.explore import symbolic_result
 from gert_core.engine.modes.real import ask_person, attach_file, call_tool, decide_by_provider, open_session, wait
 from gert_core.engine.steps.outputs import report_violations
@@ -83,7 +84,7 @@ class ProbeBackend:
             second = call_tool(execution, tool, action, inputs)
             if first.outputs != second.outputs or first.exit_code != second.exit_code:
                 message = "declared deterministic, but two calls with the same inputs gave different outputs"
-                report_violations(execution, [("nondeterministic", message, "error")])
+                report_violations(execution, [(ErrorKind.NONDETERMINISTIC, message, "error")])
         return first
 
     def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002

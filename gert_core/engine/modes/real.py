@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from gert_core.api import Answer, NoAnswer, Principal, StepProblem, Target
+from gert_core.api import Answer, ErrorKind, NoAnswer, Principal, StepProblem, Target
 from gert_core.plugin.kinds import APPROVAL, STEP, TRANSPORT
 from gert_core.plugin.lazy import resolve
 from gert_core.tools import extract, render_action
@@ -101,7 +101,7 @@ class RealBackend:
 def wait(execution: StepExecution, seconds: float) -> None:
     """Wait, cancellable; ``StepProblem`` when the time of the step is up before."""
     if execution.deadline.wait(seconds) and not execution.deadline.cancelled:
-        raise StepProblem("timeout", "the time of the step was up while it waited")
+        raise StepProblem(ErrorKind.TIMEOUT, "the time of the step was up while it waited")
 
 
 def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
@@ -110,7 +110,7 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     missing = facts.secrets.missing(tool.name)
     if missing:
         names = ", ".join(f"`{name}`" for name in missing)
-        raise StepProblem("secret_missing", f"tool `{tool.name}` requires secret {names}, which is not set")
+        raise StepProblem(ErrorKind.SECRET_MISSING, f"tool `{tool.name}` requires secret {names}, which is not set")
     model = tool.tool.actions[action]
     rendered = render_action(tool, action, inputs, idempotency_key=facts.idempotency_key(execution.key))
     session = services.sessions.get(f"tool:{tool.name}", lambda: _open_transport(execution, tool))
@@ -137,7 +137,7 @@ def _open_transport(execution: StepExecution, tool: ToolNode) -> Any:
     if transport is None:
         wanted = f"transport `{meta.transport}`" if meta.transport else "a default transport"
         raise StepProblem(
-            "transport_missing",
+            ErrorKind.TRANSPORT_MISSING,
             f"tool `{tool.name}` needs {wanted}, which no installed plugin provides; "
             f"`gert plugins list` shows what is installed",
         )
@@ -157,7 +157,7 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
     missing = facts.secrets.missing()
     if missing:
         names = ", ".join(f"`{secret}`" for secret in missing)
-        raise StepProblem("secret_missing", f"the runbook requires secret {names}, which is not set")
+        raise StepProblem(ErrorKind.SECRET_MISSING, f"the runbook requires secret {names}, which is not set")
     services.journal.sync()
     own = services.plugins.of(STEP, execution.compiled.type.name)
     lent = replace(own, environ=facts.secrets.child_environ(facts.environ))
@@ -174,9 +174,9 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
         line = services.plugins.console.ask(services.masker.mask_text(question.prompt), deadline=execution.deadline)
     if line is None:
         if execution.deadline.cancelled:
-            raise StepProblem("cancelled", "the run was cancelled")
+            raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
         if execution.deadline.stopped:
-            raise StepProblem("timeout", f"nobody answered {question.name} in time")
+            raise StepProblem(ErrorKind.TIMEOUT, f"nobody answered {question.name} in time")
         raise NoAnswer(f"the input ended before {question.name} was answered")
     return Answer(value=line, principal=Principal(kind="human", id=facts.actor))
 
@@ -185,16 +185,16 @@ def attach_file(execution: StepExecution, path: str) -> Mapping[str, Any]:
     """Copy a file into the run directory under a name that cannot lead out of it; return name, hash and size."""
     source = Path(path).expanduser()
     if not source.is_file():
-        raise StepProblem("attachment", f"{path} is not a file that can be read")
+        raise StepProblem(ErrorKind.ATTACHMENT, f"{path} is not a file that can be read")
     directory = execution.facts.directory
     if directory is None:
-        raise StepProblem("attachment", "this run has no directory to keep attachments in")
+        raise StepProblem(ErrorKind.ATTACHMENT, "this run has no directory to keep attachments in")
     try:
         target = _copy(source, directory.attachments)
         with target.open("rb") as file:
             digest = file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise StepProblem("attachment", f"{path} cannot be copied: {error.strerror}") from None
+        raise StepProblem(ErrorKind.ATTACHMENT, f"{path} cannot be copied: {error.strerror}") from None
     return {"name": target.name, "sha256": digest, "size": target.stat().st_size}
 
 
@@ -206,7 +206,7 @@ def decide_by_provider(
 
     services, provider = execution.services, execution.facts.approval
     if provider is None:
-        raise StepProblem("approval_provider", "an approval is needed, but no approval provider is installed")
+        raise StepProblem(ErrorKind.APPROVAL_PROVIDER, "an approval is needed, but no approval provider is installed")
     lent = services.plugins.of(APPROVAL, provider.name)
     session = services.sessions.get("approvals", lambda: resolve(provider.open)(lent))
     process = approval_process(

@@ -13,6 +13,7 @@ from gert_core.api import (
     ApprovalTicket,
     Completed,
     Errored,
+    ErrorKind,
     Failed,
     Flow,
     NoAnswer,
@@ -76,9 +77,13 @@ class ReplayBackend:
         self._used_steps.add(execution.key)
         message = given.message or f"the scenario says {given.status}"
         if given.status == "failed":
-            return Failed(kind=given.kind or "canned", message=message, outputs=given.outputs, fields=given.fields)
+            return Failed(
+                kind=given.kind or ErrorKind.CANNED, message=message, outputs=given.outputs, fields=given.fields
+            )
         if given.status == "error":
-            return Errored(kind=given.kind or "canned", message=message, outputs=given.outputs, fields=given.fields)
+            return Errored(
+                kind=given.kind or ErrorKind.CANNED, message=message, outputs=given.outputs, fields=given.fields
+            )
         return Completed(outputs=given.outputs, fields=given.fields)
 
     def step_seconds(self, began: float) -> float:
@@ -107,12 +112,13 @@ class ReplayBackend:
                 return _reply(responses[position], tool, action, inputs)
             used += position
         said = f"no response for {full!r}" if not used else f"no response left for {full!r} after {used}"
-        raise StepProblem("scenario_miss", f"the scenario has {said} (tool_responses)")
+        raise StepProblem(ErrorKind.SCENARIO_MISS, f"the scenario has {said} (tool_responses)")
 
     def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
         """Refuse: no peer is started, the scenario must give the step's result."""
         raise StepProblem(
-            "scenario_miss", f"the scenario gives no result for step {execution.key} (steps: {execution.key}: ...)"
+            ErrorKind.SCENARIO_MISS,
+            f"the scenario gives no result for step {execution.key} (steps: {execution.key}: ...)",
         )
 
     def ask(self, execution: StepExecution, question: Question) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import ApprovalRequest, Principal, RunError, StepProblem, StepStatus
+from gert_core.api import ApprovalRequest, ErrorKind, Principal, RunError, StepProblem, StepStatus
 from gert_core.approvals import ApprovalDecision, ApprovalProcess, request_hash, ticket_id
 from gert_core.approvals.checks import unverified
 from gert_core.engine.flow.frame import Done
@@ -32,7 +32,7 @@ def approve(execution: StepExecution) -> Done | None:
     elif recorded.request_hash != request.request_hash:
         raise RunError(
             f"step {execution.key} is not what was put to approval before: the runbook or the inputs changed",
-            kind="drift",
+            kind=ErrorKind.DRIFT,
             hint="an approval covers one request only; put the files back as they were, or start a new run",
         )
     try:
@@ -57,12 +57,12 @@ def approve(execution: StepExecution) -> Done | None:
         key=execution.key,
         step_id=execution.compiled.id,
         status="skipped",
-        kind=decision.reason or "approval_rejected",
+        kind=decision.reason or ErrorKind.APPROVAL_REJECTED,
         message=decision.message or "the approval was rejected",
     )
     data = {
         "type": execution.compiled.type.name,
-        "reason": "approval_rejected",
+        "reason": ErrorKind.APPROVAL_REJECTED,
         "approval": {"reason": denied.kind, "message": denied.message},
     }
     return finish(execution, StepStatus.SKIPPED, data, denied=denied)
@@ -86,7 +86,7 @@ def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded:
     if reason is not None:
         raise RunError(
             f"the approval of step {execution.key} in the trace cannot be verified: {reason}",
-            kind="approval_unverified",
+            kind=ErrorKind.APPROVAL_UNVERIFIED,
             hint="set the keys the approval was verified with, then resume again; a forged approval stays refused",
         )
 

@@ -8,6 +8,7 @@ from gert_core.api import (
     Completed,
     Ended,
     Errored,
+    ErrorKind,
     Failed,
     Flow,
     GertError,
@@ -54,7 +55,7 @@ def attempt(execution: StepExecution) -> Result | None:
     except Undecided as undecided:
         return _explore(execution, undecided, ran=context.ran)
     except TemplateError as error:
-        return Errored(kind="template", message=error.message)
+        return Errored(kind=ErrorKind.TEMPLATE, message=error.message)
     except (TraceError, RunError):
         raise
     except GertError as error:
@@ -62,7 +63,7 @@ def attempt(execution: StepExecution) -> Result | None:
     except Exception as error:  # a plugin's fault must not take the run down with a traceback
         run.note_fault(error)
         text = f"{compiled.type.name} step failed inside its plugin: {type(error).__name__}: {error}"
-        return Errored(kind="plugin_failed", message=text)
+        return Errored(kind=ErrorKind.PLUGIN_FAILED, message=text)
     finally:
         context.shut()
     if execution.signals.worst is not None:
@@ -77,7 +78,7 @@ def _timed_out(execution: StepExecution) -> Result:
     """Return the error of a step whose time is up, whoever set its deadline."""
     own = execution.compiled.timeout
     message = f"took longer than {format_duration(own)}" if own is not None else "the time of its block was up"
-    return Errored(kind="timeout", message=message)
+    return Errored(kind=ErrorKind.TIMEOUT, message=message)
 
 
 def _explore(execution: StepExecution, undecided: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
@@ -91,9 +92,9 @@ def _checked(execution: StepExecution, result: Result) -> Result:
     """Return what a type returned, if it is one of the four results and allowed for its flow; else an error."""
     name = execution.compiled.type.name
     if isinstance(result, Ended) and execution.compiled.type.flow is not Flow.TERMINAL:
-        return Errored(kind="plugin_failed", message=f"{name} ended the run but is no terminal step type")
+        return Errored(kind=ErrorKind.PLUGIN_FAILED, message=f"{name} ended the run but is no terminal step type")
     if not isinstance(result, Completed | Failed | Errored | Ended):
-        return Errored(kind="plugin_failed", message=f"{name} returned {type(result).__name__}, not a result")
+        return Errored(kind=ErrorKind.PLUGIN_FAILED, message=f"{name} returned {type(result).__name__}, not a result")
     return result
 
 

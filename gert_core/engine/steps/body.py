@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from gert_core.api import StepProblem
+from gert_core.api import ErrorKind, StepProblem
 from gert_core.kit.models import EXPR, RAW, STEPS
 from gert_core.template import compile_value
 
@@ -44,7 +44,9 @@ class Body:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise StepProblem("wrong_type", f"{where}: {first['msg']}, but it rendered to {first['input']!r}") from None
+            raise StepProblem(
+                ErrorKind.WRONG_TYPE, f"{where}: {first['msg']}, but it rendered to {first['input']!r}"
+            ) from None
 
 
 class _Shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Completed, Ended, Errored, Failed, StepProblem, StepStatus
+from gert_core.api import Completed, Ended, Errored, ErrorKind, EventType, Failed, StepProblem, StepStatus
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
@@ -92,13 +92,15 @@ def finish(
     data = mask_failure(data, services.masker)
     if execution.exported:
         scope = "/".join(execution.scope) if execution.scope else None
-        execution.add("scope_export", {"step_id": compiled.id, "scope": scope, "exported_vars": execution.exported})
+        execution.add(
+            EventType.SCOPE_EXPORT, {"step_id": compiled.id, "scope": scope, "exported_vars": execution.exported}
+        )
     hits = services.masker.hits(data) if services.masker.count else 0
     if hits:
-        execution.add("redaction_applied", {"step_id": compiled.id, "pattern_count": hits})
+        execution.add(EventType.REDACTION_APPLIED, {"step_id": compiled.id, "pattern_count": hits})
     duration = services.backend.step_seconds(execution.began)
     execution.add(
-        "step_complete",
+        EventType.STEP_COMPLETE,
         {"step_id": compiled.id, "status": str(status), **data, "duration": format_duration(duration)},
     )
     if compiled.contract.writing and not compiled.contract.idempotent and compiled.leaf:
@@ -148,7 +150,7 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
     failure = None
     if record.failure is not None:
         failure = Failure(key=execution.key, step_id=compiled.id, status=str(status), **record.failure)
-    if record.reason in ("governance_denied", "approval_rejected"):
+    if record.reason in (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED):
         denied = failure or Failure(
             key=execution.key, step_id=compiled.id, status="skipped", kind=record.reason, message=record.reason
         )

@@ -6,7 +6,7 @@ import random
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import BlockResult, BlockStatus, RunError, StepProblem
+from gert_core.api import BlockResult, BlockStatus, ErrorKind, RunError, StepProblem
 from gert_core.contracts import find_action
 from gert_core.engine.flow import fork
 from gert_core.engine.flow.frame import Frame
@@ -114,13 +114,13 @@ class AttemptContext:
         self._enter()
         self._clock.sleep(seconds)
         if self.deadline.cancelled:
-            raise StepProblem("cancelled", "the run was cancelled")
+            raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
 
     def emit(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
         if not self._open or threading.get_ident() != self._thread:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
         if type in _RESERVED:
-            raise RunError(f"a step may not write the event {type}: the core does", kind="event_reserved")
+            raise RunError(f"a step may not write the event {type}: the core does", kind=ErrorKind.EVENT_RESERVED)
         worst = self._execution.signals.worst
         if worst is not None and worst.rank in (Rank.SUSPENDED, Rank.CANCELLED):
             return  # the step is left open, and its events are written when it is entered again
@@ -194,11 +194,12 @@ class AttemptContext:
         execution = self._enter(acts=True)
         node = execution.facts.runbook.tools.get(tool)
         if node is None:
-            raise StepProblem("tool_undeclared", f"tool {tool!r} is not listed under `tools`")
+            raise StepProblem(ErrorKind.TOOL_UNDECLARED, f"tool {tool!r} is not listed under `tools`")
         name = _action_name(node, action)
         if not node.contracts[name].within(self.contract):
             raise StepProblem(
-                "contract_exceeded", f"{tool} {name} does more than the contract of step {self.step_id} declares"
+                ErrorKind.CONTRACT_EXCEEDED,
+                f"{tool} {name} does more than the contract of step {self.step_id} declares",
             )
         return execution.services.backend.call_tool(execution, node, name, dict(inputs))
 
@@ -224,7 +225,7 @@ def _action_name(tool: ToolNode, action: str | None) -> str:
     try:
         return find_action(tool, action)[0]
     except LookupError as error:
-        raise StepProblem("action_unknown", str(error)) from None
+        raise StepProblem(ErrorKind.ACTION_UNKNOWN, str(error)) from None
 
 
 def _block_result(signal: Signal | None, outputs: Mapping[str, Any]) -> BlockResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Errored, Principal, StepProblem, StepStatus, Undecided
+from gert_core.api import Errored, ErrorKind, EventType, Principal, StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.journal import KERNEL
 from gert_core.engine.progress import StepInfo
@@ -123,7 +123,7 @@ class StepExecution:
         try:
             return self.compiled.when.test(self.layer)
         except TemplateError as error:
-            raise StepProblem("template", f"when: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"when: {error.message}") from None
         except Undecided:
             self.maybe = True
             return True
@@ -144,7 +144,7 @@ class StepExecution:
                 self.undecided = undecided
                 self.step = self.compiled.body.render(self.layer, partial=True)
         except TemplateError as error:
-            raise StepProblem("template", error.message) from None
+            raise StepProblem(ErrorKind.TEMPLATE, error.message) from None
         self._render_scope()
         if self.compiled.named is not None:
             self._render_principal()
@@ -163,17 +163,17 @@ class StepExecution:
         except TemplateError as error:
             if quiet:
                 return
-            raise StepProblem("template", f"scope: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"scope: {error.message}") from None
         self.scope = tuple(part for part in text.replace(".", "/").split("/") if part)
         if not self.scope:
-            raise StepProblem("template", f"scope: {text!r} names no scope")
+            raise StepProblem(ErrorKind.TEMPLATE, f"scope: {text!r} names no scope")
 
     def _render_principal(self) -> None:
         assert self.compiled.named is not None  # noqa: S101 - asked by the caller
         try:
             self.principal = Principal(**self.compiled.named.render_partial(self.layer))
         except TemplateError as error:
-            raise StepProblem("template", f"principal: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"principal: {error.message}") from None
 
     # -- contract, govern, approve -------------------------------------------------------------------------------
 
@@ -181,14 +181,14 @@ class StepExecution:
         backend, compiled = self.services.backend, self.compiled
         category = str(compiled.outcome(self.step).category) if compiled.outcome is not None else None
         self.decision, contract_bytes, decision_bytes = self.run.decisions.of(compiled, category)
-        self.add("contract_evaluated", {}, encoded=contract_bytes, principal=KERNEL)
-        self.add("governance_decision", {}, encoded=decision_bytes, principal=KERNEL)
+        self.add(EventType.CONTRACT_EVALUATED, {}, encoded=contract_bytes, principal=KERNEL)
+        self.add(EventType.GOVERNANCE_DECISION, {}, encoded=decision_bytes, principal=KERNEL)
         if self.decision.denied and backend.enforces:
             failure = Failure(
                 key=self.key,
                 step_id=compiled.id,
                 status="skipped",
-                kind="governance_denied",
+                kind=ErrorKind.GOVERNANCE_DENIED,
                 message=self.decision.reason,
             )
             data = {"type": compiled.type.name, "reason": failure.kind, "message": failure.message}
@@ -212,7 +212,7 @@ class StepExecution:
                 data["idempotency_key"] = self.facts.idempotency_key(self.key)
         if fields.extensions:
             data["extensions"] = fields.extensions
-        self.add("step_start", data)
+        self.add(EventType.STEP_START, data)
         if fields.visibility is not None and self.step is not None:
             self._trace_visibility(fields.visibility)
         if self.services.recorded is not None and compiled.leaf and acting:
@@ -220,14 +220,16 @@ class StepExecution:
             if before:
                 self.attempt = before + 1
                 self.add(
-                    "step_attempt", {"step_id": compiled.id, "attempt": self.attempt, "reason": "resumed"}, fresh=True
+                    EventType.STEP_ATTEMPT,
+                    {"step_id": compiled.id, "attempt": self.attempt, "reason": "resumed"},
+                    fresh=True,
                 )
         self.services.progress.started(self.info)
 
     def _trace_visibility(self, rule: Any) -> None:
         view = visible(self.layer.names_visible(), rule)
         data = {"step_id": self.compiled.id, "allow": rule.allow, "deny": rule.deny}
-        self.add("visibility_applied", {**data, "filtered_view_hash": self.services.digest(view)})
+        self.add(EventType.VISIBILITY_APPLIED, {**data, "filtered_view_hash": self.services.digest(view)})
 
     # -- shared --------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Flow, StepProblem, StepStatus
+from gert_core.api import ErrorKind, Flow, StepProblem, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +95,7 @@ def refuse_collision(execution: StepExecution, name: str) -> None:
         if other is not None and exclusive(other, execution.compiled.node):
             return
     held = f"step {owner}" if owner else "an input, a constant or a loop variable"
-    raise StepProblem("export_collision", f"cannot export {name}: the name is held by {held}")
+    raise StepProblem(ErrorKind.EXPORT_COLLISION, f"cannot export {name}: the name is held by {held}")
 
 
 def exclusive(one: StepNode, other: StepNode) -> bool:

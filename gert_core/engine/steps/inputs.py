@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import StepProblem, Undecided
+from gert_core.api import ErrorKind, StepProblem, Undecided
 from gert_core.contracts import accepts_any_input
 from gert_core.engine.state import copy_data
 from gert_core.template import Symbol, TemplateError
@@ -32,12 +32,14 @@ def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str,
             value = param.default
         if value is None:
             if param.required:
-                raise StepProblem("input_missing", f"input {name!r} is required by the contract and was not given")
+                raise StepProblem(
+                    ErrorKind.INPUT_MISSING, f"input {name!r} is required by the contract and was not given"
+                )
             continue
         out[name] = _coerced(name, value, param)
     if given and not accepts_any_input(execution.compiled.node):
         names = ", ".join(sorted(repr(name) for name in given))
-        raise StepProblem("input_unknown", f"the contract declares no input {names}")
+        raise StepProblem(ErrorKind.INPUT_UNKNOWN, f"the contract declares no input {names}")
     out.update(given)
     return copy_data(out)  # type: ignore[no-any-return]
 
@@ -51,9 +53,9 @@ def _spread(execution: StepExecution, source: str, *, partial: bool) -> Mapping[
             return {}
         raise
     except TemplateError as error:
-        raise StepProblem("template", f"inputs_from: {error.message}") from None
+        raise StepProblem(ErrorKind.TEMPLATE, f"inputs_from: {error.message}") from None
     if not isinstance(value, dict):
-        raise StepProblem("wrong_type", f"inputs_from: {source} is not an object")
+        raise StepProblem(ErrorKind.WRONG_TYPE, f"inputs_from: {source} is not an object")
     entry = execution.facts.runbook.by_id.get(path[0])
     if entry is not None and len(path) == 1:
         return {n: v for n, v in value.items() if n not in ("status", *entry.type.fields)}
@@ -68,7 +70,7 @@ def _coerced(name: str, value: Any, param: Param) -> Any:
     except ValueError as error:
         if isinstance(value, str) and "{{" in value:
             return value
-        raise StepProblem("input_type", f"input {name!r}: {error}") from None
+        raise StepProblem(ErrorKind.INPUT_TYPE, f"input {name!r}: {error}") from None
 
 
 __all__ = ["resolve_step_inputs"]

@@ -6,7 +6,7 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import StepProblem
+from gert_core.api import ErrorKind, EventType, StepProblem
 from gert_core.template import Symbol
 from gert_core.values import canonical, coerce
 
@@ -26,7 +26,7 @@ def normalise(values: Mapping[str, Any]) -> dict[str, Any]:
     try:
         decoded: dict[str, Any] = json.loads(json.dumps(dict(values), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise StepProblem("output_type", f"an output cannot be written as JSON: {error}") from None
+        raise StepProblem(ErrorKind.OUTPUT_TYPE, f"an output cannot be written as JSON: {error}") from None
     return decoded
 
 
@@ -44,21 +44,21 @@ def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed:
         param = contract.outputs.get(name)
         if param is None:
             message = f"output {name!r} is not declared in contract.outputs and was dropped"
-            violations.append(("undeclared_output", message, "warning"))
+            violations.append((ErrorKind.UNDECLARED_OUTPUT, message, "warning"))
             continue
         try:
             declared[name] = None if value is None and not param.required else coerce(value, param.type)
         except ValueError as error:
-            raise StepProblem("output_type", f"output {name!r}: {error}") from None
+            raise StepProblem(ErrorKind.OUTPUT_TYPE, f"output {name!r}: {error}") from None
     if not failed:
         for name, param in contract.outputs.items():
             if name not in declared and param.required:
                 message = f"output {name!r} is declared in contract.outputs but was not produced"
-                violations.append(("missing_output", message, "warning"))
+                violations.append((ErrorKind.MISSING_OUTPUT, message, "warning"))
         if contract.deterministic:
             changed = execution.services.determinism.check(execution.compiled, execution.inputs, declared)
             if changed:
-                violations.append(("nondeterministic", changed, "error"))
+                violations.append((ErrorKind.NONDETERMINISTIC, changed, "error"))
     report_violations(execution, violations)
     return declared
 
@@ -72,7 +72,7 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
     for kind, text, severity in violations:
         message = services.masker.mask_fragments(text)
         execution.add(
-            "contract_violation",
+            EventType.CONTRACT_VIOLATION,
             {"step_id": execution.compiled.id, "kind": kind, "message": message, "severity": severity},
         )
         if severity == "error" or services.backend.symbolic:
@@ -82,7 +82,8 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
         if rule is not None:
             source, number = rule
             raise StepProblem(
-                "contract_violation", f"{violations[0][1]} (rule {number} of {source} denies contract violations)"
+                ErrorKind.CONTRACT_VIOLATION,
+                f"{violations[0][1]} (rule {number} of {source} denies contract violations)",
             )
 
 

@@ -132,7 +132,7 @@ class _Watch:
                 elif fd == stop:
                     poll.unregister(fd)
                     if self.stage == _RUNNING:
-                        self.end("cancelled")
+                        self.end(ErrorKind.CANCELLED)
                 elif not (self.read(fd) if fd in streams else self.feed()):
                     poll.unregister(fd)
             if pidfd < 0:
@@ -153,7 +153,7 @@ class _Watch:
                 self.open[fd].append(data)
                 return True
             if self.stage < _TERMINATED:
-                self.end("output_too_large")
+                self.end(ErrorKind.OUTPUT_TOO_LARGE)
         del self.open[fd]  # past the limit, too: a closed pipe stops a flood even where TERM is ignored
         os.close(fd)
         return False

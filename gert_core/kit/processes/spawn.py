@@ -100,7 +100,7 @@ def _close_inherited() -> tuple[tuple[Any, ...], ...]:
 
 
 def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError) -> StepProblem:
-    program, number, kind = argv[0], error.errno, "spawn"
+    program, number, kind = argv[0], error.errno, ErrorKind.SPAWN
     if number in (errno.ENOENT, errno.ENOTDIR):
         import shutil
 
