@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
-    """What is settled before the first step of a run and stays the same to its end."""
+    """What is fixed before the first step of a run and stays the same to its end."""
 
     run_id: str
     compiled: CompiledRunbook
