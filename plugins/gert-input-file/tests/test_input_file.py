@@ -72,5 +72,5 @@ def test_a_file_that_cannot_be_used_is_an_error(tmp_path):
     }.items():
         with pytest.raises(InputError, match=words):
             resolve(tmp_path, a={"from": f"file/{name}", "default": "d"})
-    with pytest.raises(InputError, match="names no file"):
+    with pytest.raises(InputError, match="has no path"):
         resolve(tmp_path, a={"from": "file"})

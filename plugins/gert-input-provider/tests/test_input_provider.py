@@ -129,7 +129,7 @@ def test_a_missing_key_is_an_error_unless_there_is_a_default(program, tmp_path):
         ),
         (
             """input(); print('{"jsonrpc":"2.0","id":1,"result":["a"]}', flush=True)""",
-            r"something else than a map",
+            r"something other than a map",
         ),
         ("input()", r"crashed"),
     ],

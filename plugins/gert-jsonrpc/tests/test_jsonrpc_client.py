@@ -109,12 +109,12 @@ def test_a_shell_script_can_be_a_peer(stop):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("starting up...", ["not JSON", "'starting up...'", "stderr"]),
-        ('{"jsonrpc": "2.0", "id": 1, "result": NaN}', ["not JSON", "NaN"]),
+        ("starting up...", ["not valid JSON", "'starting up...'", "stderr"]),
+        ('{"jsonrpc": "2.0", "id": 1, "result": NaN}', ["not valid JSON", "NaN"]),
         ('{"id": 1, "result": 2}', ["not a JSON-RPC 2.0 message"]),
         ("[1, 2]", ["not a JSON-RPC 2.0 message"]),
         ('{"jsonrpc": "2.0", "id": 99, "result": 2}', ["id 99", "not the id of an open request"]),
-        ('{"jsonrpc": "2.0", "id": "1", "result": 2}', ["no request", "'1'"]),
+        ('{"jsonrpc": "2.0", "id": "1", "result": 2}', ["without the id of a request", "'1'"]),
         ('{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "Parse error"}}', ["Parse error"]),
         ('{"jsonrpc": "2.0", "id": 1}', ["exactly one of"]),
         ('{"jsonrpc": "2.0", "id": 1, "result": 1, "error": {}}', ["exactly one of"]),
@@ -152,7 +152,7 @@ def test_death_in_the_middle_of_a_call(peer, stop):
     with pytest.raises(PeerError) as caught:
         client.call("ask", {}, Deadline(stop, 10))
     assert caught.value.fault is PeerFault.CRASHED
-    assert "ended with exit code 3 before it answered 'ask'; its last words: out of luck" in caught.value.message
+    assert "ended with exit code 3 before it answered 'ask'; last line on stderr: out of luck" in caught.value.message
     assert caught.value.stderr == "out of luck\n"
 
 

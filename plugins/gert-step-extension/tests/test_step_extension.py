@@ -236,11 +236,11 @@ def test_an_error_answer_fails_the_step(place):
     ("mode", "kind", "words"),
     [
         ("crash", "crashed", "'gert-ext-demo' ended with exit code 1 before it answered 'execute'"),
-        ("garbage", "protocol", "not JSON"),
+        ("garbage", "protocol", "not valid JSON"),
         ("answer 5", "protocol", "something that is not an object"),
         ('answer {"outputs": []}', "protocol", '"outputs" that is not an object'),
         ('answer {"exit_code": "0"}', "protocol", '"exit_code" that is not an integer'),
-        ('answer {"stderr": 4}', "protocol", '"stderr" that is not text'),
+        ('answer {"stderr": 4}', "protocol", '"stderr" that is not a string'),
         ('answer {"principal": {"kind": "ghost", "id": "x"}}', "protocol", '"principal" without'),
     ],
 )
@@ -287,9 +287,9 @@ def test_cancel_ends_the_runner(place):
 @pytest.mark.parametrize(
     ("initialize", "words"),
     [
-        ("{'protocol_version': '2'}", "speaks version '2' of the runner protocol, gert '1'"),
+        ("{'protocol_version': '2'}", "has version '2' of the runner protocol, gert has '1'"),
         ("[]", "answered 'initialize' with something that is not an object"),
-        ("{'principal': 'me'}", '"principal" that is not an object of texts'),
+        ("{'principal': 'me'}", '"principal" that is not an object of strings'),
     ],
 )
 def test_a_runner_of_another_protocol_is_refused(place, initialize, words):

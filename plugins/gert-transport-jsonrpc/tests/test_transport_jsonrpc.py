@@ -116,7 +116,7 @@ def test_a_crash_is_one_error_and_the_next_call_starts_anew(session, deadline):
     with pytest.raises(StepProblem) as caught:
         session.call(action("crash"), {}, deadline())
     assert caught.value.kind == "crashed"
-    assert "exit code 9 before it answered 'crash'; its last words: boom" in caught.value.message
+    assert "exit code 9 before it answered 'crash'; last line on stderr: boom" in caught.value.message
     again = session.call(action("look"), {}, deadline()).outputs
     assert again["pid"] != first
     assert again["calls"] == 1
@@ -181,7 +181,7 @@ def test_what_cannot_be_called_is_said(session, deadline):
     with pytest.raises(StepProblem, match="has no method"):
         session.call(action(None), {}, deadline())
     nothing = JsonRpcSession(Target(tool="demo"), Services(console=SimpleNamespace()))
-    with pytest.raises(StepProblem, match="names no program"):
+    with pytest.raises(StepProblem, match="has no program"):
         nothing.call(action("look"), {}, deadline())
     missing = JsonRpcSession(Target(tool="demo", binary="gert-no-such"), Services(console=SimpleNamespace()))
     with pytest.raises(StepProblem) as caught:

@@ -1,4 +1,4 @@
-"""Keeps approval tickets as files in the run directory."""
+"""The approval provider ``inbox``: tickets as files in the run directory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gert_core.api import ApprovalProvider
 
 @hookimpl
 def gert_approval_providers() -> list[ApprovalProvider]:
-    """Register ``inbox``: a run with open tickets is suspended until somebody answers."""
+    """Register ``inbox``: a run with open tickets is suspended until they are answered."""
     return [
         ApprovalProvider(
             name="inbox",

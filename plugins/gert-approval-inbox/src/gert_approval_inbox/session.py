@@ -1,4 +1,4 @@
-"""Tickets go out as files; answers come in as files, each handed over once and checked by the core."""
+"""The session of the provider ``inbox``: write tickets as files, and return each answer file once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _POLL: Final = 0.25
 
 
 class InboxSession:
-    """The inbox of one run. With ``config: {wait: SECONDS}`` it stays and looks for answers that long."""
+    """The inbox of one run; with ``config: {wait: SECONDS}`` it waits for answers that long."""
 
-    def __init__(self, store: TicketStore, *, patience: float = 0.0) -> None:
+    def __init__(self, store: TicketStore, *, wait_seconds: float = 0.0) -> None:
         self._store = store
-        self._patience = patience
+        self._wait_seconds = wait_seconds
         self._seen: dict[str, set[str]] = {}
 
     def submit(self, request: ApprovalRequest) -> ApprovalTicket:
@@ -28,7 +28,7 @@ class InboxSession:
 
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
         """Return the next answer that was not returned before; ``None`` when there is none (in time)."""
-        left = self._patience
+        left = self._wait_seconds
         while True:
             seen = self._seen.setdefault(ticket.ticket_id, set())
             for name, response in self._store.answers(ticket.ticket_id):
@@ -50,10 +50,10 @@ def open_session(services: Services) -> InboxSession:
             "the approval inbox needs a run directory and this run has none",
             hint="choose another provider with --approval",
         )
-    return InboxSession(TicketStore(services.run_dir / "tickets"), patience=_patience(services.config))
+    return InboxSession(TicketStore(services.run_dir / "tickets"), wait_seconds=_wait_seconds(services.config))
 
 
-def _patience(config: Any) -> float:
+def _wait_seconds(config: Any) -> float:
     value = config.get("wait", 0)
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise RunError(

@@ -1,4 +1,4 @@
-"""Asks for approvals at the terminal."""
+"""The approval provider ``stdin``: asks for approvals at the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an approver sees: everything the decision depends on, nothing that can disguise itself."""
+"""Format approval requests for the terminal: everything the decision depends on, control characters escaped."""
 
 from __future__ import annotations
 

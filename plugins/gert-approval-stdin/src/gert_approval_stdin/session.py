@@ -1,4 +1,4 @@
-"""The dialogue: show what is asked for, read ``y|n [approver-id][: reason]``."""
+"""The session of the provider ``stdin``: show the request, read ``y|n [approver-id][: reason]``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class StdinSession:
         self._answers: dict[str, int] = {}
 
     def submit(self, request: ApprovalRequest) -> ApprovalTicket:
-        """Remember the request; the asking happens in ``wait``."""
+        """Store the request; ``wait`` asks for the answer."""
         self._requests[request.ticket_id] = request
         return ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
 
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
-        """Ask until a line follows the grammar; ``None`` at the end of input, which the core takes as a rejection.
+        """Ask until a line is valid; return ``None`` at the end of input, which the core takes as a rejection.
 
-        No response is made up for the end of input: the trace must not have a person reject what was not shown.
+        The end of input gives no response: the trace must not record a rejection by a person who did not answer.
         """
         request = self._requests[ticket.ticket_id]
         console = self._services.console

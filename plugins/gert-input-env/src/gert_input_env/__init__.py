@@ -1,4 +1,4 @@
-"""Reads inputs from environment variables."""
+"""The input resolver ``env``: inputs from environment variables."""
 
 from __future__ import annotations
 

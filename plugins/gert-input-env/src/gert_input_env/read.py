@@ -1,4 +1,4 @@
-"""``env/NAME``: the value of a variable; an unset one leaves the input to its default."""
+"""Resolve ``env/NAME``: the value of a variable; without one the input gets its default."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _KEYS: Final = re.compile(r"GERT_.*_KEY.*")
 
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, str]:
-    """Return the variables that are set; a variable set to nothing is an empty text."""
+    """Return the variables that are set; a variable set to nothing is an empty string."""
     del deadline
     given = {}
     for binding in bindings:
         name = binding.path
         if not _NAME.fullmatch(name):
             raise InputError(
-                f"the input {binding.name!r} is `from: {binding.source}`, which names no environment variable",
+                f"the input {binding.name!r} is `from: {binding.source}`, which is not a valid variable name",
                 hint="write env/NAME",
             )
         if _KEYS.fullmatch(name):
             raise InputError(
-                f"the input {binding.name!r} asks for {name}; gert's own keys are never inputs",
+                f"the input {binding.name!r} is from {name}; gert's own keys cannot be inputs",
                 hint="use a variable of your own",
             )
         if name in services.environ:

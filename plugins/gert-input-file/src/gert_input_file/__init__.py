@@ -1,4 +1,4 @@
-"""Reads inputs from files."""
+"""The input resolver ``file``: inputs from files."""
 
 from __future__ import annotations
 

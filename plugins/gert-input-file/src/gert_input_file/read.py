@@ -1,4 +1,4 @@
-"""``file/PATH``: the text of a file without its last newline; a missing file leaves the input to its default."""
+"""Resolve ``file/PATH``: the text of a file without its last newline; without one the input gets its default."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
 def _read(binding: InputBinding, path: Path) -> str | None:
     if not binding.path:
         raise InputError(
-            f"the input {binding.name!r} is `from: {binding.source}`, which names no file", hint="write file/PATH"
+            f"the input {binding.name!r} is `from: {binding.source}`, which has no path", hint="write file/PATH"
         )
     try:
         if path.exists() and not path.is_file():

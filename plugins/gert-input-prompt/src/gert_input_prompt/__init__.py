@@ -1,4 +1,4 @@
-"""Asks for inputs at the terminal."""
+"""The input resolver ``prompt``: asks for inputs at the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One question per input: description, type and default shown, asked again until the value fits."""
+"""Ask one question per input, with description, type and default, until the value has the right type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _End(Exception):  # noqa: N818 - the input has ended
 
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, object]:
-    """Ask for every binding in turn; without anybody to answer all stay unresolved."""
+    """Ask for every binding in turn; without a terminal all stay unresolved."""
     console = services.console
     given: dict[str, object] = {}
     if not console.interactive:

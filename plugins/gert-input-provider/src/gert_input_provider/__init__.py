@@ -1,4 +1,4 @@
-"""Reads inputs from provider programs over JSON-RPC."""
+"""The input resolver ``provider``: inputs from provider programs over JSON-RPC."""
 
 from __future__ import annotations
 

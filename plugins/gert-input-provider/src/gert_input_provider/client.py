@@ -1,4 +1,4 @@
-"""One JSON-RPC request per provider: the program is started, asked for all its inputs, and ended."""
+"""Resolve inputs with one JSON-RPC request per provider: start the program, request all inputs, end it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
     if settings is None:
         return {}
     if settings.transport not in (None, _TRANSPORT):
-        raise _problem(name, f"has the transport {settings.transport!r}; only {_TRANSPORT!r} is possible", bindings)
+        raise _problem(name, f"has the transport {settings.transport!r}; only {_TRANSPORT!r} is supported", bindings)
     params: dict[str, object] = {"bindings": [{"input": b.name, "path": b.path.partition(".")[2]} for b in bindings]}
     if settings.config:
         params["config"] = settings.config
@@ -56,15 +56,15 @@ def _call(
     except RpcError as error:
         raise _problem(name, f"answered with error {error.code}: {error.message}", bindings) from error
     except PeerError as error:
-        raise _problem(name, f"gave no usable answer ({error.fault}): {error.message}", bindings) from error
+        raise _problem(name, f"gave no valid answer ({error.fault}): {error.message}", bindings) from error
     finally:
         client.close()
 
 
 def _answers(name: str, result: object, bindings: Sequence[InputBinding]) -> dict[str, object]:
-    """Return what was asked for; an input the provider does not mention is an error unless it has a default."""
+    """Return the requested values; an input missing from the answer is an error unless it has a default."""
     if not isinstance(result, dict):
-        raise _problem(name, "answered with something else than a map of inputs", bindings)
+        raise _problem(name, "answered with something other than a map of inputs", bindings)
     missing = [b for b in bindings if b.name not in result and not b.has_default]
     if missing:
         paths = ", ".join(f"{b.name!r} ({b.path.partition('.')[2]})" for b in missing)
@@ -84,7 +84,7 @@ def _problem(name: str, what: str, bindings: Sequence[InputBinding]) -> InputErr
     return InputError(
         f"the provider {name!r} (inputs: {inputs}) {what}",
         kind=ErrorKind.INPUT_PROVIDER,
-        hint=f"mend the provider {name!r} in gert-project.yaml, or give the values with --var",
+        hint=f"correct the provider {name!r} in gert-project.yaml, or give the values with --var",
     )
 
 

@@ -1,4 +1,4 @@
-"""A deadline that is at most some seconds away."""
+"""A deadline with an upper limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls to one child process: numbered requests out, one thread that sorts the answers."""
+"""Call methods of one child process: numbered requests, and one thread that dispatches the answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_jsonrpc.errors import PeerError, PeerFault, RpcError
-from gert_jsonrpc.frames import BadFrame, parse, request
+from gert_jsonrpc.frames import InvalidMessageError, parse, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gert_core.kit.processes import Child
 
 LINE_LIMIT: Final = 10 * 1024 * 1024
-"""Bytes of one message from the peer."""
+"""The most bytes of one message from the peer."""
 
 
 class _Call:
@@ -31,10 +31,10 @@ class _Call:
 
 
 class Client:
-    """Speaks JSON-RPC with a started child; calls may come from several threads at once.
+    """A JSON-RPC client of a started child process; several threads may call at once.
 
-    A peer that breaks the protocol, dies, or does not answer in time is ended, whatever else it was doing: what
-    its next line means could not be told, and an abandoned request must not go on working unseen.
+    A peer that violates the protocol, ends, or does not answer in time is ended with all its open calls: the meaning
+    of its next line would be unknown, and an abandoned request must not continue unnoticed.
     """
 
     def __init__(self, child: Child, *, limit: int = LINE_LIMIT) -> None:
@@ -53,10 +53,10 @@ class Client:
         return self._failure
 
     def call(self, method: str, params: object, deadline: Deadline) -> object:
-        """Return the result of one request; raise ``RpcError`` when the peer refuses, ``PeerError`` when it is lost."""
+        """Return the result of one request; raise ``RpcError`` for an error answer, ``PeerError`` for a lost peer."""
         if deadline.stopped:
             fault = PeerFault.CANCELLED if deadline.cancelled else PeerFault.TIMEOUT
-            raise PeerError(fault, f"{method!r} was not sent to {self._child.program!r}: it must stop already")
+            raise PeerError(fault, f"{method!r} was not sent to {self._child.program!r}: the deadline has passed")
         call = _Call(method)
         number = next(self._numbers)
         try:
@@ -88,19 +88,19 @@ class Client:
         if self._failure is not None:
             grace = 0  # it is being ended already
         elif farewell is not None:
-            self._say_farewell(farewell, grace)
+            self._send_farewell(farewell, grace)
         self._fail(PeerError(PeerFault.CLOSED, f"{self._child.program!r} was ended"))
         self._child.close(grace)
         if threading.current_thread() is not self._reader:
             self._reader.join(2.0)
 
-    def _say_farewell(self, method: str, grace: float) -> None:
+    def _send_farewell(self, method: str, grace: float) -> None:
         call, number = _Call(method), next(self._numbers)
         with self._lock:
             if self._failure is not None:
                 return
             self._calls[number] = call
-        with suppress(OSError):  # it is busy or gone already: it will be ended anyway
+        with suppress(OSError):  # it is busy or has ended already, and will be ended anyway
             self._child.write(request(number, method, {}), None)
             call.done.wait(grace)
 
@@ -108,7 +108,7 @@ class Client:
         try:
             self._child.write(line, deadline)
         except BrokenPipeError:
-            return False  # the reader is about to learn why
+            return False  # the reader is about to find the reason
         except TimeoutError:
             pass  # the same as no answer
         return True
@@ -130,18 +130,18 @@ class Client:
         try:
             with closing(self._child.lines(self._limit)) as lines:
                 for line in lines:
-                    self._settle(line)
+                    self._dispatch(line)
         except OverflowError:
-            self._break(f"{name!r} wrote a line of more than {self._limit} bytes")
-        except BadFrame as finding:
-            self._break(f"{name!r} wrote {finding}")
+            self._fail_protocol(f"{name!r} wrote a line of more than {self._limit} bytes")
+        except InvalidMessageError as error:
+            self._fail_protocol(f"{name!r} wrote {error}")
         else:
             code = self._child.wait(1.0)
             how = "closed its output" if code is None else f"ended with exit code {code}"
             self._fail(lambda call: self._problem(PeerFault.CRASHED, f"{name!r} {how} before it answered {call}"))
             self._child.close(0)
 
-    def _settle(self, line: bytes) -> None:
+    def _dispatch(self, line: bytes) -> None:
         answer = parse(line)
         if answer is None:
             return
@@ -151,14 +151,14 @@ class Client:
                 call.result, call.error = answer.result, answer.error
                 call.done.set()
         if call is None:
-            raise BadFrame(f"an answer with id {answer.id}, which is not the id of an open request")
+            raise InvalidMessageError(f"an answer with id {answer.id}, which is not the id of an open request")
 
-    def _break(self, why: str) -> None:
+    def _fail_protocol(self, why: str) -> None:
         self._fail(self._problem(PeerFault.PROTOCOL, why))
         self._child.close(0)
 
     def _fail(self, problem: PeerError | Callable[[str], PeerError]) -> None:
-        """Remember the first reason and give it to every open call."""
+        """Store the first reason and fail every open call with it."""
         with self._lock:
             calls, self._calls = list(self._calls.values()), {}
             if self._failure is None:
@@ -170,7 +170,7 @@ class Client:
     def _problem(self, fault: PeerFault, why: str) -> PeerError:
         stderr = self._child.stderr
         last = stderr.strip().rsplit("\n", 1)[-1][:200]
-        return PeerError(fault, f"{why}; its last words: {last}" if last else why, stderr=stderr)
+        return PeerError(fault, f"{why}; last line on stderr: {last}" if last else why, stderr=stderr)
 
 
 __all__ = ["Client"]

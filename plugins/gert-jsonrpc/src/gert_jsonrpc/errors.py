@@ -1,4 +1,4 @@
-"""The two ways a call goes wrong: the peer says no, or the peer cannot be talked to any more."""
+"""The errors of calls: an error answer of the peer, or a peer that cannot be used any more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gert_core.api import ErrorKind, StepProblem
 
 
 class RpcError(Exception):
-    """The peer answered with an error; it goes on working."""
+    """An error answer of the peer, which can still be used."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -28,9 +28,9 @@ class PeerFault(StrEnum):
 
 
 class PeerError(Exception):
-    """The peer is lost: it has been ended, and every later call says the same. Start a new one.
+    """A peer that cannot be used any more: it has been ended, and every later call raises the same error.
 
-    ``message`` names the program and what was wrong; ``stderr`` is the end of what it wrote there.
+    ``message`` names the program and the reason; ``stderr`` is the end of its standard error.
     """
 
     def __init__(self, fault: PeerFault, message: str, *, stderr: str = "") -> None:
@@ -40,7 +40,7 @@ class PeerError(Exception):
         self.stderr = stderr
 
     def to_problem(self) -> StepProblem:
-        """Return the same for a step: ``timeout``, ``cancelled``, ``protocol`` or ``crashed``."""
+        """Return the error for a step: ``timeout``, ``cancelled``, ``protocol`` or ``crashed``."""
         kind = PeerFault.CRASHED if self.fault is PeerFault.CLOSED else self.fault
         return StepProblem(ErrorKind(kind), self.message, detail={"stderr": self.stderr})
 

@@ -1,4 +1,4 @@
-"""One line, one message: write requests, read and check what comes back."""
+"""Encode requests and parse answers, one JSON message per line."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Answer:
     error: RpcError | None = None
 
 
-class BadFrame(Exception):  # noqa: N818 - a finding about a line
-    """A line that is not a message a client can get; the text completes "wrote"."""
+class InvalidMessageError(Exception):
+    """A line that is not a valid answer; the text completes "wrote"."""
 
 
 def request(number: int, method: str, params: object) -> bytes:
@@ -38,26 +38,32 @@ def parse(line: bytes) -> Answer | None:
     try:
         message = decode(text)
     except ValueError as error:
-        raise BadFrame(f"a line that is not JSON ({error}): {show(text)}; logs belong on stderr") from None
+        raise InvalidMessageError(
+            f"a line that is not valid JSON ({error}): {show(text)}; logs belong on stderr"
+        ) from None
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise BadFrame(f'a line that is not a JSON-RPC 2.0 message (one object with "jsonrpc": "2.0"): {show(text)}')
+        raise InvalidMessageError(
+            f'a line that is not a JSON-RPC 2.0 message (one object with "jsonrpc": "2.0"): {show(text)}'
+        )
     if "method" in message:
         if "id" in message:
-            raise BadFrame(f"a request of its own ({message['method']!r}); only answers are expected from it")
+            raise InvalidMessageError(
+                f"a request of its own ({message['method']!r}); only answers are expected from it"
+            )
         return None
     number = message.get("id")
     if ("result" in message) == ("error" in message):
-        raise BadFrame(f'an answer that does not have exactly one of "result" and "error": {show(text)}')
+        raise InvalidMessageError(f'an answer that does not have exactly one of "result" and "error": {show(text)}')
     refusal = _error(message["error"], text) if "error" in message else None
     if type(number) is not int:
-        said = f"; it says: {refusal.message}" if refusal else ""
-        raise BadFrame(f"an answer to no request (id {number!r}){said}")
+        reason = f": {refusal.message}" if refusal else ""
+        raise InvalidMessageError(f"an answer without the id of a request (id {number!r}){reason}")
     return Answer(id=number, result=message.get("result"), error=refusal)
 
 
 def _error(value: object, text: str) -> RpcError:
     if not isinstance(value, dict) or type(value.get("code")) is not int or not isinstance(value.get("message"), str):
-        raise BadFrame(f'an error that is not {{"code": number, "message": text}}: {show(text)}')
+        raise InvalidMessageError(f'an error that is not {{"code": number, "message": text}}: {show(text)}')
     return RpcError(value["code"], value["message"], value.get("data"))
 
 
@@ -66,4 +72,4 @@ def show(text: str) -> str:
     return repr(text if len(text) <= SHOWN else text[: SHOWN - 3] + "...")
 
 
-__all__ = ["Answer", "BadFrame", "parse", "request", "show"]
+__all__ = ["Answer", "InvalidMessageError", "parse", "request", "show"]

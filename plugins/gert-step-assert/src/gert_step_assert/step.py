@@ -67,7 +67,7 @@ class Check(StepModel):
     value: Any = Field(description="The value to check, usually a template.")
     expected: Any = Field(default=None, description="What the value is compared with.")
     pattern: str | None = Field(default=None, description="Regular expression, for matches and not_matches.")
-    message: str | None = Field(default=None, description="Said when the check fails.")
+    message: str | None = Field(default=None, description="Shown when the check fails.")
 
     @model_validator(mode="after")
     def _complete(self) -> Check:
@@ -79,7 +79,7 @@ class Check(StepModel):
 
 
 class AssertStep(StepModel):
-    """Expectations that must all hold."""
+    """Expectations that must all be met."""
 
     checks: Annotated[list[Check], BeforeValidator(_checks), Field(min_length=1)] = Field(
         alias="assert", description="The checks; all are made."
@@ -94,11 +94,11 @@ def check(step: AssertStep) -> list[Finding]:
 
 
 def run(step: AssertStep, ctx: StepContext) -> Result:
-    """Make every check; any that does not hold fails the step."""
+    """Make every check; the step fails if any check fails."""
     failures = []
     for check in step.checks:
         try:
-            why = _judge(check)
+            why = _failure_message(check)
         except (ValueError, TypeError) as error:
             return Errored(kind=ErrorKind.ASSERTION, message=str(error), fields={"passed": False})
         if why is not None:
@@ -113,17 +113,17 @@ def run(step: AssertStep, ctx: StepContext) -> Result:
     )
 
 
-def _judge(check: Check) -> str | None:
-    """Return None when the check holds, else the sentence with expected and actual."""
+def _failure_message(check: Check) -> str | None:
+    """Return None when the check passes, else a message with expected and actual value."""
     negative = check.type in _NEGATIVE
     if _holds(check) != negative:
         return None
-    said = f"{check.message}: " if check.message else ""
-    return f"{said}expected {'not ' if negative else ''}{_wanted(check)}, got {_show(check.value)}"
+    prefix = f"{check.message}: " if check.message else ""
+    return f"{prefix}expected {'not ' if negative else ''}{_wanted(check)}, got {_show(check.value)}"
 
 
 def _holds(check: Check) -> bool:
-    """Return whether the comparison holds, before ``not_`` is taken into account."""
+    """Return whether the comparison is true, before ``not_`` is taken into account."""
     value, expected, kind = check.value, check.expected, check.type
     if kind in ("equals", "not_equals"):
         return equal(value, expected)
@@ -141,7 +141,7 @@ def _holds(check: Check) -> bool:
 
 
 def _wanted(check: Check) -> str:
-    """Return what would have held, in words; put together for checks that failed only."""
+    """Return what was expected, as text; built for checks that failed only."""
     kind, expected = check.type, check.expected
     if kind in ("equals", "not_equals"):
         return _show(expected)

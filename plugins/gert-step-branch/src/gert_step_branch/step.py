@@ -1,4 +1,4 @@
-"""Model and run of ``branch``: conditions are asked in order, one arm runs."""
+"""Model and run of ``branch``: conditions are evaluated in order, one arm runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Arm(StepModel):
     label: str | None = Field(default=None, description="A name for people and the trace.")
     steps: Steps = Field(description="The steps of this arm.")
     next: str | None = Field(
-        default=None, description="A later step of the branch's own list to go on at after this arm."
+        default=None, description="A later step of the branch's own list to continue at after this arm."
     )
 
 
@@ -37,9 +37,9 @@ Arms = Annotated[list[Arm], BeforeValidator(_arms), Field(min_length=1)]
 
 
 class BranchStep(StepModel):
-    """A fork in the flow of which exactly one arm is taken."""
+    """A choice between arms, of which exactly one runs."""
 
-    branches: Arms = Field(description="The arms, asked in order.")
+    branches: Arms = Field(description="The arms, in the order their conditions are evaluated.")
 
 
 def blocks(step: BranchStep) -> list[Block]:
@@ -51,7 +51,7 @@ def blocks(step: BranchStep) -> list[Block]:
 
 
 def check(step: BranchStep) -> list[Finding]:
-    """Warn about a branch that may match nothing and about arms behind ``default``."""
+    """Warn about a branch that may match nothing and about arms after ``default``."""
     found = []
     defaults = [i for i, arm in enumerate(step.branches) if _always(arm)]
     if not defaults:
@@ -78,7 +78,7 @@ def check(step: BranchStep) -> list[Finding]:
 
 
 def run(step: BranchStep, ctx: StepContext) -> Result:
-    """Run the first arm whose condition holds."""
+    """Run the first arm whose condition is true."""
     for index, block in enumerate(ctx.blocks):
         if block.condition == DEFAULT or ctx.test(block.condition):
             ctx.emit("branch_enter", {"branch_label": block.name, "condition": block.condition, "index": index})

@@ -1,4 +1,4 @@
-"""Model and run of ``end``: the outcome is data, checked before anything runs."""
+"""Model and run of ``end``: the outcome is data and is checked by validation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EndStep(StepModel):
 
 
 def outcome(step: EndStep) -> Outcome:
-    """Return what the run will end with."""
+    """Return the outcome the run will end with."""
     return Outcome(category=step.outcome.category, code=step.outcome.code, meta=step.outcome.meta)
 
 

@@ -1,4 +1,4 @@
-"""The step type ``extension``: hands a step to a runner program of its own."""
+"""The step type ``extension``: executes a step in a runner program."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def gert_step_types() -> list[StepType]:
             run="gert_step_extension.step:run",
             requires_contract=True,
             timeout=60.0,
-            summary="Hands the step to a runner program over JSON-RPC.",
+            summary="Executes the step in a runner program over JSON-RPC.",
         )
     ]

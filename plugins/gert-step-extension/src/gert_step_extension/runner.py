@@ -24,7 +24,7 @@ KINDS: Final = ("system", "human", "agent")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a runner made of a step."""
+    """A runner's answer to ``execute``."""
 
     outputs: Mapping[str, object]
     exit_code: int
@@ -33,7 +33,7 @@ class Answer:
 
 
 def program_of(extension: str) -> str:
-    """Return the program behind the word in ``extension:``."""
+    """Return the program that ``extension:`` names."""
     return extension if "/" in extension or extension.startswith(PREFIX) else PREFIX + extension
 
 
@@ -41,14 +41,14 @@ def _start(program: str, environ: Mapping[str, str]) -> Child:
     try:
         return start([program], environ=environ)
     except StepProblem as problem:
-        if problem.kind == ErrorKind.NOT_FOUND and "/" not in program:  # what the core says is meant for tools
-            said = f"runner {program!r} was not found on PATH; install it, or give its path in `extension`"
-            raise StepProblem(problem.kind, said, detail=problem.detail) from None
+        if problem.kind == ErrorKind.NOT_FOUND and "/" not in program:  # the core's message is about tools
+            message = f"runner {program!r} was not found on PATH; install it, or give its path in `extension`"
+            raise StepProblem(problem.kind, message, detail=problem.detail) from None
         raise
 
 
 class Runner:
-    """A started and initialised runner; raises ``StepProblem`` for every way of not answering properly."""
+    """A started and initialised runner; raises ``StepProblem`` when it does not answer as the protocol requires."""
 
     def __init__(self, program: str, environ: Mapping[str, str], deadline: Deadline) -> None:
         self._program = program
@@ -61,7 +61,7 @@ class Runner:
 
     @property
     def lost(self) -> bool:
-        """Whether it has ended although nothing was under way; a broken promise is kept for the next call."""
+        """Whether it has ended without an open call; a protocol error is reported by the next call."""
         failure = self._client.failure
         return failure is not None and failure.fault is not PeerFault.PROTOCOL
 
@@ -74,7 +74,7 @@ class Runner:
         idempotency_key: str,
         deadline: Deadline,
     ) -> Answer:
-        """Carry out one step; ``RpcError`` when the runner refuses it."""
+        """Execute one step; raise ``RpcError`` for an error answer of the runner."""
         params = {"inputs": inputs, "vars": vars, "contract": contract, "idempotency_key": idempotency_key}
         answer = self._call("execute", params, deadline)
         outputs = answer.get("outputs", {})
@@ -85,7 +85,7 @@ class Runner:
         if type(exit_code) is not int:
             raise self._wrong("execute", '"exit_code" that is not an integer')
         if not isinstance(stderr, str):
-            raise self._wrong("execute", '"stderr" that is not text')
+            raise self._wrong("execute", '"stderr" that is not a string')
         principal = self._principal_in("execute", answer) or self._principal
         return Answer(outputs=outputs, exit_code=exit_code, stderr=stderr, principal=principal)
 
@@ -102,7 +102,7 @@ class Runner:
         if version != PROTOCOL_VERSION:
             raise StepProblem(
                 ErrorKind.PROTOCOL,
-                f"{self._program!r} speaks version {version!r} of the runner protocol, gert {PROTOCOL_VERSION!r}; "
+                f"{self._program!r} has version {version!r} of the runner protocol, gert has {PROTOCOL_VERSION!r}; "
                 "install a runner made for this version",
             )
         return self._principal_in("initialize", answer)
@@ -122,7 +122,7 @@ class Runner:
             return None
         fields = ("kind", "id", "role", "model")
         if not isinstance(given, dict) or not all(isinstance(given.get(name, ""), str) for name in fields):
-            raise self._wrong(method, '"principal" that is not an object of texts')
+            raise self._wrong(method, '"principal" that is not an object of strings')
         if given.get("kind") not in KINDS or not given.get("id"):
             raise self._wrong(method, f'"principal" without an "id" or a "kind" of {", ".join(KINDS)}')
         return Principal(**{name: given[name] for name in fields if name in given})

@@ -1,4 +1,4 @@
-"""Model and run of ``extension``: one ``execute`` of a runner that lives as long as the run."""
+"""Model and run of ``extension``: one ``execute`` of a runner that is kept for the whole run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ExtensionStep(InputsModel):
-    """A step carried out by an external runner under the contract it declares."""
+    """A step executed by an external runner under the contract it declares."""
 
     extension: str = Field(
         min_length=1, description="The runner: `gert-ext-<name>` on PATH, a name that begins so, or a path."
@@ -24,12 +24,12 @@ class ExtensionStep(InputsModel):
 
 
 def run(step: ExtensionStep, ctx: StepContext) -> Result:
-    """Execute the step in its runner; a runner that is lost is forgotten, so that the next use starts a new one."""
+    """Execute the step in its runner; a runner that has ended is dropped, so that the next use starts a new one."""
     program = program_of(step.extension)
     name = f"extension {program}"
     try:
         runner: Runner = ctx.session(name, lambda services: Runner(program, services.environ, ctx.deadline))
-        if runner.lost:  # it ended after its last answer; nothing was under way
+        if runner.lost:  # it ended after its last answer, without an open call
             ctx.drop_session(name)
             runner = ctx.session(name, lambda services: Runner(program, services.environ, ctx.deadline))
         answer = runner.execute(

@@ -1,4 +1,4 @@
-"""The step type ``manual``: a person does something and gives the evidence."""
+"""The step type ``manual``: a person does something and provides evidence."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 
 
 class Evidence(StepModel):
-    """One thing the person must hand in."""
+    """One piece of evidence the person must provide."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -39,9 +39,9 @@ class Evidence(StepModel):
     )
 
     kind: Literal["text", "checklist", "attachment"] = Field(description="What is asked for.")
-    name: str = Field(pattern=_NAME, description="The output that holds the answer.")
+    name: str = Field(pattern=_NAME, description="The output with the answer.")
     description: str | None = Field(default=None, description="Shown to the person.")
-    items: list[str] = Field(default_factory=list, description="The points of a checklist.")
+    items: list[str] = Field(default_factory=list, description="The items of a checklist.")
 
     @model_validator(mode="after")
     def _shape(self) -> Evidence:
@@ -61,11 +61,11 @@ def _distinct(value: object) -> object:
 
 
 class ManualStep(StepModel):
-    """Something only a person can do."""
+    """A task for a person."""
 
-    instructions: str = Field(description="What to do, as the person reads it.")
+    instructions: str = Field(description="What to do, shown to the person.")
     required_evidence: Annotated[list[Evidence], BeforeValidator(_distinct)] = Field(
-        default_factory=list, description="What must be handed in, asked in this order."
+        default_factory=list, description="The evidence to provide, asked for in this order."
     )
 
 

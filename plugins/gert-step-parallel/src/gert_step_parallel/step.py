@@ -1,4 +1,4 @@
-"""Model and run of ``parallel``: fork, let every branch finish, say how each came out."""
+"""Model and run of ``parallel``: fork, wait for every branch, report the status of each."""
 
 from __future__ import annotations
 

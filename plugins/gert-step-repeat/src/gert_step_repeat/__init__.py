@@ -1,4 +1,4 @@
-"""The step type ``repeat``: runs a block up to a bound, until a condition holds."""
+"""The step type ``repeat``: runs a block up to a bound, until a condition is true."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def gert_step_types() -> list[StepType]:
             flow=Flow.IN_ORDER,
             fields={"iterations": "int"},
             binds=True,
-            summary="Repeats a block until a condition holds, up to a bound.",
+            summary="Repeats a block until a condition is true, up to a bound.",
         )
     ]

@@ -18,15 +18,15 @@ BINDS = {"index": "int", "round": "int"}
 
 def _bounded(value: object) -> object:
     if isinstance(value, dict) and value.get("max") is None:
-        raise PydanticCustomError("repeat-unbounded", "a repeat needs `max`, the most iterations it may do")
+        raise PydanticCustomError("repeat-unbounded", "a repeat needs `max`, the maximum number of iterations")
     return value
 
 
 class RepeatSpec(StepModel):
     """The bound and the condition of a loop."""
 
-    max: Templated[Annotated[int, Field(ge=1)]] = Field(description="Most iterations; always needed.")
-    until: Expr | None = Field(default=None, description="Stop as soon as this holds after an iteration.")
+    max: Templated[Annotated[int, Field(ge=1)]] = Field(description="The maximum number of iterations.")
+    until: Expr | None = Field(default=None, description="Stop as soon as this is true after an iteration.")
     steps: Steps | None = Field(default=None, description="The block, when written inside `repeat`.")
 
 
@@ -58,7 +58,7 @@ class RepeatStep(StepModel):
 def body(step: RepeatStep) -> list[object]:
     """Return the raw steps of one iteration, wherever they were written."""
     found: list[object] | None = step.steps if step.steps is not None else step.repeat.steps
-    assert found is not None  # noqa: S101 - the model wants exactly one of them
+    assert found is not None  # noqa: S101 - the model requires exactly one of them
     return found
 
 
@@ -69,7 +69,7 @@ def blocks(step: RepeatStep) -> list[Block]:
 
 
 def run(step: RepeatStep, ctx: StepContext) -> Completed:
-    """Run the block until the condition holds or the bound is reached."""
+    """Run the block until the condition is true or the bound is reached."""
     (block,) = ctx.blocks
     ctx.emit("repeat_start", {"step_id": ctx.step_id, "max": step.repeat.max})
     index = 0

@@ -1,4 +1,4 @@
-"""Model and run of ``tool``: everything risky happens behind ``ctx.call_tool``."""
+"""Model and run of ``tool``: one call of ``ctx.call_tool``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ToolStep(InputsModel):
 
 
 def tool_use(step: ToolStep) -> ToolUse:
-    """Return the tool whose contract this step takes over."""
+    """Return the tool and action that the step calls, whose contract it has."""
     return ToolUse(tool=step.tool, action=step.action)
 
 

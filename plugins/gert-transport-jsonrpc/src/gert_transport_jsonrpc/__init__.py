@@ -13,6 +13,6 @@ def gert_transports() -> list[Transport]:
         Transport(
             name="jsonrpc",
             open="gert_transport_jsonrpc.session:JsonRpcSession",
-            summary="Calls methods of one JSON-RPC process that lives as long as the run.",
+            summary="Calls methods of one JSON-RPC process that is kept for the whole run.",
         )
     ]

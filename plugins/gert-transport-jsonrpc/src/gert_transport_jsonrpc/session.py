@@ -1,4 +1,4 @@
-"""A session that keeps a tool's process and calls its methods; a process that is lost is started again."""
+"""The session of the transport ``jsonrpc``: keep a tool's process, call its methods, restart it when it ends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class JsonRpcSession:
         binary = self._target.binary
         command = (binary, *action.argv[1:]) if binary else action.argv
         if not command:
-            raise StepProblem(ErrorKind.SPAWN, f"tool {self._target.tool!r} names no program; set meta.binary")
+            raise StepProblem(ErrorKind.SPAWN, f"tool {self._target.tool!r} has no program; set meta.binary")
         return command
 
     def _client(self, key: Command) -> Client:

@@ -1,4 +1,4 @@
-"""A session that runs the action's command and returns what it wrote and how it ended."""
+"""The session of the transport ``stdio``: run the action's command, return its output and exit code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StdioSession:
-    """Nothing stays open between calls, so calls from several threads do not meet."""
+    """A session without open resources, so that several threads may call it at once."""
 
     __slots__ = ("_target",)
 
