@@ -1,4 +1,4 @@
-"""Finds runbooks that have scenarios, and the scenarios of a runbook."""
+"""Find runbooks that have scenarios, and the scenarios of a runbook."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _HEAD: Final = re.compile(rf"^apiVersion\s*:\s*[\"']?{re.escape(API_VERSION)}[\"
 
 
 class FoundRunbooks(Struct, kw_only=True):
-    """Runbooks in the order of the arguments, each once, and what is odd about the places searched."""
+    """Runbooks in the order of the arguments, each once, and warnings about the places searched."""
 
     runbooks: list[Path] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A scenario directory, read; ``problem`` says why it could not be."""
+    """A scenario directory with its scenario, or with the ``problem`` that prevented reading it."""
 
     name: str
     directory: Path
@@ -40,12 +40,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
     @property
     def golden(self) -> bool:
-        """Whether its test says so."""
+        """Whether its test is golden."""
         return self.scenario is not None and self.scenario.test is not None and self.scenario.test.golden
 
     @property
     def tags(self) -> frozenset[str]:
-        """The words of its test."""
+        """The tags of its test."""
         test = self.scenario.test if self.scenario is not None else None
         return frozenset(test.tags) if test is not None else frozenset()
 
@@ -56,18 +56,18 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 def scenarios_directory(runbook: Path) -> Path:
-    """Where the scenarios of a runbook are."""
+    """Return the directory of a runbook's scenarios."""
     return runbook.parent / DIRECTORY / runbook.stem
 
 
 def find_runbooks(paths: Iterable[Path]) -> FoundRunbooks:
-    """Files as they are given; in directories, every runbook that has scenarios."""
+    """Return the files as given, and for directories every runbook below that has scenarios."""
     found = FoundRunbooks()
     seen: set[Path] = set()
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path} does not exist", file=str(path), hint="give runbooks, or directories of them")
-        below = list(_below(path, found.remarks)) if path.is_dir() else [path]
+        below = list(_below(path, found.warnings)) if path.is_dir() else [path]
         if not below:
             raise UsageError(
                 f"there is no runbook with scenarios under {path}",
@@ -81,7 +81,7 @@ def find_runbooks(paths: Iterable[Path]) -> FoundRunbooks:
     return found
 
 
-def _below(directory: Path, remarks: list[str]) -> Iterator[Path]:
+def _below(directory: Path, warnings: list[str]) -> Iterator[Path]:
     for folder, names, _ in os.walk(directory):
         here = DIRECTORY in names
         names[:] = sorted(name for name in names if name != DIRECTORY and not name.startswith("."))
@@ -91,7 +91,7 @@ def _below(directory: Path, remarks: list[str]) -> Iterator[Path]:
             beside = [Path(folder, stem.name + suffix) for suffix in _SUFFIXES]
             runbooks = [file for file in beside if _is_runbook(file)]
             if not runbooks and any(_is_scenario(entry) for entry in _directories(stem)):
-                remarks.append(f"{stem} holds scenarios, but there is no runbook {beside[0]}")
+                warnings.append(f"{stem} contains scenarios, but there is no runbook {beside[0]}")
             yield from runbooks
 
 
@@ -114,7 +114,7 @@ def _directories(folder: Path) -> list[Path]:
 
 
 def candidates_of(runbook: Path) -> list[Candidate]:
-    """Every scenario of a runbook by name; one that cannot be read says why."""
+    """Return every scenario of a runbook, sorted by name; one that cannot be read has the reason."""
     return [_read(entry) for entry in _directories(scenarios_directory(runbook)) if _is_scenario(entry)]
 
 

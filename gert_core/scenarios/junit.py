@@ -1,4 +1,4 @@
-"""Verdicts as JUnit XML, the form that build servers read."""
+"""Format scenario results as JUnit XML, which build servers read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0
 
 
 def junit(reports: Sequence[RunbookReport]) -> bytes:
-    """The document, with one ``testsuite`` per runbook and one ``testcase`` per scenario."""
+    """Return the document, with one ``testsuite`` per runbook and one ``testcase`` per scenario."""
     root = Element("testsuites", {"name": "gert test", **_counts([v for r in reports for v in r.results])})
     for report in reports:
         suite = SubElement(root, "testsuite", {"name": _text(report.runbook), **_counts(report.results)})
@@ -65,7 +65,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Text without the characters XML cannot hold."""
+    """Replace characters that are not allowed in XML."""
     return _FORBIDDEN.sub("\ufffd", text)
 
 

@@ -1,4 +1,4 @@
-"""What came of a test: assertions, the verdict on a scenario, and the report on a runbook."""
+"""Results of tests: assertions, the result of a scenario, and the report of a runbook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAIL: Final = 40
 
 
 class ScenarioStatus(StrEnum):
-    """How a scenario came out; ``error`` is a test that could not be made, not a run that ended in error."""
+    """The status of a scenario; ``error`` is a test that could not be run, not a run that ended in error."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -25,7 +25,7 @@ class ScenarioStatus(StrEnum):
 
 
 class Assertion(Struct, frozen=True, kw_only=True):
-    """One expectation and what was found; ``type`` is its field in ``test.yaml``, ``key`` what it is about."""
+    """One expectation and the actual value; ``type`` is its field in ``test.yaml``, ``key`` its subject."""
 
     type: str
     key: str | None
@@ -36,7 +36,7 @@ class Assertion(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """``must_reach restart``."""
+        """Type and key, such as ``must_reach restart``."""
         return self.type if self.key is None else f"{self.type} {self.key}"
 
 
@@ -53,18 +53,18 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
     @property
-    def good(self) -> bool:
+    def ok(self) -> bool:
         """Whether it does not make the command fail."""
         return self.status in (ScenarioStatus.PASSED, ScenarioStatus.SKIPPED)
 
     @property
     def failed(self) -> tuple[Assertion, ...]:
-        """The assertions that do not hold."""
+        """The assertions that failed."""
         return tuple(assertion for assertion in self.assertions if not assertion.passed)
 
     def to_json(self) -> dict[str, object]:
-        """One entry of ``scenarios``; the message of a failed assertion tells the path the run took too."""
-        went = f"; the run went {way(self.path)}" if self.path else ""
+        """Return one entry of ``scenarios``; the message of a failed assertion includes the steps of the run."""
+        steps = f"; steps of the run: {path_text(self.path)}" if self.path else ""
         return {
             "scenario": self.scenario,
             "status": str(self.status),
@@ -76,7 +76,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
                     "expected": found.expected,
                     "actual": found.actual,
                     "passed": found.passed,
-                    "message": found.message if found.passed else found.message + went,
+                    "message": found.message if found.passed else found.message + steps,
                 }
                 for found in self.assertions
             ],
@@ -85,7 +85,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """Scenarios counted by how they came out."""
+    """Scenarios counted by status."""
 
     total: int = 0
     passed: int = 0
@@ -108,12 +108,12 @@ class Summary(Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def good(self) -> bool:
+    def ok(self) -> bool:
         """Whether everything that ran passed."""
         return not self.failed and not self.errors
 
     def to_json(self) -> dict[str, int]:
-        """The ``summary`` object."""
+        """Return the ``summary`` object."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
     def __str__(self) -> str:
@@ -122,13 +122,13 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class RunbookReport(Struct, kw_only=True):
-    """Every scenario of one runbook that was looked at."""
+    """The results of one runbook's scenarios."""
 
     runbook: str
     results: list[ScenarioResult] = field(default_factory=list)
 
     def to_json(self) -> dict[str, object]:
-        """One entry of ``runbooks``."""
+        """Return one entry of ``runbooks``."""
         return {
             "runbook": self.runbook,
             "scenarios": [result.to_json() for result in self.results],
@@ -137,18 +137,18 @@ class RunbookReport(Struct, kw_only=True):
 
 
 def reports_to_json(reports: Sequence[RunbookReport]) -> dict[str, object]:
-    """The document of ``gert test --json``."""
+    """Return the document of ``gert test --json``."""
     results = [result for report in reports for result in report.results]
     return {"runbooks": [report.to_json() for report in reports], "summary": Summary.of(results).to_json()}
 
 
-def way(path: Sequence[tuple[str, str]]) -> str:
-    """The path on one line."""
+def path_text(path: Sequence[tuple[str, str]]) -> str:
+    """Format a path on one line."""
     return ", ".join(f"{key} ({status})" if status else key for key, status in shortened(path))
 
 
 def shortened(path: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """A long path by its beginning and its end, where the reason usually is."""
+    """Shorten a long path to its beginning and its end, where the reason usually is."""
     if len(path) <= _HEAD + _TAIL:
         return path
     left_out = f"... {len(path) - _HEAD - _TAIL} more ..."
@@ -161,7 +161,7 @@ __all__ = [
     "ScenarioResult",
     "ScenarioStatus",
     "Summary",
+    "path_text",
     "reports_to_json",
     "shortened",
-    "way",
 ]

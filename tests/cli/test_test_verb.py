@@ -106,7 +106,9 @@ def test_the_json_document_has_exactly_these_fields(book, capsys):
     assert isinstance(scenario["duration_ms"], int)
     for assertion in scenario["assertions"]:
         assert list(assertion) == ["type", "key", "expected", "actual", "passed", "message"]
-    assert "the run went look (success), guarded (skipped), _end_1 (success)" in scenario["assertions"][0]["message"]
+    assert (
+        "steps of the run: look (success), guarded (skipped), _end_1 (success)" in scenario["assertions"][0]["message"]
+    )
     assert document["summary"] == {"total": 1, "passed": 0, "failed": 1, "skipped": 0, "errors": 0}
 
 

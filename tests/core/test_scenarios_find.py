@@ -32,7 +32,7 @@ def test_a_directory_gives_the_runbooks_that_have_scenarios(tree):
 
 
 def test_scenarios_without_a_runbook_are_told(tree):
-    remarks = find_runbooks([tree]).remarks
+    remarks = find_runbooks([tree]).warnings
     assert [("lost" in text, "notes" in text) for text in remarks] == [(True, False), (False, True)]
 
 

@@ -52,16 +52,16 @@ def test_the_json_document():
         "error": None,
     }
     bad = one["scenarios"][1]["assertions"][1]
-    assert bad["message"] == 'expected "b" <&> more; the run went a (success), b (skipped)'
+    assert bad["message"] == 'expected "b" <&> more; steps of the run: a (success), b (skipped)'
     assert two["scenarios"][0]["status"] == "error"
 
 
 def test_the_summary_line():
     assert str(Summary.of(REPORTS[0].results)) == "1 passed, 1 failed, 1 skipped"
     assert str(Summary.of(REPORTS[1].results)) == "0 passed, 0 failed, 0 skipped, 1 error"
-    assert Summary().good
-    assert not Summary(errors=1).good
-    assert not Summary(failed=1).good
+    assert Summary().ok
+    assert not Summary(errors=1).ok
+    assert not Summary(failed=1).ok
 
 
 def test_junit_is_xml_with_a_suite_per_runbook():

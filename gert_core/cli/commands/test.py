@@ -68,7 +68,7 @@ def run_tests(
         out(json_.dumps(reports_to_json(plan.reports), ensure_ascii=False))
     else:
         show.end(str(summary))
-    return 0 if summary.good else 1
+    return 0 if summary.ok else 1
 
 
 class _Job(Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class _Plan:
         self.jobs: list[_Job] = []
         self.archived: dict[str, int] = {}
         found = find_runbooks(files)
-        for remark in found.remarks:
+        for remark in found.warnings:
             err(f"warning: {remark}")
         everyone: list[Candidate] = []
         for runbook in found.runbooks:
@@ -149,7 +149,7 @@ def _results(
                 yield skipped(job.candidate.name, "not run, because of --fail-fast")
                 continue
             result = next(results)
-            stopped = fail_fast and not result.good
+            stopped = fail_fast and not result.ok
             yield result
 
 

@@ -36,7 +36,7 @@ def failures(reports: Sequence[RunbookReport]) -> Iterator[str]:
     """Yield the lines about every scenario that did not pass."""
     for report in reports:
         for result in report.results:
-            if not result.good:
+            if not result.ok:
                 yield ""
                 yield from _explained(report.runbook, result)
 
