@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.json_schema import models_json_schema
 
-from gert_core.api.events import EventType
 from gert_core.documents.kinds import VERSIONS, DocumentKind, model_of
 from gert_core.documents.runbook import StepFields
 from gert_core.plugin.lazy import resolve
@@ -24,13 +23,14 @@ KINDS: Final = (*(str(kind) for kind in DocumentKind), TRACE)
 """The kinds of documents that have a schema."""
 
 _STEP: Final = "step"
-_HASH: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
 def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
     """Return the Draft 2020-12 schema of one kind; ``types`` are the registered step types."""
     if kind == TRACE:
-        return {"$schema": DIALECT, "title": "gert trace", **_TRACE}
+        from gert_core.documents.trace_schema import TRACE_LINE
+
+        return {"$schema": DIALECT, "title": "gert trace", **TRACE_LINE}
     model = model_of(DocumentKind(kind))
     parts: list[type[BaseModel]] = [model]
     has_steps = kind == DocumentKind.RUNBOOK
@@ -131,58 +131,5 @@ def _tidy(schema: object, *, names: bool = False) -> Any:
         tidy.setdefault("additionalProperties", False)
     return tidy
 
-
-_TRACE: Final[dict[str, Any]] = {
-    "description": "One line of a trace. Lines form a chain: `prev_hash` is the hash of the line before.",
-    "type": "object",
-    "properties": {
-        "type": {"type": "string", "minLength": 1, "description": "The kind of event, such as `step_complete`."},
-        "timestamp": {"type": "string", "description": "When it happened, UTC, RFC 3339."},
-        "run_id": {"type": "string", "minLength": 1, "description": "The run it belongs to."},
-        "seq": {"type": "integer", "minimum": 0, "description": "Its number in the run, without gaps."},
-        "step_key": {
-            "type": "string",
-            "description": "The execution of a step it belongs to, such as `triage/1/restart#2`.",
-        },
-        "principal": {
-            "type": "object",
-            "description": "Who acted.",
-            "properties": {
-                "kind": {"enum": ["system", "human", "agent"], "description": "What kind of actor it is."},
-                "id": {"type": "string", "description": "A stable identifier."},
-                "role": {"type": "string", "description": "Its role, in free words."},
-                "model": {"type": "string", "description": "The model of an agent."},
-            },
-            "required": ["kind", "id"],
-            "additionalProperties": False,
-        },
-        "data": {"type": "object", "description": "The data of the event; secrets are masked."},
-        "prev_hash": {**_HASH, "description": "SHA-256 of the previous line; zeros in the first."},
-    },
-    "required": ["type", "timestamp", "run_id", "seq", "data", "prev_hash"],
-    "additionalProperties": False,
-    "allOf": [
-        {
-            "if": {"properties": {"type": {"enum": [EventType.RUN_COMPLETE, EventType.RUN_SUSPENDED]}}},
-            "then": {
-                "properties": {
-                    "data": {
-                        "properties": {
-                            "chain_hash": {**_HASH, "description": "Hash that seals the whole chain."},
-                            "signature": {
-                                "type": "string",
-                                "pattern": "^[0-9a-f]+$",
-                                "description": "Signature over the text of `chain_hash`.",
-                            },
-                            "signature_alg": {"type": "string", "description": "How it was signed."},
-                            "signing_key_id": {"type": "string", "description": "Which key signed it."},
-                        },
-                        "required": ["chain_hash"],
-                    }
-                }
-            },
-        }
-    ],
-}
 
 __all__ = ["DIALECT", "KINDS", "TRACE", "json_schema"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
@@ -19,6 +20,7 @@ from gert_core.governance import load_policies
 from gert_core.inputs import resolve_inputs
 from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
+from gert_core.runs.choices import RunChoices
 from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
 from gert_core.secrets import collect
 from gert_core.trace.signing import signer_from_environ
@@ -29,7 +31,6 @@ from gert_core.validation import validate_runbook
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import ExitStack
-    from pathlib import Path
 
     from gert_core.api import ApprovalProvider, Console
     from gert_core.documents.project import Project
@@ -122,7 +123,9 @@ def start(request: Request, stack: ExitStack) -> Run:
     if request.keep:
         directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
         stack.enter_context(directory.lock())
-        directory.write_meta(runbook=request.runbook, trace=trace, extra=_recorded_choices(request, signer))
+    choices = _choices(request, signer=signer, directory=directory)
+    if directory is not None:
+        directory.write_meta(runbook=request.runbook, trace=trace, extra=choices.to_meta())
     if trace is None and directory is not None:
         trace = directory.path / "trace.jsonl"
     writer = _writer(request, trace, run_id=run_id, masker=masker, signer=signer)
@@ -140,6 +143,7 @@ def start(request: Request, stack: ExitStack) -> Run:
         environ=request.environ,
         directory=directory,
         approval=approval_provider(request),
+        choices=choices,
     )
     return Run(
         facts,
@@ -165,15 +169,26 @@ def _writer(request: Request, trace: Path | None, *, run_id: str, masker: Masker
     )
 
 
-def _recorded_choices(request: Request, signer: Signer | None) -> dict[str, Any]:
-    """What a resume needs to make the same choices; the trace has everything else."""
-    return {
-        "mode": request.mode,
-        "policies": [str(path.absolute()) for path in request.policies],
-        "approval": request.approval,
-        "trace_sync": request.trace_sync,
-        **({"signed": signer.key_id or signer.algorithm} if signer is not None else {}),
-    }
+def _choices(request: Request, *, signer: Signer | None, directory: RunDirectory | None) -> RunChoices:
+    """Return what a resumed run chooses again; a replay records no paths, so that its trace is the same anywhere."""
+    here = request.mode != "replay"
+    return RunChoices(
+        mode=request.mode,
+        runbook_path=str(request.runbook.absolute()) if here else None,
+        policy_files=tuple(str(path.absolute()) for path in request.policies) if here else (),
+        approval_provider=_chosen_provider(request),
+        trace_sync=request.trace_sync,
+        signer={"algorithm": signer.algorithm, "key_id": signer.key_id} if signer is not None else None,
+        cwd=_working_directory() if here else None,
+        run_directory=str(directory.path.absolute()) if here and directory is not None else None,
+    )
+
+
+def _working_directory() -> str | None:
+    try:
+        return str(Path.cwd())
+    except OSError:  # it was deleted
+        return None
 
 
 def services_for(request: Request, actor: str) -> PluginServices:
@@ -202,14 +217,18 @@ def backend_for(request: Request) -> Backend:
 
 
 def approval_provider(request: Request) -> ApprovalProvider | None:
-    """The provider asked for, the project's, else one that can ask right here."""
-    wanted = request.approval
-    if wanted is None and request.project is not None:
-        wanted = request.project.model.approvals.provider
+    """Return the provider asked for, the project's, else one that can ask right here."""
+    wanted = _chosen_provider(request)
     if wanted is not None:
         return request.registry.approval_provider(wanted)
     providers = request.registry.approval_providers().values()
     return next((p for p in sorted(providers, key=lambda p: p.name) if p.blocking), None)
+
+
+def _chosen_provider(request: Request) -> str | None:
+    if request.approval is None and request.project is not None:
+        return request.project.model.approvals.provider
+    return request.approval
 
 
 __all__ = ["MODES", "PROBE_EFFECTS", "Request", "approval_provider", "backend_for", "check", "services_for", "start"]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gert_core.inputs import ResolvedInputs
     from gert_core.plugin.config import PluginServices
     from gert_core.plugin.registry import Registry
+    from gert_core.runs.choices import RunChoices
     from gert_core.runs.directory import RunDirectory
     from gert_core.secrets import Masker, Secrets
 
@@ -52,6 +53,7 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     mode: str
     actor: str
     environ: Mapping[str, str]
+    choices: RunChoices
     directory: RunDirectory | None = None
     approval: ApprovalProvider | None = None
 

@@ -30,7 +30,7 @@ def write_start(run: Run) -> None:
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    """Return what ``run_start`` records: documents, policies, plugins, actor, inputs."""
+    """Return what ``run_start`` records: documents, policies, plugins, actor, choices, inputs."""
     book = run.facts.runbook
     return {
         "runbook": book.name,
@@ -46,7 +46,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "actor": run.facts.actor,
         "host": os.uname().nodename,
         "gert_version": __version__,
-        "mode": run.facts.mode,
+        **run.facts.choices.to_json(),
         "inputs": dict(run.facts.inputs.values),
         "input_sources": dict(run.facts.inputs.sources),
         "constants": dict(run.facts.constants),

@@ -117,6 +117,17 @@ class RunDirectory:
             raise RunError(f"the trace {path} is not a regular file", kind="run_directory", hint="restore the file")
         return path
 
+    def find_trace(self) -> Path:
+        """Return the trace of a run that was started; without ``meta.json`` a trace elsewhere cannot be found."""
+        path = self.trace
+        if not path.exists() and not self.meta():
+            raise RunError(
+                f"run {self.run_id} has no trace.jsonl, and the meta.json that names a trace elsewhere is missing",
+                kind="run_directory",
+                hint=f"restore meta.json, or move the trace to {path}",
+            )
+        return path
+
     @property
     def state_file(self) -> Path:
         """The cache of the fold."""
@@ -193,13 +204,13 @@ class RunDirectory:
             with contextlib.suppress(RunError):
                 self.write("state.json", data, durable=False)
 
-        return load_state(self.trace, cached=self.read("state.json"), store=None if self.locked() else store)
+        return load_state(self.find_trace(), cached=self.read("state.json"), store=None if self.locked() else store)
 
     def recover(self) -> Recovered:
         """Cut off a torn write after the last complete event of the trace; it is kept in ``trace.torn``."""
         from gert_core.trace.reader import recover
 
-        return recover(self.trace, aside=self.path / "trace.torn")
+        return recover(self.find_trace(), aside=self.path / "trace.torn")
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

@@ -223,7 +223,7 @@ def test_the_list_is_newest_first_lazy_and_survives_broken_runs(tmp_path) -> Non
     assert [info.directory.run_id[:8] for info in infos] == ["20260105", "20260104", "20260103", "20260102", "20260101"]
     assert [info.status for info in infos] == ["unreadable", "unreadable", *["completed"] * 3]
     assert "damaged" in infos[0].problem
-    assert "No such file" in infos[1].problem
+    assert "has no trace.jsonl" in infos[1].problem
     assert list(list_runs(tmp_path / "missing")) == []
     first = next(iter(list_runs(tmp_path)))
     assert first.directory.run_id.startswith("20260105")

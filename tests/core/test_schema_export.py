@@ -93,6 +93,11 @@ def test_no_step_types_at_all():
         ({"extra": 1}, False),
         ({"type": "run_complete"}, False),
         ({"type": "run_complete", "data": {"chain_hash": "a" * 64}}, True),
+        ({"type": "run_start", "data": {"runbook": "an early 0.1 run"}}, True),
+        ({"type": "run_start", "data": {"runbook_path": None, "policy_files": ["/p"], "signer": None}}, True),
+        ({"type": "run_start", "data": {"signer": {"algorithm": "ed25519", "key_id": "k"}}}, True),
+        ({"type": "run_start", "data": {"signer": "k"}}, False),
+        ({"type": "run_start", "data": {"trace_sync": "sometimes"}}, False),
     ],
 )
 def test_trace_schema(line, valid):

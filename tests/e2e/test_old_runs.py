@@ -94,6 +94,13 @@ def test_an_old_signed_run_does_not_go_on_unsigned(desk):
     assert "is signed (key desk)" in said
 
 
+def test_an_old_run_needs_its_meta_file(desk):
+    run = desk.run(INTERRUPTED)
+    (run / "meta.json").unlink()
+    said = desk.gert("resume", "--run", run.name, code=1).stderr
+    assert "meta.json is missing or empty; cannot determine the runbook to resume" in said
+
+
 def test_an_old_interrupted_run_goes_on_where_it_stopped(desk):
     run = desk.run(INTERRUPTED)
     done = desk.json("resume", "--run", run.name)

@@ -64,7 +64,7 @@ def resume(
         raise UsageError(
             f"run {run} has no open ticket {ticket!r}", hint=f"open tickets: {', '.join(sorted(known)) or 'none'}"
         )
-    runbook = Path(str(directory.meta().get("runbook_path") or "."))
+    runbook = Path(str(state.facts.get("runbook_path") or directory.meta().get("runbook_path") or "."))
     project = project_here(runbook.parent) if runbook.parent.is_dir() else here
     registry = registry_for(project, ctx.obj, executing=True)
     reconciled = _pairs(reconcile or ())

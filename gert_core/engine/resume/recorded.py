@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from gert_core.api import TraceEvent
     from gert_core.runs.state import RunState
 
-_VOLATILE: Final = {"step_complete": ("duration", "detail", "message"), "governance_decision": ("reason",)}
-"""What may differ between processes: times, and sentences, which another version of gert may word otherwise."""
+_VOLATILE: Final = {"step_complete": ("duration", "detail", "message"), "governance_decision": ("source", "reason")}
+"""What may differ between processes: times, the spelling of paths, and sentences, which versions word otherwise."""
 _APPROVAL: Final = ("approval_submitted", "approval_response", "approval_resolved")
 _BEFORE: Final = frozenset(
     {"for_each_item", "contract_evaluated", "governance_decision", *_APPROVAL, "step_start", "visibility_applied"}

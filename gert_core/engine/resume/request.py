@@ -22,6 +22,7 @@ from gert_core.engine.run import Run, RunFacts, RunServices, default_actor
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import ResolvedInputs
+from gert_core.runs.choices import recorded_choices
 from gert_core.runs.directory import RunDirectory
 from gert_core.runs.result import RunResult
 from gert_core.secrets import collect
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
     from gert_core.plugin.registry import Registry
+    from gert_core.runs.choices import RunChoices
     from gert_core.runs.state import RunState
     from gert_core.secrets import Masker, Secrets
 
@@ -75,22 +77,24 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     """A run ready to go on; raises ``Finished`` when there is nothing to do."""
     directory = RunDirectory.open(request.root, request.run_id)
     stack.enter_context(directory.lock())
-    meta = _meta(directory)
     recovered = directory.recover()
-    refuse_forged(
-        directory.trace,
-        signed=bool(meta.get("signed")),
-        environ=request.environ,
-        schemes=request.registry.signature_scheme,
-    )
     recorded = Recorded(directory.trace, allow_drift=request.allow_drift)
     state = recorded.state
     if not state.facts:
         raise RunError(
             f"run {request.run_id} never started: its trace is empty", kind="not_resumable", hint="start a new run"
         )
+    choices = recorded_choices(state.facts, directory.meta(), directory=directory.path)
+    if choices.mode != "real":
+        raise RunError(f"run {request.run_id} was a {choices.mode} and cannot be resumed", kind="not_resumable")
+    refuse_forged(
+        directory.trace,
+        signed=choices.signer is not None,
+        environ=request.environ,
+        schemes=request.registry.signature_scheme,
+    )
     _refuse_finished(request, state, directory)
-    first = _first_request(request, meta)
+    first = _first_request(request, choices)
     runbook = same_runbook(first, state.facts, allowed=request.allow_drift)
     policies = load_policies(registry=request.registry, project=request.project, files=first.policies, runbook=runbook)
     drift = changes(state.facts, runbook, policies)
@@ -105,17 +109,17 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     approval = approval_provider(first)
     actor = request.actor or default_actor(request.environ)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme)
-    if signer is None and meta.get("signed"):
+    if signer is None and choices.signer is not None:
         # A trace that was signed and ends unsigned does not verify, and nothing can mend it later.
         raise RunError(
-            f"run {request.run_id} is signed (key {meta['signed']}), and no signing key is set now",
+            f"run {request.run_id} is signed (key {choices.signer['key_id']}), and no signing key is set now",
             kind="signing_key_missing",
             hint="set GERT_TRACE_SIGNING_KEY (and GERT_TRACE_SIGNING_KEY_ID), then resume again",
         )
     writer = TraceWriter(
         FileSink(directory.trace, append=True),
         run_id=request.run_id,
-        sync=str(meta.get("trace_sync") or "group"),  # type: ignore[arg-type]
+        sync=choices.trace_sync,  # type: ignore[arg-type]
         masker=masker,
         signer=signer,
         observers=request.registry.trace_observers(),
@@ -141,6 +145,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         environ=request.environ,
         directory=directory,
         approval=approval,
+        choices=choices,
     )
     return Run(
         facts,
@@ -156,27 +161,14 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     )
 
 
-def _meta(directory: RunDirectory) -> Mapping[str, Any]:
-    meta = directory.meta()
-    if "runbook_path" not in meta:
-        raise RunError(
-            f"{directory.path / 'meta.json'} is missing or says nothing, so nobody knows which runbook to go on with",
-            kind="not_resumable",
-            hint="restore the file, or start a new run",
-        )
-    if meta.get("mode") != "real":
-        raise RunError(f"run {directory.run_id} was a {meta.get('mode')} and cannot be resumed", kind="not_resumable")
-    return meta
-
-
-def _first_request(request: ResumeRequest, meta: Mapping[str, Any]) -> Request:
+def _first_request(request: ResumeRequest, choices: RunChoices) -> Request:
     return Request(
-        runbook=Path(str(meta.get("runbook_path"))),
+        runbook=choices.runbook,
         registry=request.registry,
         console=request.console,
         project=request.project,
-        policies=tuple(Path(path) for path in meta.get("policies") or ()),
-        approval=request.approval or meta.get("approval"),
+        policies=tuple(Path(path) for path in choices.policy_files),
+        approval=request.approval or choices.approval_provider,
         environ=request.environ,
     )
 

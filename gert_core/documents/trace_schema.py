@@ -1,0 +1,96 @@
+"""The JSON Schema of one line of a trace."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gert_core.api.events import EventType
+
+
+def _case(type_: EventType, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of the data of one type of event."""
+    return {"if": {"properties": {"type": {"const": str(type_)}}}, "then": {"properties": {"data": data}}}
+
+
+def _text_or_null(description: str) -> dict[str, Any]:
+    return {"type": ["string", "null"], "description": description}
+
+
+_HASH: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_SEAL: Final = {
+    "properties": {
+        "chain_hash": {**_HASH, "description": "Hash that seals the whole chain."},
+        "signature": {
+            "type": "string",
+            "pattern": "^[0-9a-f]+$",
+            "description": "Signature over the text of `chain_hash`.",
+        },
+        "signature_alg": {"type": "string", "description": "How it was signed."},
+        "signing_key_id": {"type": "string", "description": "Which key signed it."},
+    },
+    "required": ["chain_hash"],
+}
+_START: Final = {
+    "properties": {
+        "runbook": {"type": "string", "description": "The runbook's name."},
+        "mode": {"enum": ["real", "dry-run", "probe", "replay"], "description": "How it is executed."},
+        "runbook_path": _text_or_null("Absolute path of the runbook; null in a replay."),
+        "policy_files": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Absolute paths of the files given with --policy.",
+        },
+        "approval_provider": _text_or_null("The provider chosen by --approval or the project; null: the default."),
+        "trace_sync": {"enum": ["group", "event", "none"], "description": "When events are put on disk."},
+        "signer": {
+            "type": ["object", "null"],
+            "description": "The key that signs the trace; null when it is unsigned.",
+            "properties": {
+                "algorithm": {"type": "string", "description": "The signature algorithm."},
+                "key_id": {"type": "string", "description": "The id of the key."},
+            },
+            "required": ["algorithm", "key_id"],
+            "additionalProperties": False,
+        },
+        "cwd": _text_or_null("The working directory; null in a replay."),
+        "run_directory": _text_or_null("Where the run keeps its files; null in a replay and without one."),
+    },
+}
+TRACE_LINE: Final[dict[str, Any]] = {
+    "description": "One line of a trace. Lines form a chain: `prev_hash` is the hash of the line before.",
+    "type": "object",
+    "properties": {
+        "type": {"type": "string", "minLength": 1, "description": "The kind of event, such as `step_complete`."},
+        "timestamp": {"type": "string", "description": "When it happened, UTC, RFC 3339."},
+        "run_id": {"type": "string", "minLength": 1, "description": "The run it belongs to."},
+        "seq": {"type": "integer", "minimum": 0, "description": "Its number in the run, without gaps."},
+        "step_key": {
+            "type": "string",
+            "description": "The execution of a step it belongs to, such as `triage/1/restart#2`.",
+        },
+        "principal": {
+            "type": "object",
+            "description": "Who acted.",
+            "properties": {
+                "kind": {"enum": ["system", "human", "agent"], "description": "What kind of actor it is."},
+                "id": {"type": "string", "description": "A stable identifier."},
+                "role": {"type": "string", "description": "Its role, in free words."},
+                "model": {"type": "string", "description": "The model of an agent."},
+            },
+            "required": ["kind", "id"],
+            "additionalProperties": False,
+        },
+        "data": {"type": "object", "description": "The data of the event; secrets are masked."},
+        "prev_hash": {**_HASH, "description": "SHA-256 of the previous line; zeros in the first."},
+    },
+    "required": ["type", "timestamp", "run_id", "seq", "data", "prev_hash"],
+    "additionalProperties": False,
+    "allOf": [
+        _case(EventType.RUN_START, _START),
+        _case(EventType.RUN_COMPLETE, _SEAL),
+        _case(EventType.RUN_SUSPENDED, _SEAL),
+    ],
+}
+
+
+__all__ = ["TRACE_LINE"]

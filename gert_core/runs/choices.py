@@ -1,0 +1,102 @@
+"""What was chosen when a run began and holds when it is resumed; ``run_start`` records it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from gert_core.api.errors import RunError
+from gert_core.secrets import MARK, Masker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class RunChoices(Struct, frozen=True, kw_only=True):
+    """The documents and settings of a run; paths are absolute, ``None`` in a replay, which is the same everywhere."""
+
+    mode: str
+    runbook_path: str | None = None
+    policy_files: tuple[str, ...] = ()
+    """The files given with ``--policy``; other sources are found again from the runbook and the plugins."""
+    approval_provider: str | None = None
+    trace_sync: str = "group"
+    signer: Mapping[str, str] | None = None
+    """Algorithm and key id of the key that signs the trace; ``None`` when it is unsigned."""
+    cwd: str | None = None
+    run_directory: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of ``run_start``."""
+        return {
+            "mode": self.mode,
+            "runbook_path": self.runbook_path,
+            "policy_files": list(self.policy_files),
+            "approval_provider": self.approval_provider,
+            "trace_sync": self.trace_sync,
+            "signer": None if self.signer is None else dict(self.signer),
+            "cwd": self.cwd,
+            "run_directory": self.run_directory,
+        }
+
+    def to_meta(self) -> dict[str, Any]:
+        """Return the fields of ``meta.json``, where versions before this record looked for them."""
+        meta = {
+            "mode": self.mode,
+            "policies": list(self.policy_files),
+            "approval": self.approval_provider,
+            "trace_sync": self.trace_sync,
+        }
+        return {**meta, "signed": self.signer["key_id"]} if self.signer is not None else meta
+
+    @property
+    def runbook(self) -> Path:
+        """Return the path of the runbook of a run that can be resumed."""
+        return Path(self.runbook_path or "")
+
+
+def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, directory: Path) -> RunChoices:
+    """Return the choices that ``run_start`` recorded; those of an early 0.1 run are in ``meta.json``."""
+    known = facts if "runbook_path" in facts and not _masked(facts) else _from_meta(meta)
+    path = known.get("runbook_path")
+    if not isinstance(path, str):
+        raise RunError(
+            f"{directory / 'meta.json'} is missing or empty; cannot determine the runbook to resume",
+            kind="not_resumable",
+            hint="restore the file, or start a new run",
+        )
+    plain = Masker({}).unmask  # a path that looks like a mask was escaped
+    signer = known.get("signer")
+    provider = known.get("approval_provider")
+    return RunChoices(
+        mode=str(facts.get("mode")),
+        runbook_path=plain(path),
+        policy_files=tuple(str(plain(file)) for file in known.get("policy_files") or ()),
+        approval_provider=provider if isinstance(provider, str) else None,
+        trace_sync=str(known.get("trace_sync") or "group"),
+        signer=signer if isinstance(signer, dict) else None,
+        cwd=known.get("cwd"),
+        run_directory=known.get("run_directory"),
+    )
+
+
+def _masked(facts: Mapping[str, Any]) -> bool:
+    """Return whether a secret stood in a path, which can be put back only when the runbook is known."""
+    paths = [facts.get("runbook_path"), *(facts.get("policy_files") or ())]
+    return any(MARK in text.replace(f"{MARK}:", "") for text in paths if isinstance(text, str))
+
+
+def _from_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+    signed = meta.get("signed")
+    return {
+        "runbook_path": meta.get("runbook_path"),
+        "policy_files": meta.get("policies"),
+        "approval_provider": meta.get("approval"),
+        "trace_sync": meta.get("trace_sync"),
+        "signer": {"key_id": str(signed)} if signed else None,
+    }
+
+
+__all__ = ["RunChoices", "recorded_choices"]
