@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import GertError, UsageError
 from gert_core.cli.render.terminal import err, out, paint
 
@@ -66,11 +67,11 @@ def report_exception(exc: BaseException, *, as_json: bool) -> int:
         silence_stdout()  # it may be what is full
         what = f"{exc.filename} cannot be written" if exc.filename else "the output cannot be written"
         hint = "free disk space and try again; what was executed is in the trace of the run"
-        return report(GertError(f"{what}: {exc.strerror}", kind="output", hint=hint), as_json=False)
+        return report(GertError(f"{what}: {exc.strerror}", kind=ErrorKind.OUTPUT, hint=hint), as_json=False)
     text = " ".join(hide(str(exc)).split())
     internal = GertError(
         f"internal error: {type(exc).__name__}{': ' + text if text else ''}",
-        kind="internal",
+        kind=ErrorKind.INTERNAL,
         hint="this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where",
     )
     report(internal, as_json=as_json)

@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import GertError, RunError, RunStatus, UsageError
+from gert_core.api import ErrorKind, GertError, RunError, RunStatus, UsageError
 from gert_core.cli.errors import report
 from gert_core.cli.interrupt import interrupts
 from gert_core.cli.lean import restore
@@ -50,7 +50,7 @@ def carry_out(
         except GertError:
             if interrupt.signal is None:
                 raise
-            report(RunError(f"cancelled by {stop.reason}; nothing was run", kind="cancelled"), as_json=as_json)
+            report(RunError(f"cancelled by {stop.reason}; nothing was run", kind=ErrorKind.CANCELLED), as_json=as_json)
             return interrupt.exit_code
         restore(environ)
         progress.mask = run.services.masker.mask_text

@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from gert_core import __version__
-from gert_core.api import RunStatus
+from gert_core.api import ErrorKind, RunStatus
+from gert_core.api.events import EventType
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import Failure, Rank
 from gert_core.plugin.states import PluginState
-from gert_core.trace.events import EventType
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
@@ -93,7 +93,11 @@ def _conclusion(run: Run, signal: Signal | None) -> tuple[RunStatus, Outcome | N
         return RunStatus.COMPLETED, None, ()
     if signal is None:
         message = "the steps ended without an outcome"
-        return RunStatus.ERROR, None, (Failure(key="", step_id="", status="error", kind="no_outcome", message=message),)
+        return (
+            RunStatus.ERROR,
+            None,
+            (Failure(key="", step_id="", status="error", kind=ErrorKind.NO_OUTCOME, message=message),),
+        )
     if signal.rank is Rank.ENDED:
         # A dry-run that reached several ends does not know which one it will be.
         undecided = symbolic and len(run.possible) != 1

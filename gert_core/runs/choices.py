@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
 from gert_core.secrets import MARK, Masker
 
@@ -64,7 +65,7 @@ def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, direc
     if not isinstance(path, str):
         raise RunError(
             f"{directory / 'meta.json'} is missing or empty; cannot determine the runbook to resume",
-            kind="not_resumable",
+            kind=ErrorKind.NOT_RESUMABLE,
             hint="restore the file, or start a new run",
         )
     plain = Masker({}).unmask  # a path that looks like a mask was escaped

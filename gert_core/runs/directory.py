@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
 from gert_core.api.results import RunStatus
 
@@ -47,7 +48,9 @@ def runs_root(project: Project | None, *, cwd: Path | None = None) -> Path:
 def check_run_id(run_id: str) -> str:
     """Return the id if it is valid, else raise ``UsageError``; it becomes part of a path."""
     if not _RUN_ID.fullmatch(run_id):
-        raise UsageError(f"{run_id!r} is not a valid run id", kind="run_id", hint="gert runs list shows the runs")
+        raise UsageError(
+            f"{run_id!r} is not a valid run id", kind=ErrorKind.RUN_ID, hint="gert runs list shows the runs"
+        )
     return run_id
 
 
@@ -77,7 +80,7 @@ class RunDirectory:
         except OSError as error:
             raise RunError(
                 f"the run directory {path} cannot be created: {error.strerror}",
-                kind="run_directory",
+                kind=ErrorKind.RUN_DIRECTORY,
                 hint="work in a writable directory, or set runs_dir in gert-project.yaml",
             ) from None
         return cls(path)
@@ -91,13 +94,15 @@ class RunDirectory:
         except (FileNotFoundError, NotADirectoryError):
             mode = 0
         except OSError as error:
-            raise RunError(f"the run directory {path} cannot be read: {error.strerror}", kind="run_directory") from None
+            raise RunError(
+                f"the run directory {path} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
+            ) from None
         if stat.S_ISLNK(mode):
-            raise RunError(f"the run directory {path} is a symbolic link", kind="run_directory")
+            raise RunError(f"the run directory {path} is a symbolic link", kind=ErrorKind.RUN_DIRECTORY)
         if not stat.S_ISDIR(mode):
             raise UsageError(
                 f"there is no run {run_id} in {root}",
-                kind="run_not_found",
+                kind=ErrorKind.RUN_NOT_FOUND,
                 hint="gert runs list shows the runs",
             )
         return cls(path)
@@ -114,7 +119,9 @@ class RunDirectory:
             return path  # opening it reports the error
         if not stat.S_ISREG(mode):
             # Opening a pipe would block forever.
-            raise RunError(f"the trace {path} is not a regular file", kind="run_directory", hint="restore the file")
+            raise RunError(
+                f"the trace {path} is not a regular file", kind=ErrorKind.RUN_DIRECTORY, hint="restore the file"
+            )
         return path
 
     def find_trace(self) -> Path:
@@ -123,7 +130,7 @@ class RunDirectory:
         if not path.exists() and not self.meta():
             raise RunError(
                 f"run {self.run_id} has no trace.jsonl, and the meta.json that names a trace elsewhere is missing",
-                kind="run_directory",
+                kind=ErrorKind.RUN_DIRECTORY,
                 hint=f"restore meta.json, or move the trace to {path}",
             )
         return path
@@ -151,7 +158,9 @@ class RunDirectory:
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise RunError(f"{self.path / 'meta.json'} is damaged", kind="run_directory", hint="restore the file")
+            raise RunError(
+                f"{self.path / 'meta.json'} is damaged", kind=ErrorKind.RUN_DIRECTORY, hint="restore the file"
+            )
         return value
 
     def write_meta(self, *, runbook: Path, trace: Path | None = None, extra: Mapping[str, Any] | None = None) -> None:
@@ -172,7 +181,9 @@ class RunDirectory:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise RunError(f"{self.path / name} cannot be read: {error.strerror}", kind="run_directory") from None
+            raise RunError(
+                f"{self.path / name} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
+            ) from None
         with os.fdopen(fd, "rb") as file:
             return file.read()
 
@@ -194,7 +205,9 @@ class RunDirectory:
             if durable:
                 _sync_directory(self.path)
         except OSError as error:
-            raise RunError(f"{self.path / name} cannot be written: {error.strerror}", kind="run_directory") from None
+            raise RunError(
+                f"{self.path / name} cannot be written: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
+            ) from None
 
     def state(self) -> RunState:
         """Return the fold of the trace, through its cache; a cache that cannot be written is ignored."""
@@ -221,13 +234,13 @@ class RunDirectory:
         try:
             fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600)
         except OSError as error:
-            raise RunError(f"{self.path} cannot be locked: {error.strerror}", kind="run_directory") from None
+            raise RunError(f"{self.path} cannot be locked: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
         try:
             if not _acquire(fd):
                 holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
                 raise RunError(
                     f"run {self.run_id} is being executed by process {holder or 'unknown'}",
-                    kind="run_locked",
+                    kind=ErrorKind.RUN_LOCKED,
                     hint="wait until it has finished",
                 )
             # The process id is only for messages; the lock itself works on a full disk too.
@@ -257,11 +270,11 @@ class RunDirectory:
     def _directory(self, name: str) -> Path:
         path = self.path / name
         if path.is_symlink():
-            raise RunError(f"{path} is a symbolic link", kind="run_directory")
+            raise RunError(f"{path} is a symbolic link", kind=ErrorKind.RUN_DIRECTORY)
         try:
             path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise RunError(f"{path} cannot be created: {error.strerror}", kind="run_directory") from None
+            raise RunError(f"{path} cannot be created: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
         return path
 
 
@@ -319,7 +332,7 @@ def _acquire(fd: int) -> bool:
         except BlockingIOError:
             time.sleep(pause)
         except OSError as error:
-            raise RunError(f"the run cannot be locked: {error.strerror}", kind="run_directory") from None
+            raise RunError(f"the run cannot be locked: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
         else:
             return True
     return False

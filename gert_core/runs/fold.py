@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus, StepStatus
 from gert_core.runs.state import NOTHING, RunState, StepState, parent_key
-from gert_core.trace.events import EventType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

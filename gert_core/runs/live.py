@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api.events import TraceEvent
+from gert_core.api.events import EventType, TraceEvent
 from gert_core.api.results import RunStatus, StepStatus
 from gert_core.runs.fold import Fold, failure_of
 from gert_core.runs.state import StepState, parent_key
-from gert_core.trace.events import EventType, timestamp
+from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

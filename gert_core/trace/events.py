@@ -27,4 +27,4 @@ def timestamp(now: datetime) -> str:
     return now.isoformat(timespec="microseconds")[:26] + "Z"
 
 
-__all__ = ["CORE_EVENTS", "SEALED_EVENTS", "SEAL_FIELDS", "ZEROS", "EventType", "timestamp"]
+__all__ = ["CORE_EVENTS", "SEALED_EVENTS", "SEAL_FIELDS", "ZEROS", "timestamp"]

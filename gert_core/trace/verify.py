@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from msgspec import Struct
 
 from gert_core.api.errors import UsageError
-from gert_core.trace.events import SEAL_FIELDS, ZEROS, EventType
+from gert_core.api.events import EventType
+from gert_core.trace.events import SEAL_FIELDS, ZEROS
 from gert_core.trace.signing import AlgorithmRefusedError, require_scheme, verify_signature
 
 if TYPE_CHECKING:

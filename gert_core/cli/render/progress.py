@@ -8,7 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import StepStatus
+from gert_core.api import ErrorKind, StepStatus
 from gert_core.cli.render.terminal import coloured, escape, paint
 from gert_core.engine.progress import Progress
 
@@ -77,7 +77,7 @@ class TerminalProgress(Progress):
                 self._explain(step, data)
             elif status is StepStatus.SKIPPED and "approval" in data:
                 self._print(f"{_indent(step)}    {data['approval']['message']}")
-            elif status is StepStatus.SKIPPED and data.get("reason") == "governance_denied":
+            elif status is StepStatus.SKIPPED and data.get("reason") == ErrorKind.GOVERNANCE_DENIED:
                 self._print(f"{_indent(step)}    {data['message']}")
 
     def recorded(self, step: StepInfo) -> None:

@@ -6,11 +6,11 @@ import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.events import EventType
 from gert_core.api.results import StepStatus
 from gert_core.cli.render.terminal import escape, paint
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import parent_key
-from gert_core.trace.events import EventType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -106,7 +106,7 @@ def _describe(event: TraceEvent, state: RunState) -> list[str]:
 def _run_start(event: TraceEvent, state: RunState) -> list[str]:
     data = event.data
     who = "".join(f" {word} {escape(data[name])}" for word, name in (("by", "actor"), ("on", "host")) if data.get(name))
-    lines = [f"{paint('run_start', 'bold')}  {escape(state.runbook)} ({escape(event.run_id)}){who}"]
+    lines = [f"{paint(EventType.RUN_START, 'bold')}  {escape(state.runbook)} ({escape(event.run_id)}){who}"]
     if data.get("inputs"):
         lines.append(f"inputs: {brief(data['inputs'])}")
     return lines
@@ -119,7 +119,7 @@ def _run_complete(event: TraceEvent, state: RunState) -> list[str]:
         outcome = f": {escape(state.outcome.get('category'))}{f' ({escape(code)})' if code else ''}"
     colour = "green" if state.status == "completed" else "red"
     duration = f" in {escape(state.duration)}" if state.duration else ""
-    lines = [f"{paint('run_complete', 'bold')}  {paint(escape(state.status), colour)}{outcome}{duration}"]
+    lines = [f"{paint(EventType.RUN_COMPLETE, 'bold')}  {paint(escape(state.status), colour)}{outcome}{duration}"]
     return lines + failure_lines(state.failure, {})
 
 

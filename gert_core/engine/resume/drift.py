@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import DocumentError, RunError
+from gert_core.api import DocumentError, ErrorKind, RunError
 from gert_core.engine.prepare import check
 from gert_core.template.regex import PATTERN_UNSUPPORTED
 
@@ -24,7 +24,7 @@ def same_runbook(request: Request, facts: Mapping[str, Any], *, allowed: bool) -
     """The runbook, validated again; a changed one is refused before anybody reads what it says now."""
     changed = facts.get("runbook_hash") != _digest(request.runbook)
     if changed and not allowed:
-        raise RunError(f"runbook {request.runbook} changed since the run started", kind="drift", hint=_HINT)
+        raise RunError(f"runbook {request.runbook} changed since the run started", kind=ErrorKind.DRIFT, hint=_HINT)
     try:
         return check(request)
     except DocumentError as error:
@@ -34,7 +34,7 @@ def same_runbook(request: Request, facts: Mapping[str, Any], *, allowed: bool) -
         first = error.diagnostics[0].message if error.diagnostics else error.message
         raise RunError(
             f"something that {request.runbook} needs changed since the run started: {first}",
-            kind="drift",
+            kind=ErrorKind.DRIFT,
             file=error.file,
             hint="put it back as it was, or start a new run",
             diagnostics=error.diagnostics,
@@ -47,7 +47,7 @@ def _refuse_patterns(error: DocumentError) -> None:
     if first is not None:
         raise RunError(
             f"{first.file}, line {first.line}, has a pattern that this version of gert refuses: {first.message}",
-            kind="drift",
+            kind=ErrorKind.DRIFT,
             file=first.file,
             hint=f"{first.hint}; then start a new run, or go on with the recorded results: --on-drift allow",
             diagnostics=error.diagnostics,
@@ -70,7 +70,7 @@ def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> l
 def refuse(found: list[str]) -> None:
     """Stop because of changes that nobody allowed."""
     if found:
-        raise RunError(f"{' and '.join(found)} changed since the run started", kind="drift", hint=_HINT)
+        raise RunError(f"{' and '.join(found)} changed since the run started", kind=ErrorKind.DRIFT, hint=_HINT)
 
 
 def _changed_policies(recorded: Any, policies: Policies) -> list[str]:
@@ -87,7 +87,7 @@ def _digest(path: Path) -> str:
     except OSError as error:
         raise RunError(
             f"runbook {path} cannot be read any more: {error.strerror}",
-            kind="drift",
+            kind=ErrorKind.DRIFT,
             file=str(path),
             hint="put it back as it was; a run goes on only with its runbook",
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import RunError, StepStatus, UsageError
+from gert_core.api import ErrorKind, RunError, StepStatus, UsageError
 from gert_core.contracts import Contracts
 from gert_core.runs.state import parent_key
 from gert_core.values import coerce
@@ -50,10 +50,10 @@ def voided(state: RunState) -> list[str]:
     keys: dict[str, None] = {}
     for failing in state.failing:
         record = state.steps.get(failing)
-        if record is not None and record.reason == "approval_rejected":
+        if record is not None and record.reason == ErrorKind.APPROVAL_REJECTED:
             raise RunError(
                 f"step {failing} was not approved, and a step is put to approval once in a run",
-                kind="not_resumable",
+                kind=ErrorKind.NOT_RESUMABLE,
                 hint="start a new run",
             )
         key = failing
@@ -64,7 +64,9 @@ def voided(state: RunState) -> list[str]:
     if not found:
         why = (state.failure or {}).get("message") or "no step failed"
         raise RunError(
-            f"run {state.run_id} has no failed step to run again: {why}", kind="not_resumable", hint="start a new run"
+            f"run {state.run_id} has no failed step to run again: {why}",
+            kind=ErrorKind.NOT_RESUMABLE,
+            hint="start a new run",
         )
     return found
 
@@ -92,7 +94,7 @@ def _unknown(run_id: str, still: list[StepState], *, retry: bool) -> RunError:
     choices = "".join(f" --reconcile {record.key}=done|redo|failed" for record in still)
     return RunError(
         f"nobody knows whether {names} took effect: it writes, is not idempotent and {word}",
-        kind="unknown_outcome",
+        kind=ErrorKind.UNKNOWN_OUTCOME,
         hint=f"look, then: {command}{choices}",
     )
 

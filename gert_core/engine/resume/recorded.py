@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from gert_core.api import Outcome, RunError
+from gert_core.api import ErrorKind, EventType, Outcome, RunError
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import NOTHING
 from gert_core.secrets import Masker
@@ -26,14 +26,24 @@ if TYPE_CHECKING:
     from gert_core.api import TraceEvent
     from gert_core.runs.state import RunState
 
-_VOLATILE: Final = {"step_complete": ("duration", "detail", "message"), "governance_decision": ("source", "reason")}
+_VOLATILE: Final[dict[str, tuple[str, ...]]] = {
+    EventType.STEP_COMPLETE: ("duration", "detail", "message"),
+    EventType.GOVERNANCE_DECISION: ("source", "reason"),
+}
 """What may differ between processes: times, the spelling of paths, and sentences, which versions word otherwise."""
-_APPROVAL: Final = ("approval_submitted", "approval_response", "approval_resolved")
+_APPROVAL: Final = (EventType.APPROVAL_SUBMITTED, EventType.APPROVAL_RESPONSE, EventType.APPROVAL_RESOLVED)
 _BEFORE: Final = frozenset(
-    {"for_each_item", "contract_evaluated", "governance_decision", *_APPROVAL, "step_start", "visibility_applied"}
+    {
+        EventType.FOR_EACH_ITEM,
+        EventType.CONTRACT_EVALUATED,
+        EventType.GOVERNANCE_DECISION,
+        *_APPROVAL,
+        EventType.STEP_START,
+        EventType.VISIBILITY_APPLIED,
+    }
 )
 """What an interrupted leaf keeps; everything else belongs to the attempt that was lost and may come out otherwise."""
-_AFTER: Final = ("for_each_item", "step_complete", *_APPROVAL)
+_AFTER: Final = (EventType.FOR_EACH_ITEM, EventType.STEP_COMPLETE, *_APPROVAL)
 """What is still asked of a finished leaf."""
 
 
@@ -77,7 +87,7 @@ class Recorded:
             self._fold.feed(event)
             self._index(event)
         for key, known in self._events.items():
-            if _is_leaf(known) and "step_complete" not in known:
+            if _is_leaf(known) and EventType.STEP_COMPLETE not in known:
                 self._events[key] = {type_: found for type_, found in known.items() if type_ in _BEFORE}
             if not key.endswith("]"):  # items of a loop open in any order; their loop vouches for them
                 self._unopened.setdefault(_prefix(key), set()).add(key)
@@ -88,9 +98,9 @@ class Recorded:
         return self._fold.state
 
     def _index(self, event: TraceEvent) -> None:
-        if event.type == "outcome_resolved":
+        if event.type == EventType.OUTCOME_RESOLVED:
             self.outcome_written = True
-        elif event.type == "run_resumed":
+        elif event.type == EventType.RUN_RESUMED:
             for key in event.data.get("void") or ():
                 self._void(str(key))
         key = event.step_key
@@ -98,11 +108,11 @@ class Recorded:
             return
         known = self._events.setdefault(key, {})
         known.setdefault(event.type, []).append(event.data)
-        if event.type == "step_start":
+        if event.type == EventType.STEP_START:
             self._starts.setdefault(key, 1)
-        elif event.type == "step_attempt":
+        elif event.type == EventType.STEP_ATTEMPT:
             self._starts[key] = int(event.data.get("attempt") or 2)
-        elif event.type == "step_complete" and _is_leaf(known):
+        elif event.type == EventType.STEP_COMPLETE and _is_leaf(known):
             # A finished leaf is asked for its result only; holding every event would hold the whole trace.
             self._events[key] = {name: known[name] for name in _AFTER if name in known}
 
@@ -115,7 +125,7 @@ class Recorded:
         """Take a result that a person stated for a step whose outcome was unknown."""
         record = self._fold.state.steps[key]
         record.outputs, record.fields = data.get("outputs") or NOTHING, NOTHING
-        self._events.setdefault(key, {})["step_complete"] = [data]
+        self._events.setdefault(key, {})[EventType.STEP_COMPLETE] = [data]
 
     def _void(self, key: str) -> None:
         gone = self._events.pop(key, None)
@@ -131,7 +141,7 @@ class Recorded:
         if state is None or not state.done:
             return None
         self._opened(key)
-        data = self._events[key]["step_complete"][-1]
+        data = self._events[key][EventType.STEP_COMPLETE][-1]
         unmask = self.masker.unmask
         outcome = data.get("outcome")
         failure = state.failure
@@ -157,7 +167,7 @@ class Recorded:
                 missing = ", ".join(sorted(waiting))
                 raise RunError(
                     f"the resumed run does not follow its trace: {key} would open before {missing}",
-                    kind="resume_diverged",
+                    kind=ErrorKind.RESUME_DIVERGED,
                     hint="the runbook or its conditions changed since the run started; start a new run",
                 )
 
@@ -172,16 +182,16 @@ class Recorded:
     def approval(self, key: str) -> RecordedApproval | None:
         """The ticket of a step, if one was submitted."""
         known = self._events.get(key, {})
-        submitted = known.get("approval_submitted")
+        submitted = known.get(EventType.APPROVAL_SUBMITTED)
         if not submitted:
             return None
         data = submitted[-1]
-        resolved = known.get("approval_resolved", [])
+        resolved = known.get(EventType.APPROVAL_RESOLVED, [])
         return RecordedApproval(
             created=str(data.get("created", "")),
             expires_at=str(data.get("expires_at", "")),
             request_hash=str(data.get("request_hash", "")),
-            responses=[self.masker.unmask(r) for r in known.get("approval_response", ())],
+            responses=[self.masker.unmask(r) for r in known.get(EventType.APPROVAL_RESPONSE, ())],
             resolved=self.masker.unmask(resolved[-1]) if resolved else None,
         )
 
@@ -205,7 +215,9 @@ class Recorded:
 
 def _is_leaf(known: Mapping[str, list[Mapping[str, Any]]]) -> bool:
     """Whether these are the events of a step that acts: only such are governed and given an idempotency key."""
-    return "contract_evaluated" in known or any("idempotency_key" in data for data in known.get("step_start", ()))
+    return EventType.CONTRACT_EVALUATED in known or any(
+        "idempotency_key" in data for data in known.get(EventType.STEP_START, ())
+    )
 
 
 def _approval_of(known: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, list[Mapping[str, Any]]]:

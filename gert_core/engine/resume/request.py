@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from gert_core.api import InputError, Principal, RunError, RunStatus, UsageError
+from gert_core.api import ErrorKind, EventType, InputError, Principal, RunError, RunStatus, UsageError
 from gert_core.engine.cancel import Stop
 from gert_core.engine.journal import Journal
 from gert_core.engine.modes.real import RealBackend
@@ -82,11 +82,13 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
     state = recorded.state
     if not state.facts:
         raise RunError(
-            f"run {request.run_id} never started: its trace is empty", kind="not_resumable", hint="start a new run"
+            f"run {request.run_id} never started: its trace is empty",
+            kind=ErrorKind.NOT_RESUMABLE,
+            hint="start a new run",
         )
     choices = recorded_choices(state.facts, directory.meta(), directory=directory.path)
     if choices.mode != "real":
-        raise RunError(f"run {request.run_id} was a {choices.mode} and cannot be resumed", kind="not_resumable")
+        raise RunError(f"run {request.run_id} was a {choices.mode} and cannot be resumed", kind=ErrorKind.NOT_RESUMABLE)
     refuse_forged(
         directory.trace,
         signed=choices.signer is not None,
@@ -113,7 +115,7 @@ def resume(request: ResumeRequest, stack: ExitStack) -> Run:
         # A trace that was signed and ends unsigned does not verify, and nothing can mend it later.
         raise RunError(
             f"run {request.run_id} is signed (key {choices.signer['key_id']}), and no signing key is set now",
-            kind="signing_key_missing",
+            kind=ErrorKind.SIGNING_KEY_MISSING,
             hint="set GERT_TRACE_SIGNING_KEY (and GERT_TRACE_SIGNING_KEY_ID), then resume again",
         )
     writer = TraceWriter(
@@ -192,7 +194,7 @@ def _masker(request: ResumeRequest, runbook: Runbook, secrets: Secrets, facts: M
         raise InputError(
             f"the secret input{'s' if len(missing) > 1 else ''} {', '.join(missing)} must be given again: "
             "secrets are not kept in the trace",
-            kind="secret_missing",
+            kind=ErrorKind.SECRET_MISSING,
             hint=f"gert resume --run {request.run_id} {' '.join(f'--var {name}=…' for name in missing)}",
         )
     return secrets.masker(given)
@@ -225,9 +227,9 @@ def _write_resumed(
         data["reconciled"] = dict(request.reconcile)
     if request.ticket is not None:
         data["ticket_id"] = request.ticket
-    journal.add("run_resumed", data)
+    journal.add(EventType.RUN_RESUMED, data)
     for key, result in settled.items():
-        journal.add("step_complete", result, key=key, principal=Principal(kind="human", id=actor), fresh=True)
+        journal.add(EventType.STEP_COMPLETE, result, key=key, principal=Principal(kind="human", id=actor), fresh=True)
     journal.sync()
 
 

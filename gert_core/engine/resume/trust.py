@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import RunError
+from gert_core.api import ErrorKind, RunError
 from gert_core.trace.signing import SIGNING_KEY, VERIFY_KEY, verifying_key
 from gert_core.trace.verify import TraceStatus, verify
 
@@ -33,7 +33,7 @@ def refuse_forged(trace: Path, *, signed: bool, environ: Mapping[str, str], sche
         detail = "the run is signed, but its seal is not" if stripped else verdict.detail
         raise RunError(
             f"the trace {trace} is not as it was signed: {detail}",
-            kind="trace_altered",
+            kind=ErrorKind.TRACE_ALTERED,
             hint="gert trace verify tells more; an altered run cannot be resumed",
         )
 

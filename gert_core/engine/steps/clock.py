@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from gert_core.trace.events import EventType, timestamp
+from gert_core.api.events import EventType
+from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
