@@ -1,1 +1,1 @@
-"""Part of gert_core."""
+"""The engine: prepares, executes and resumes runs."""

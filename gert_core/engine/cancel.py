@@ -1,4 +1,4 @@
-"""Deadlines and cancellation: one stop per run that reaches everything that waits."""
+"""Deadlines and cancellation: one stop switch per run that ends every wait."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Stop:
             self._callbacks.pop(token, None)
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable once the switch is thrown; it is made on first use."""
+        """Return a descriptor that is readable once the switch is thrown; it is created on first use."""
         with self._lock:
             if self._pipe is None:
                 self._pipe = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()

@@ -1,4 +1,4 @@
-"""Renders constants once: they may have templates over inputs and other constants."""
+"""Render constants once: they may have templates over inputs and other constants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Constants:
-    """Resolves a constant when another one asks for it; a circle is an error."""
+    """The constants of a runbook, each resolved when it is first used; a cycle is an error."""
 
     def __init__(self, raw: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
         self._raw = raw
@@ -36,7 +36,7 @@ class _Constants:
             return self.done[name]
         if name in self._open:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
-            raise DocumentError(f"constants refer to each other in a circle: {circle}", kind=ErrorKind.CONSTANT_CYCLE)
+            raise DocumentError(f"constants refer to each other in a cycle: {circle}", kind=ErrorKind.CONSTANT_CYCLE)
         self._open.append(name)
         try:
             value = compile_value(self._raw[name]).render(self)

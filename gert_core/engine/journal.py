@@ -1,4 +1,4 @@
-"""Writes a run's events in the shape of the trace, and on resume does not write them twice."""
+"""Write a run's events to the trace; on resume compare recorded ones instead of writing them again."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from gert_core.trace.writer import TraceWriter
 
 KERNEL: Final = Principal()
-"""Who judges contracts and policies, whoever acts in the step."""
+"""The principal of decisions about contracts and policies, whichever principal the step has."""
 SYSTEM: Final = KERNEL.to_json()
 
 
 class Journal:
-    """The engine's side of the trace: adds branch facts, skips what an earlier process already wrote.
+    """The engine's access to the trace: adds facts about branches, skips what an earlier process already wrote.
 
     An event recorded for (key, type, n-th) is compared and not written again; a difference means that the
-    resumed run took another way, and the run stops before anything executes.
+    resumed run diverged, and the run stops before anything executes.
     """
 
     __slots__ = ("_counts", "_fold", "_lock", "_recorded", "_takes", "writer")
@@ -54,7 +54,7 @@ class Journal:
         encoded: bytes | None = None,
         fresh: bool = False,
     ) -> None:
-        """Add one event of a step (or, without a key, of the run); ``fresh`` ones cannot be recorded before."""
+        """Add one event of a step (or, without a key, of the run); ``fresh`` ones cannot be recorded already."""
         if branch is not None:
             if encoded is not None:
                 encoded = encoded[:-1] + b',"branch":' + self.writer.encode(branch) + b"}"
@@ -93,7 +93,7 @@ class Journal:
             raise RunError(
                 f"the resumed run does not follow its trace: {type} of step {key} would differ",
                 kind=ErrorKind.RESUME_DIVERGED,
-                hint="a condition now has another answer than it had; start a new run",
+                hint="a condition now has a different result; start a new run",
             )
         return True
 
@@ -102,7 +102,7 @@ class Journal:
         self.writer.commit()
 
     def sync(self) -> None:
-        """Write the group and put it on disk."""
+        """Write the group and sync it to disk."""
         self.writer.sync()
 
 

@@ -1,4 +1,4 @@
-"""A run, start to end: its facts, the services its steps work with, and its result."""
+"""One run: its facts, the services its steps use, and its execution from start to end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
-    """What is fixed before the first step of a run and stays the same to its end."""
+    """The facts of a run, fixed before its first step."""
 
     run_id: str
     compiled: CompiledRunbook
@@ -68,7 +68,7 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class RunServices(Struct, frozen=True, kw_only=True, eq=False):
-    """What the steps of a run work with; ``recorded`` is what an earlier process of it did."""
+    """The services that the steps of a run use; ``recorded`` is what an earlier process of it did."""
 
     journal: Journal
     backend: Backend
@@ -86,7 +86,7 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Run:
-    """One run: its facts, its services, and what it comes to."""
+    """One run: its facts, its services, and its result so far."""
 
     __slots__ = ("decisions", "facts", "faults", "possible", "services")
 
@@ -95,12 +95,12 @@ class Run:
         self.services = services
         self.decisions = Decisions(facts.policies, services.journal.writer.encode)
         self.faults: list[BaseException] = []
-        """What plugins raised."""
+        """The exceptions that plugins raised."""
         self.possible: list[Outcome] = []
         """Every end that was reached; a dry-run may reach several."""
 
     def execute(self) -> RunResult:
-        """Run the whole runbook and write its last event; only a fault of the trace or of gert itself prevents that."""
+        """Run the whole runbook and write its last event; only an error of the trace or a bug prevents that."""
         began = time.perf_counter()
         facts, services = self.facts, self.services
         frame = Frame(layer=self._variables(), prefix="", deadline=Deadline(services.stop))
@@ -122,7 +122,7 @@ class Run:
         )
 
     def _variables(self) -> Layer:
-        """Return the variables that the first step sees."""
+        """Return the variables before the first step."""
         facts, layer = self.facts, Layer()
         layer.run = {"id": facts.run_id, "runbook": facts.runbook.name, "actor": facts.actor, "mode": facts.mode}
         layer.bind(facts.inputs.values)
@@ -134,17 +134,17 @@ class Run:
         self.services.stop.throw(reason)
 
     def abandon(self) -> None:
-        """Write the end of a cancelled run although something still hangs."""
+        """Write the end of a cancelled run although a step has not stopped."""
         write_abandoned(self)
 
     def note_fault(self, fault: BaseException) -> None:
-        """Keep the exception of a plugin; shown in full only when debugging."""
+        """Record the exception of a plugin; shown in full only when debugging."""
         self.faults.append(fault)
         log_fault("engine", fault, environ=self.facts.environ, mask=self.services.masker.mask_text)
 
 
 def default_actor(environ: Mapping[str, str]) -> str:
-    """Return who runs this: the name in the environment, else the operating system's name of the user."""
+    """Return the actor: the name in the environment, else the operating system's name of the user."""
     named = environ.get("GERT_ACTOR") or environ.get("USER") or environ.get("LOGNAME")
     if named:
         return named

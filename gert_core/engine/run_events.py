@@ -1,4 +1,4 @@
-"""Writes the events that begin, suspend and end a run."""
+"""Write the events that begin, suspend and end a run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _facts(run: Run) -> dict[str, Any]:
 def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> Outcome | None:
     """Write ``run_suspended``, or ``outcome_resolved`` and ``run_complete``; return the outcome.
 
-    ``signal`` is what stopped the steps; ``None`` when they came to their end without any.
+    ``signal`` is what stopped the steps; ``None`` when they ended without one.
     """
     duration = format_duration(run.services.backend.run_seconds(seconds))
     if signal is not None and signal.rank is Rank.SUSPENDED:
@@ -108,8 +108,8 @@ def _conclusion(run: Run, signal: Signal | None) -> tuple[RunStatus, Outcome | N
 
 
 def write_abandoned(run: Run) -> None:
-    """Write the end of a cancelled run although a step still hangs."""
-    run.services.journal.close(EventType.RUN_COMPLETE, {"status": "cancelled", "reason": "something did not stop"})
+    """Write the end of a cancelled run although a step has not stopped."""
+    run.services.journal.close(EventType.RUN_COMPLETE, {"status": "cancelled", "reason": "a step did not stop"})
 
 
 __all__ = ["write_abandoned", "write_end", "write_start"]

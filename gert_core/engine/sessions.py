@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Sessions:
-    """Opens each peer once, whichever thread asks first, and closes all of them."""
+    """The long-lived peers of a run, each opened once, by the first thread that uses it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class Sessions:
             return self._open[name]
 
     def drop(self, name: str) -> None:
-        """Close and forget a peer."""
+        """Close and remove a peer."""
         with self._lock:
             session = self._open.pop(name, None)
         if session is not None:

@@ -1,4 +1,4 @@
-"""What ends a list of steps early: signals, their rank, and how several become one."""
+"""Signals that end a list of steps early: their rank, and combining several into one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Rank(IntEnum):
-    """The worst signal wins; a failed branch beats one that reached the end."""
+    """The rank of signals; the highest of several applies, so a failed branch outranks one that ended."""
 
     ENDED = 1
     FAILED = 2
@@ -26,7 +26,7 @@ class Rank(IntEnum):
 
 
 class Signal(Struct, frozen=True, kw_only=True):
-    """Something a list of steps does not go on after, with all tickets and failures that belong to it."""
+    """The reason why a list of steps does not continue, with all tickets and failures that belong to it."""
 
     rank: Rank
     failures: tuple[Failure, ...] = ()
@@ -41,12 +41,12 @@ class Signal(Struct, frozen=True, kw_only=True):
 
     @property
     def first(self) -> Failure:
-        """The failure to name first: an error beats a failed step, then declaration order counts."""
+        """The failure to name first: errors before failed steps, then in declaration order."""
         return next((f for f in self.failures if f.status == self.status), self.failures[0])
 
     @property
     def ordered(self) -> tuple[Failure, ...]:
-        """All failures, errors in front."""
+        """All failures, errors first."""
         return tuple(sorted(self.failures, key=lambda f: f.status != "error"))
 
 
@@ -73,7 +73,7 @@ class SignalCollector(Struct):
 
 
 class Unwind(BaseException):
-    """Leaves a step type's ``run`` because of a signal of its blocks; no ``except Exception`` can stop it."""
+    """The exit from a step type's ``run`` because of a signal of its blocks; no ``except Exception`` catches it."""
 
 
 CANCELLED: Final = Signal(rank=Rank.CANCELLED)

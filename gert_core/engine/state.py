@@ -1,4 +1,4 @@
-"""Variables of a run as layers: looked up through the chain, merged in order, never copied."""
+"""The variables of a run in layers: looked up through the chain, merged in order, never copied."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Layer:
     """One level of variables.
 
     ``stays`` is False for the layer of a block that may repeat: exports and scopes written below it go through to
-    the next layer that stays (``passed`` remembers them), and everything else in it is thrown away.
+    the next layer that stays (``passed`` records them), and everything else in it is discarded.
     """
 
     __slots__ = ("exported", "owners", "parent", "passed", "retries", "run", "scopes", "stays", "steps", "vars")
@@ -82,7 +82,7 @@ class Layer:
         return require_known(merged, path)
 
     def step(self, step_id: str) -> Any:
-        """Return the newest entry of a step, or a marker that there is none."""
+        """Return the latest entry of a step, or a marker that there is none."""
         for layer in self._chain():
             if step_id in layer.steps:
                 return layer.steps[step_id]
@@ -154,11 +154,11 @@ class Layer:
                 return
 
     def set_step(self, step_id: str, entry: Any) -> None:
-        """Store what ``.id`` shows."""
+        """Store the value of ``.id``."""
         self.steps[step_id] = entry
 
     def promote(self, step_id: str, outputs: Mapping[str, Any]) -> None:
-        """Make outputs global within this layer; a later step wins."""
+        """Make outputs global within this layer; a later step replaces earlier ones."""
         for name, value in outputs.items():
             self.vars[name] = value
             self.owners[name] = step_id
@@ -204,7 +204,7 @@ class Layer:
 
 
 class View:
-    """A layer with some names bound on top, as an expression sees it."""
+    """A layer with some names bound on top, for one expression."""
 
     __slots__ = ("_bound", "_layer")
 
@@ -224,14 +224,14 @@ class View:
 
 
 def require_known(value: Any, path: tuple[str, ...]) -> Any:
-    """Return the value; ``Undecided`` when only a real run can know it."""
+    """Return the value; raise ``Undecided`` when it is known only in a real run."""
     if isinstance(value, Symbol):
         raise Undecided("." + ".".join(path))
     return value
 
 
 def copy_data(value: Any) -> Any:
-    """Return a copy of plain data, so that nobody changes the state through what they were given."""
+    """Return a copy of JSON-like data, so that a step cannot change the state through it."""
     if isinstance(value, dict):
         return {key: copy_data(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -131,7 +131,7 @@ def test_the_step_with_a_bad_bound_is_named_wherever_it_stands(lab):
     )
     (failure,) = ran.result.failures
     assert (failure.key, failure.kind) == ("b", "next_bound")
-    assert failure.message == "the bound of the jump from b to a is not a whole number"
+    assert failure.message == "the bound of the jump from b to a is not an integer"
     assert len(lab.calls) == 2
 
 

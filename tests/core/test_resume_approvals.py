@@ -272,7 +272,7 @@ def test_an_approval_covers_only_what_was_asked_for(desk):
     desk.answer("ship")
     book = desk.lab.directory / "runbook.yaml"
     book.write_text(book.read_text().replace("value: 1", "value: 666"))
-    with pytest.raises(RunError, match="step ship is not what was put to approval") as caught:
+    with pytest.raises(RunError, match="step ship does not match its earlier approval request") as caught:
         desk.resume(allow_drift=True)
     assert caught.value.kind == "drift"
     assert desk.lab.calls == []

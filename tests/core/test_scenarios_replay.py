@@ -307,16 +307,16 @@ def test_leftovers_and_unknown_names_are_told(tmp_path):
     verdict = verdict_on(book, scenario, {"must_not_reach": ["asc"], "expected_status": "completed"})
     assert verdict.status is PASSED
     assert list(verdict.warnings) == [
-        "inputs: 'nope' is no input of this runbook",
+        "inputs: 'nope' is not an input of this runbook",
         "tool_responses: 2 of 3 responses for 'box:read' not used",
-        "tool_responses: 'box:burn' is no tool or action of this runbook",
-        "tool_responses: 'bax' is no tool or action of this runbook",
-        "steps: 'lok' is no step of this runbook",
+        "tool_responses: 'box:burn' is not a tool or action of this runbook",
+        "tool_responses: 'bax' is not a tool or action of this runbook",
+        "steps: 'lok' is not a step of this runbook",
         "steps: the result for 'look#7' was not used",
         "evidence: 'notes' of step 'ask' was not asked for",
-        "evidence: 'asc' is no step of this runbook",
+        "evidence: 'asc' is not a step of this runbook",
         "approvals: 1 of 1 answer for 'look' not used",
-        "approvals: 'loook' is no step of this runbook",
+        "approvals: 'loook' is not a step of this runbook",
         "must_not_reach: 'asc' is not a step of this runbook; did you mean 'ask'?",
     ]
 

@@ -1,1 +1,1 @@
-"""Which steps run, in which order and at the same time."""
+"""Flow: lists of steps, concurrent blocks and loops."""

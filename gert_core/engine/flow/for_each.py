@@ -1,4 +1,4 @@
-"""Runs a step once per item: keys, overlays, order, and the list or map of results."""
+"""Run a step once per item: keys, overlays, order, and the list or map of results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run_items(run: Run, compiled: CompiledStep, frame: Frame, key: str) -> Done:
 
 
 class _Item:
-    """One item: its place, its variables, and how it came out."""
+    """One item: its position, its variables and its result."""
 
     __slots__ = ("child", "done", "index", "label", "layer", "value")
 
@@ -43,7 +43,7 @@ class _Item:
         self.done: Done | None = None
 
     def result(self) -> Any:
-        """Return what the loop's list or map has for it; null when it was skipped or never ran."""
+        """Return its value in the loop's list or map; null when it was skipped or did not run."""
         if self.done is None or self.done.status is StepStatus.SKIPPED:
             return None
         return dict(self.done.outputs)
@@ -63,7 +63,7 @@ class _Loop:
         self.execution = StepExecution(run, compiled, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
         self.unknown = False
-        """Whether only a real run knows the items (dry-run and probe): one stands for all of them."""
+        """Whether the items are known only in a real run (dry-run and probe): one represents all of them."""
 
     def perform(self) -> Done:
         run = self.run
@@ -94,7 +94,7 @@ class _Loop:
     # -- before the items ----------------------------------------------------------------------------------------
 
     def _items(self) -> list[_Item]:
-        """Return every item with the variables it will see."""
+        """Return every item with its variables."""
         items = []
         for index, value in enumerate(self._over()):
             layer = Layer(self.frame.layer)
@@ -146,9 +146,7 @@ class _Loop:
         if isinstance(value, str) and value.strip().isdecimal():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise StepProblem(
-                ErrorKind.WRONG_TYPE, f"for_each.max_parallel gave {value!r}, not a positive whole number"
-            )
+            raise StepProblem(ErrorKind.WRONG_TYPE, f"for_each.max_parallel gave {value!r}, not a positive integer")
         return value
 
     # -- the items -----------------------------------------------------------------------------------------------
@@ -189,7 +187,7 @@ class _Loop:
             data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
             child.add(EventType.FOR_EACH_ITEM, data)
             done = item.done = child.perform()
-            if done.ran and not self.compiled.leaf:  # of a step with blocks: what its blocks promoted
+            if done.ran and not self.compiled.leaf:  # for a step with blocks: the names its blocks promoted
                 done.outputs = {n: v for n, v in item.layer.vars.items() if item.layer.owners.get(n)}
             return done.signal
 

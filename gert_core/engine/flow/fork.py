@@ -1,4 +1,4 @@
-"""Blocks at the same time: forked variables, bounded threads, conflicting blocks one after another."""
+"""Run blocks concurrently: forked variables, bounded threads, conflicting blocks one after another."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def waits_of(run: Run, nodes: Sequence[BlockNode]) -> list[list[int]]:
     """Return for each block the earlier ones it waits for: their contracts conflict, or a policy serialises them."""
     contracts = [run.facts.compiled.contracts.block(node) for node in nodes]
     held = [any(serializes(run, step) for step in node.steps) for node in nodes]
-    writes = [bool(contract.writes) for contract in contracts]  # who only looks is in nobody's way
+    writes = [bool(contract.writes) for contract in contracts]  # blocks that only read do not conflict
 
     def waits(i: int, j: int) -> bool:
         if held[i] and held[j]:
@@ -74,7 +74,7 @@ def waits_of(run: Run, nodes: Sequence[BlockNode]) -> list[list[int]]:
 
 
 def serializes(run: Run, step: StepNode) -> bool:
-    """Return whether a policy demands that branches with such a step, or one below it, run one after another."""
+    """Return whether a policy requires that branches with such a step, or one below it, run one after another."""
     if step.type.blocks is not None:
         return any(serializes(run, inner) for block in step.blocks for inner in block.steps)
     return run.facts.policies.serializes(run.facts.compiled.contracts.of(step))
@@ -102,7 +102,7 @@ def run_tasks(
 
 
 def _start(work: Callable[[], None]) -> Callable[[], object]:
-    """Begin ``work`` in a thread of its own that ends with the process; return how to wait for it.
+    """Start ``work`` in a daemon thread; return a function that waits for it.
 
     This is ``_thread`` because it was measured a third faster: ``threading.Thread`` starts no second thread before the
     first one runs. With a hundred branches that is a hundred switches there and back.
@@ -121,7 +121,7 @@ def _start(work: Callable[[], None]) -> Callable[[], object]:
 
 
 class _Schedule:
-    """Hands tasks to threads in declaration order, each when what it waits for is done."""
+    """A scheduler that starts tasks in declaration order, each when the tasks it waits for are done."""
 
     def __init__(self, tasks: Sequence[Task], waits: Sequence[Sequence[int]], *, on_fault: Callable[[], None]) -> None:
         self.results: list[Signal | None] = [None] * len(tasks)
@@ -142,7 +142,7 @@ class _Schedule:
                 with self._changed:
                     self.fault = self.fault or fault
                     self._todo.clear()
-                self._on_fault()  # at once: what the others have under way must not outlive the run
+                self._on_fault()  # at once: the work of other branches must not outlive the run
             finally:
                 with self._changed:
                     self._finished.add(index)

@@ -1,4 +1,4 @@
-"""Where steps run: what the steps of a list share, and how one executed step came out."""
+"""The frame that the steps of a list share, and the result of one executed step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Frame:
-    """One run of one list of steps: its variables, its key prefix, its deadline and its place on screen."""
+    """One pass over one list of steps: its variables, key prefix, deadline and indentation on screen."""
 
     __slots__ = ("branch", "deadline", "depth", "layer", "prefix", "visits")
 
@@ -38,7 +38,7 @@ class Frame:
         self.visits: dict[str, int] = {}
 
     def open_key(self, step_id: str) -> str:
-        """Return the step key of the next execution of a step in this run of its list."""
+        """Return the step key of the next execution of a step in this pass over its list."""
         visit = self.visits.get(step_id, 0) + 1
         self.visits[step_id] = visit
         return f"{self.prefix}{step_id}" if visit == 1 else f"{self.prefix}{step_id}#{visit}"
@@ -50,14 +50,14 @@ def step_id_of(key: str) -> str:
 
 
 class Done(Struct, kw_only=True):
-    """How one execution of a step came out; ``signal`` is what its list does not go on after."""
+    """The result of one execution of a step; after a ``signal`` its list does not continue."""
 
     status: StepStatus
     outputs: Mapping[str, Any] = field(default_factory=dict)
     signal: Signal | None = None
     jump: str | None = None
     maybe: bool = False
-    """In dry-run: whether only a real run knows if the step is skipped."""
+    """In dry-run: whether it is known only in a real run if the step is skipped."""
 
     @property
     def ran(self) -> bool:

@@ -1,4 +1,4 @@
-"""Which step comes next: the walk over one list of steps with its bounded jumps."""
+"""Run one list of steps with its bounded jumps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_step(run: Run, step: StepNode, frame: Frame) -> Done:
 
 
 def _next(run: Run, plan: CompiledBlock, position: int, frame: Frame, *, done: Done, used: dict[int, int]) -> int:
-    """Return the position to go on at; ``StepProblem`` when the bound of a jump cannot be read."""
+    """Return the position to continue at; raise ``StepProblem`` when the bound of a jump is invalid."""
     if done.jump is not None:
         return plan.index_of[done.jump]
     jump = plan.jumps.get(position)
@@ -71,7 +71,7 @@ def _count(plan: CompiledBlock, jump: Jump, frame: Frame) -> None:
 
 
 def _bound(limit: Template, jump: Jump, frame: Frame) -> int:
-    """Return how often a jump may be taken; ``StepProblem`` when that is not a whole number."""
+    """Return how often a jump may be taken; raise ``StepProblem`` when that is not an integer."""
     try:
         value = limit.render(frame.layer)
     except TemplateError:
@@ -82,13 +82,13 @@ def _bound(limit: Template, jump: Jump, frame: Frame) -> int:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise StepProblem(
-            ErrorKind.NEXT_BOUND, f"the bound of the jump from {jump.source} to {jump.target} is not a whole number"
+            ErrorKind.NEXT_BOUND, f"the bound of the jump from {jump.source} to {jump.target} is not an integer"
         )
     return value
 
 
 def _failed(step: StepNode, frame: Frame, problem: StepProblem) -> Signal:
-    """Return the signal of a step that ran, but from which the list cannot go on."""
+    """Return the signal of a step that was executed, but after which the list cannot continue."""
     key = f"{frame.prefix}{step.id}"
     failure = Failure(key=key, step_id=step.id, status="error", kind=problem.kind, message=problem.message)
     return Signal(rank=Rank.FAILED, failures=(failure,))

@@ -1,1 +1,1 @@
-"""What stands behind the step context in each mode."""
+"""The backends of the modes: real, dry-run, probe and replay."""

@@ -1,4 +1,4 @@
-"""What stands behind a step's context: the protocol that the backend of every mode fulfils."""
+"""The protocol of backends: what calls of a step's context do in a mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Backend(Protocol):
-    """One mode of running: how far a run goes, and what calls, questions and waits of its steps come to."""
+    """One mode of running: which steps are executed, and what calls, questions and waits of steps do."""
 
     @property
     def sequential(self) -> bool:
@@ -29,7 +29,7 @@ class Backend(Protocol):
 
     @property
     def enforces(self) -> bool:
-        """Whether denials stop the run and approvals are asked for."""
+        """Whether denials stop the run and approvals are requested."""
 
     @property
     def jumps_back(self) -> bool:
@@ -38,13 +38,13 @@ class Backend(Protocol):
     # -- the run -------------------------------------------------------------------------------------------------
 
     def seed(self, run: Run) -> str:
-        """Return what a step's random numbers begin with."""
+        """Return the seed of a step's random numbers."""
 
     def remarks(self, run: Run) -> list[str]:
-        """Return sentences that the person should read when the run is over."""
+        """Return warnings to show when the run is over."""
 
     def run_seconds(self, seconds: float) -> float:
-        """Return the duration of the run as it is written down."""
+        """Return the duration of the run as it is recorded."""
 
     # -- one step ------------------------------------------------------------------------------------------------
 
@@ -52,15 +52,15 @@ class Backend(Protocol):
         """Return whether the step will really be executed, so that an approval makes sense."""
 
     def substitute(self, execution: StepExecution) -> Result | None:
-        """Return the result that stands in for executing a leaf, if there is one."""
+        """Return the result that replaces the execution of a leaf, if there is one."""
 
     def decide_approval(
         self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
     ) -> ApprovalDecision:
-        """Return what became of an approval request; ``recorded`` is what the trace already holds of it."""
+        """Return the decision about an approval request; ``recorded`` is what the trace already has of it."""
 
     def step_seconds(self, began: float) -> float:
-        """Return the seconds since a step began, as they are written down."""
+        """Return the seconds since a step began, as they are recorded."""
 
     # -- calls of its context ------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The dry-run: nothing outside the run is touched; what that leaves unknown is symbolic."""
+"""The backend of dry-runs: nothing outside the run is touched, and unknown values are symbols."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DryRunBackend:
-    """Only steps with a pure contract are executed; no program is started and nobody is asked."""
+    """The dry-run: only steps with a pure contract are executed, without programs and without questions."""
 
     sequential = True
     symbolic = True
@@ -52,7 +52,7 @@ class DryRunBackend:
         self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
     ) -> ApprovalDecision:
         """Refuse: a dry-run stops before approvals."""
-        raise StepProblem(ErrorKind.APPROVAL_PROVIDER, "a dry-run asks for no approval")
+        raise StepProblem(ErrorKind.APPROVAL_PROVIDER, "a dry-run requests no approval")
 
     def step_seconds(self, began: float) -> float:
         """Return the seconds that have passed."""
@@ -66,19 +66,19 @@ class DryRunBackend:
         """Return at once."""
 
     def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
-        """Leave the reply open: a pure tool is a process too."""
+        """Raise ``Undecided``: a pure tool is a process too."""
         raise Undecided(f"what {tool.name} {action} answers")
 
     def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
-        """Leave open what the peer would answer."""
+        """Raise ``Undecided``: no peer is started."""
         raise Undecided(f"what {name} answers")
 
     def ask(self, execution: StepExecution, question: Question) -> Answer:
-        """Leave the answer open."""
+        """Raise ``Undecided``: no question is asked."""
         raise Undecided(question.name)
 
     def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
-        """Leave open which file it is."""
+        """Raise ``Undecided``: no file is read."""
         raise Undecided(f"the file {path}")
 
 

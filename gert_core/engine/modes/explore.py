@@ -1,4 +1,4 @@
-"""Goes on without values that only a real run can know: they are symbols, and every undecided arm is explored."""
+"""Continue without values known only in a real run: they become symbols, and undecided arms are all explored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
     """Return the outputs a step would have, each a symbol named after itself.
 
-    Its status is one too where the run would go on whatever it is: the step may fail, or its guard may skip it.
+    Its status is a symbol too if the run would continue in any case: the step may fail, or its guard may skip it.
     """
     compiled = execution.compiled
     names = execution.facts.compiled.contracts.outputs(compiled.node)
@@ -34,7 +34,7 @@ def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
 def explore(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
     """Return a symbolic result for a step that needed an unknown value; of one with blocks, explore those it may run.
 
-    ``ran`` are the blocks it had run before it came to the unknown value; they are not explored again.
+    ``ran`` are the blocks it had run before it needed the unknown value; they are not explored again.
     """
     compiled, layer = execution.compiled, execution.layer
     if compiled.leaf:

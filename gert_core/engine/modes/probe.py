@@ -1,4 +1,4 @@
-"""The probe: what writes nothing and has only allowed effects is executed, the rest is symbolic."""
+"""The backend of probes: steps that write nothing and have only allowed effects are executed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ProbeBackend:
-    """Executes steps that may not change anything, after the approvals they need; deterministic tools run twice."""
+    """The probe: steps that change nothing are executed, after required approvals; deterministic tools run twice."""
 
     sequential = True
     symbolic = True
@@ -62,7 +62,7 @@ class ProbeBackend:
     def decide_approval(
         self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
     ) -> ApprovalDecision:
-        """Put the request to the run's approval provider."""
+        """Request a decision from the run's approval provider."""
         return decide_by_provider(execution, request, recorded)
 
     def step_seconds(self, began: float) -> float:

@@ -1,4 +1,4 @@
-"""What happens in a real run: tools are called, people are asked, files are kept, time passes."""
+"""The backend of real runs: call tools, ask people, keep files, wait."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULT_TOOL_TIMEOUT: Final = 60.0
 
 
 class RealBackend:
-    """Everything happens."""
+    """The real mode: every step is executed."""
 
     sequential = False
     symbolic = False
@@ -41,11 +41,11 @@ class RealBackend:
     jumps_back = True
 
     def seed(self, run: Run) -> str:
-        """Return the run id: a resumed run draws the same numbers."""
+        """Return the run id: a resumed run gets the same numbers."""
         return run.facts.run_id
 
     def remarks(self, run: Run) -> list[str]:
-        """Return nothing: a real run has no scenario that could be wrong."""
+        """Return nothing: a real run has no scenario to warn about."""
         return []
 
     def run_seconds(self, seconds: float) -> float:
@@ -53,7 +53,7 @@ class RealBackend:
         return seconds
 
     def will_execute(self, execution: StepExecution) -> bool:
-        """Return that it will."""
+        """Return True."""
         return True
 
     def substitute(self, execution: StepExecution) -> Result | None:
@@ -63,7 +63,7 @@ class RealBackend:
     def decide_approval(
         self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
     ) -> ApprovalDecision:
-        """Put the request to the run's approval provider."""
+        """Request a decision from the run's approval provider."""
         return decide_by_provider(execution, request, recorded)
 
     def step_seconds(self, began: float) -> float:
@@ -99,9 +99,9 @@ class RealBackend:
 
 
 def wait(execution: StepExecution, seconds: float) -> None:
-    """Wait, cancellable; ``StepProblem`` when the time of the step is up before."""
+    """Wait, cancellable; raise ``StepProblem`` when the step's deadline passes before."""
     if execution.deadline.wait(seconds) and not execution.deadline.cancelled:
-        raise StepProblem(ErrorKind.TIMEOUT, "the time of the step was up while it waited")
+        raise StepProblem(ErrorKind.TIMEOUT, "the deadline of the step passed while it waited")
 
 
 def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
@@ -131,7 +131,7 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
 
 
 def _open_transport(execution: StepExecution, tool: ToolNode) -> Any:
-    """Open the session of a tool's transport; ``StepProblem`` when no plugin provides the transport."""
+    """Open the session of a tool's transport; raise ``StepProblem`` when no plugin provides the transport."""
     facts, services, meta = execution.facts, execution.services, tool.tool.meta
     transport = _find_transport(facts.registry, meta.transport)
     if transport is None:
@@ -152,7 +152,7 @@ def _open_transport(execution: StepExecution, tool: ToolNode) -> Any:
 
 
 def open_session(execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
-    """Return a long-lived peer; what is written so far is on disk before anything happens outside the run."""
+    """Return a long-lived peer; the events so far are synced to disk before anything happens outside the run."""
     facts, services = execution.facts, execution.services
     missing = facts.secrets.missing()
     if missing:
@@ -165,10 +165,10 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
 
 
 def ask_person(execution: StepExecution, question: Question) -> Answer:
-    """Return the line a person types at the terminal; ``NoAnswer`` when nobody is there."""
+    """Return the line a person types at the terminal; raise ``NoAnswer`` without a terminal."""
     facts, services = execution.facts, execution.services
     if not services.plugins.console.interactive:
-        raise NoAnswer(f"{question.name} was asked for, but nobody can answer here")
+        raise NoAnswer(f"{question.name} was asked for, but questions cannot be asked here")
     services.journal.sync()
     with services.plugins.console.exclusive():
         line = services.plugins.console.ask(services.masker.mask_text(question.prompt), deadline=execution.deadline)
@@ -176,19 +176,19 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
         if execution.deadline.cancelled:
             raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
         if execution.deadline.stopped:
-            raise StepProblem(ErrorKind.TIMEOUT, f"nobody answered {question.name} in time")
+            raise StepProblem(ErrorKind.TIMEOUT, f"{question.name} was not answered in time")
         raise NoAnswer(f"the input ended before {question.name} was answered")
     return Answer(value=line, principal=Principal(kind="human", id=facts.actor))
 
 
 def attach_file(execution: StepExecution, path: str) -> Mapping[str, Any]:
-    """Copy a file into the run directory under a name that cannot lead out of it; return name, hash and size."""
+    """Copy a file into the run directory under a safe name; return name, hash and size."""
     source = Path(path).expanduser()
     if not source.is_file():
-        raise StepProblem(ErrorKind.ATTACHMENT, f"{path} is not a file that can be read")
+        raise StepProblem(ErrorKind.ATTACHMENT, f"{path} is not a readable file")
     directory = execution.facts.directory
     if directory is None:
-        raise StepProblem(ErrorKind.ATTACHMENT, "this run has no directory to keep attachments in")
+        raise StepProblem(ErrorKind.ATTACHMENT, "this run has no directory for attachments")
     try:
         target = _copy(source, directory.attachments)
         with target.open("rb") as file:
@@ -201,7 +201,7 @@ def attach_file(execution: StepExecution, path: str) -> Mapping[str, Any]:
 def decide_by_provider(
     execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
 ) -> ApprovalDecision:
-    """Submit the request to the run's approval provider, unless that was done before, and return the decision."""
+    """Submit the request to the run's approval provider, unless that was done already, and return the decision."""
     from gert_core.engine.steps.approval import approval_process
 
     services, provider = execution.services, execution.facts.approval
@@ -221,7 +221,7 @@ def decide_by_provider(
 
 
 def _copy(source: Path, directory: Path) -> Path:
-    """Copy a file under its own name or a numbered one; what is there already, a link too, is left alone."""
+    """Copy a file under its own name or a numbered one; existing files and links are not overwritten."""
     import shutil
 
     for number in itertools.count(1):

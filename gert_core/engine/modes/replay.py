@@ -1,4 +1,4 @@
-"""The replay: a scenario stands in for tools, people and time, the same way every time."""
+"""The backend of replays: a scenario replaces tools, people and time, with the same result every time."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.execution import StepExecution
 
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
-NOBODY: Final = "replay"
-"""Who answers where the scenario names nobody."""
+DEFAULT_APPROVER: Final = "replay"
+"""The approver where the scenario names none."""
 
 
 class ReplayBackend:
-    """Answers come from the scenario; a question it does not answer is an error."""
+    """The replay: answers come from the scenario, and a missing answer is an error."""
 
     sequential = True
     symbolic = False
@@ -66,11 +66,11 @@ class ReplayBackend:
         return 0.0
 
     def will_execute(self, execution: StepExecution) -> bool:
-        """Return that it will: approvals are asked of the scenario."""
+        """Return True: approvals come from the scenario."""
         return True
 
     def substitute(self, execution: StepExecution) -> Result | None:
-        """Return the result written down for this very execution; a step that ends the run always does so itself."""
+        """Return the scenario's result for this step key; a step that ends the run is always executed."""
         given = self._scenario.steps.get(execution.key)
         if given is None or execution.compiled.type.flow is Flow.TERMINAL:
             return None
@@ -123,7 +123,7 @@ class ReplayBackend:
 
     def ask(self, execution: StepExecution, question: Question) -> Answer:
         """Return evidence by step key or id; a mere confirmation needs none."""
-        person = Principal(kind="human", id=NOBODY)
+        person = Principal(kind="human", id=DEFAULT_APPROVER)
         for name in (execution.key, execution.compiled.id):
             given = self._scenario.evidence.get(name)
             if given is not None and question.name in given:
@@ -147,7 +147,7 @@ class ReplayBackend:
             request = replace(request, min_approvers=1, exclude_actor=False)
         session = _ScenarioApprovals(answers, request)
         process = approval_process(execution, session, blocking=False, now=lambda: self._clock)
-        # Nobody can sign for a request whose ticket is named only now.
+        # A scenario cannot contain a signature for a ticket id that is new in every run.
         return process.decide(replace(request, require_signed=False), deadline=execution.frame.deadline)
 
     def _answers(self, name: str) -> Iterator[CannedApproval]:
@@ -157,7 +157,7 @@ class ReplayBackend:
             yield given[self._approvals[name] - 1]
 
     def remarks(self, run: Run) -> list[str]:
-        """Return sentences about answers that no step asked for and names that the runbook does not have."""
+        """Return warnings about unused answers and about names that the runbook does not have."""
         runbook = run.facts.runbook
         keys = run.services.journal.state.steps
         return [*self._odd_inputs(runbook), *self._odd_responses(runbook), *self._odd_steps(runbook, keys)]
@@ -165,7 +165,7 @@ class ReplayBackend:
     def _odd_inputs(self, runbook: Runbook) -> Iterator[str]:
         for name in self._scenario.inputs:
             if name not in runbook.model.meta.inputs:
-                yield f"inputs: {name!r} is no input of this runbook"
+                yield f"inputs: {name!r} is not an input of this runbook"
 
     def _odd_responses(self, runbook: Runbook) -> Iterator[str]:
         for key, used in self._cursors.items():
@@ -173,7 +173,7 @@ class ReplayBackend:
             tool, _, action = key.partition(":")
             node = runbook.tools.get(key) or runbook.tools.get(tool)
             if node is None or (action and node.name != key and action not in node.tool.actions):
-                yield f"tool_responses: {key!r} is no tool or action of this runbook"
+                yield f"tool_responses: {key!r} is not a tool or action of this runbook"
             elif used < total:
                 yield f"tool_responses: {total - used} of {_count(total, 'response')} for {key!r} not used"
 
@@ -182,25 +182,25 @@ class ReplayBackend:
         scenario = self._scenario
         for key in scenario.steps:
             if step_id_of(key) not in runbook.by_id:
-                yield f"steps: {key!r} is no step of this runbook"
+                yield f"steps: {key!r} is not a step of this runbook"
             elif key not in self._used_steps:
                 yield f"steps: the result for {key!r} was not used"
         for name, items in scenario.evidence.items():
             unused = [item for item in items if (name, item) not in self._used_evidence]
             if name not in known and step_id_of(name) not in runbook.by_id:
-                yield f"evidence: {name!r} is no step of this runbook"
+                yield f"evidence: {name!r} is not a step of this runbook"
             elif unused:
                 yield f"evidence: {', '.join(map(repr, unused))} of step {name!r} was not asked for"
         for name, used in self._approvals.items():
             total = len(scenario.approvals[name])
             if name not in known and step_id_of(name) not in runbook.by_id:
-                yield f"approvals: {name!r} is no step of this runbook"
+                yield f"approvals: {name!r} is not a step of this runbook"
             elif used < total:
                 yield f"approvals: {total - used} of {_count(total, 'answer')} for {name!r} not used"
 
 
 class _ScenarioApprovals:
-    """The session of an approval provider that has its answers already."""
+    """The session of an approval provider with the answers of a scenario."""
 
     def __init__(self, answers: Iterator[CannedApproval], request: ApprovalRequest) -> None:
         self._answers = answers
@@ -224,17 +224,17 @@ class _ScenarioApprovals:
         )
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 def _approval() -> CannedApproval:
     from gert_core.documents.scenario import CannedApproval
 
-    return CannedApproval(approved=True, approver_id=NOBODY)
+    return CannedApproval(approved=True, approver_id=DEFAULT_APPROVER)
 
 
 def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
-    """Return a response as the tool's transport would give it; without ``outputs`` it goes through ``extract``."""
+    """Return a response as the tool's transport would; without ``outputs`` it goes through ``extract``."""
     reply = Reply(
         exit_code=given.exit_code,
         stdout=given.stdout,
@@ -256,4 +256,4 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-__all__ = ["EPOCH", "NOBODY", "ReplayBackend"]
+__all__ = ["DEFAULT_APPROVER", "EPOCH", "ReplayBackend"]

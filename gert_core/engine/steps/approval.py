@@ -1,4 +1,4 @@
-"""The approve phase: build the request, have it decided, and turn the decision into how the step goes on."""
+"""The approve phase: build the request, get the decision, and continue or close the step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def approve(execution: StepExecution) -> Done | None:
-    """Return None when the step may run; else how it ended: rejected, pending, or in an error."""
+    """Return None when the step may run; else its result: rejected, pending, or an error."""
     services = execution.services
     recorded = services.recorded.approval(execution.key) if services.recorded is not None else None
     request = _request(execution, recorded)
@@ -31,9 +31,9 @@ def approve(execution: StepExecution) -> Done | None:
         services.journal.commit()
     elif recorded.request_hash != request.request_hash:
         raise RunError(
-            f"step {execution.key} is not what was put to approval before: the runbook or the inputs changed",
+            f"step {execution.key} does not match its earlier approval request: the runbook or the inputs changed",
             kind=ErrorKind.DRIFT,
-            hint="an approval covers one request only; put the files back as they were, or start a new run",
+            hint="an approval covers one request only; restore the files, or start a new run",
         )
     try:
         if recorded is not None and recorded.resolved is not None:
@@ -69,7 +69,7 @@ def approve(execution: StepExecution) -> Done | None:
 
 
 def _recorded_decision(data: Mapping[str, Any]) -> ApprovalDecision:
-    """Return the decision that an earlier process wrote down; it stands."""
+    """Return the decision that an earlier process recorded."""
     return ApprovalDecision(
         status="approved" if data.get("approved") else "rejected",
         reason=str(data.get("reason") or ""),
@@ -78,7 +78,7 @@ def _recorded_decision(data: Mapping[str, Any]) -> ApprovalDecision:
 
 
 def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval) -> None:
-    """Refuse a recorded approval whose signatures do not verify now, where approvals must be signed."""
+    """Refuse a recorded approval whose required signatures cannot be verified now."""
     if not request.require_signed or recorded.resolved is None or not recorded.resolved.get("approved"):
         return
     facts = execution.facts
@@ -87,7 +87,7 @@ def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded:
         raise RunError(
             f"the approval of step {execution.key} in the trace cannot be verified: {reason}",
             kind=ErrorKind.APPROVAL_UNVERIFIED,
-            hint="set the keys the approval was verified with, then resume again; a forged approval stays refused",
+            hint="set the keys the approval was verified with, then resume again; a forged approval is never accepted",
         )
 
 
@@ -152,7 +152,7 @@ def _window(execution: StepExecution, recorded: RecordedApproval | None) -> tupl
 def approval_process(
     execution: StepExecution, session: ApprovalSession, *, blocking: bool, now: Callable[[], datetime]
 ) -> ApprovalProcess:
-    """Return what brings one request of a step to its decision, over the session of a provider."""
+    """Return the approval process for one request of a step, over the session of a provider."""
     facts = execution.facts
 
     def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002

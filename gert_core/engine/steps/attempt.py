@@ -1,4 +1,4 @@
-"""One attempt of a step: its type's ``run``, or a result that stands in for it; a result comes of it in any case."""
+"""One attempt of a step: call its type's ``run``, or take the backend's result; always with a result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def attempt(execution: StepExecution) -> Result | None:
-    """Return the result that the backend substitutes, or that of the type's ``run``; None when a signal took over."""
+    """Return the backend's result, or that of the type's ``run``; None when there is a signal."""
     run, compiled = execution.run, execution.compiled
     if compiled.leaf:
         substitute = run.services.backend.substitute(execution)
@@ -39,7 +39,7 @@ def attempt(execution: StepExecution) -> Result | None:
             return substitute
     if execution.undecided is not None and compiled.type.flow is not Flow.TERMINAL:
         return _explore(execution, execution.undecided)
-    if execution.deadline.expired:  # nothing is started for a block whose time is up
+    if execution.deadline.expired:  # nothing is started after the deadline of the block
         return _timed_out(execution)
     context = AttemptContext(execution)
     try:
@@ -60,9 +60,9 @@ def attempt(execution: StepExecution) -> Result | None:
         raise
     except GertError as error:
         return Errored(kind=error.kind, message=error.message)
-    except Exception as error:  # a plugin's fault must not take the run down with a traceback
+    except Exception as error:  # an error in a plugin must not end the run with a traceback
         run.note_fault(error)
-        text = f"{compiled.type.name} step failed inside its plugin: {type(error).__name__}: {error}"
+        text = f"{compiled.type.name} step raised an exception in its plugin: {type(error).__name__}: {error}"
         return Errored(kind=ErrorKind.PLUGIN_FAILED, message=text)
     finally:
         context.shut()
@@ -75,24 +75,24 @@ def attempt(execution: StepExecution) -> Result | None:
 
 
 def _timed_out(execution: StepExecution) -> Result:
-    """Return the error of a step whose time is up, whoever set its deadline."""
+    """Return the error of a step whose deadline has passed."""
     own = execution.compiled.timeout
-    message = f"took longer than {format_duration(own)}" if own is not None else "the time of its block was up"
+    message = f"took longer than {format_duration(own)}" if own is not None else "the deadline of its block passed"
     return Errored(kind=ErrorKind.TIMEOUT, message=message)
 
 
 def _explore(execution: StepExecution, undecided: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
-    """Go on without a value that only a real run can know; imported on use, only dry-run and probe come here."""
+    """Continue without a value known only in a real run; imported on use, for dry-run and probe only."""
     from gert_core.engine.modes.explore import explore
 
     return explore(execution, undecided, ran=ran)
 
 
 def _checked(execution: StepExecution, result: Result) -> Result:
-    """Return what a type returned, if it is one of the four results and allowed for its flow; else an error."""
+    """Return a type's result if it is one of the four kinds and allowed for its flow; else an error."""
     name = execution.compiled.type.name
     if isinstance(result, Ended) and execution.compiled.type.flow is not Flow.TERMINAL:
-        return Errored(kind=ErrorKind.PLUGIN_FAILED, message=f"{name} ended the run but is no terminal step type")
+        return Errored(kind=ErrorKind.PLUGIN_FAILED, message=f"{name} ended the run but is not a terminal step type")
     if not isinstance(result, Completed | Failed | Errored | Ended):
         return Errored(kind=ErrorKind.PLUGIN_FAILED, message=f"{name} returned {type(result).__name__}, not a result")
     return result

@@ -1,4 +1,4 @@
-"""Which block of a step is meant: the handles its type is given, or equal blocks that the type builds anew."""
+"""Identify the blocks of a step: by the handles its type is given, or by equal blocks that the type builds."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class StepBlocks:
             self.handles = tuple(compiled.list_blocks(step))
 
     def node(self, block: Block) -> BlockNode:
-        """Return the block of the document that is meant."""
+        """Return the block of the document for a block or handle."""
         return self._nodes[self._number(block, None)]
 
     def nodes(self, blocks: Sequence[Block]) -> list[BlockNode]:
-        """Return the blocks of the document that are meant; equal ones are told apart by their place in the list."""
+        """Return the blocks of the document for several; equal ones are told apart by their position in the list."""
         return [self._nodes[self._number(block, place)] for place, block in enumerate(blocks)]
 
     def _number(self, block: Block, place: int | None) -> int:
@@ -54,7 +54,7 @@ class StepBlocks:
         raise RuntimeError(f"block {block.name!r} {what} this step's blocks: take it from ctx.blocks")
 
     def _handle(self, block: Block, place: int | None) -> int | None:
-        """Return which handle a block is, if it is one."""
+        """Return the number of a handle, None for other blocks."""
         handles = self.handles
         if place is not None and place < len(handles) and handles[place] is block:
             return place

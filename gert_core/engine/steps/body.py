@@ -1,4 +1,4 @@
-"""Which parts of a step are templates: the renderer of a step's own fields, built once per step."""
+"""Render a step's own fields: find the templates in them once per step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LATER: Final = frozenset({EXPR, RAW, STEPS})
 
 
 class Body:
-    """Renders and re-validates a step's own fields; a body without templates is the read model itself."""
+    """The renderer of a step's own fields, which are validated again; without templates the model as read."""
 
     __slots__ = ("_model", "_read", "_render", "static")
 
@@ -32,10 +32,10 @@ class Body:
         self._render = _plan_map({name: (node.raw[name], known[name]) for name in node.raw if name in known})
         self._read = node.body
         self.static = self._render is None
-        """Whether nothing in the body is a template, so that every execution has the same."""
+        """Whether the body has no templates, so that every execution has the same."""
 
     def render(self, variables: Variables, *, partial: bool = False) -> Any:
-        """Return the model with every template rendered; ``partial`` leaves what only a real run can know."""
+        """Return the model with every template rendered; ``partial`` leaves values known only in a real run."""
         if self._render is None:
             return self._read
         rendered = self._render(variables, partial)
@@ -50,7 +50,7 @@ class Body:
 
 
 class _Shape:
-    """What an annotation says about rendering, worked out once per model: leave, go into, or render."""
+    """How a field is rendered, computed once per model from its annotation: leave, descend, or render."""
 
     __slots__ = ("item", "later", "model")
 

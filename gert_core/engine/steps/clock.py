@@ -1,4 +1,4 @@
-"""The clock of a step: what a step with blocks reads is recorded, and a resumed run reads the same."""
+"""The clock of a step: times that a step with blocks reads are recorded, and a resumed run gets the same."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Clock:
     """The clock of one execution.
 
-    A step with blocks is entered again on resume and must come to the same decisions, so the times it has read are
-    in the trace. A leaf is recorded as a whole and simply reads the time.
+    A step with blocks is entered again on resume and must make the same decisions, so the times it has read are in
+    the trace. A leaf is recorded as a whole and reads the current time.
     """
 
     __slots__ = ("_execution", "_looks", "_sleeps")
@@ -43,7 +43,7 @@ class Clock:
         return now
 
     def sleep(self, seconds: float) -> None:
-        """Wait; a wait that an earlier process began ends when it would have ended."""
+        """Wait; a wait that an earlier process began ends at its original time."""
         execution = self._execution
         backend = execution.services.backend
         if not execution.compiled.leaf:

@@ -1,4 +1,4 @@
-"""The close of a step: contract check, variables, ``step_complete``, and how its list goes on."""
+"""The close phase: contract check, variables, ``step_complete``, and how the list continues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def close(execution: StepExecution, result: Result | None) -> Done:
-    """Close with a result, or with the signal that took over."""
+    """Close with a result, or with a signal."""
     if execution.signals.worst is not None:
         return _close_signal(execution, execution.signals.worst)
     assert result is not None  # noqa: S101 - without a signal there is a result
@@ -51,7 +51,7 @@ def _close_end(execution: StepExecution, result: Ended) -> Done:
     done = finish(execution, StepStatus.SUCCESS, {"outcome": outcome.to_json()})
     execution.run.possible.append(outcome)
     execution.services.progress.possible(outcome)
-    if not execution.maybe:  # in dry-run a guard nobody can decide may as well let the run go on
+    if not execution.maybe:  # in dry-run a guard that is undecided may let the run continue
         done.signal = Signal(rank=Rank.ENDED, outcome=outcome, outcome_key=execution.key)
     return done
 
@@ -80,7 +80,7 @@ def finish(
     denied: Failure | None = None,
     cause: Signal | None = None,
 ) -> Done:
-    """Update the state, write ``step_complete`` as the last event of the key, and return how the list goes on."""
+    """Update the state, write ``step_complete`` as the last event of the key, and return how the list continues."""
     services, compiled = execution.services, execution.compiled
     outputs, fields = data.get("outputs", {}), data.get("fields", {})
     try:
@@ -121,7 +121,7 @@ def finish(
 
 
 def _evaluation(execution: StepExecution) -> Evaluation:
-    """Return what progress is told about a step that was looked at without being executed."""
+    """Return the information for progress about a step that was not executed."""
     facts, compiled = execution.facts, execution.compiled
     tool = facts.runbook.tools[compiled.use.tool].tool if compiled.use is not None else None
     return Evaluation(
@@ -142,7 +142,7 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
     status = StepStatus(record.status)
     try:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)
-    except StepProblem:  # it collided then as well, and its record says so
+    except StepProblem:  # it collided in the earlier process as well, which is recorded
         keep_entry(execution, status, record.outputs, record.fields)
     services.progress.recorded(execution.info)
     if record.outcome is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Jump:
-    """Where a step goes on after success, and how often at most."""
+    """A jump: where the list continues after success, and how often at most."""
 
     __slots__ = ("backward", "index", "limit", "source", "target")
 
@@ -127,7 +127,7 @@ class CompiledBlock:
 class CompiledRunbook:
     """A runbook prepared for execution; any number of runs, one after another or at once, may share it.
 
-    Steps and lists are compiled when a run first comes to them, and kept by their path in the document.
+    Steps and lists are compiled when a run first reaches them, and kept by their path in the document.
     """
 
     def __init__(self, runbook: Runbook) -> None:

@@ -1,4 +1,4 @@
-"""The context a running step is given, which refuses what a step may not do."""
+"""The context of a running step, which refuses what a step may not do."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class AttemptContext:
 
     @property
     def random(self) -> random.Random:
-        if self._random is None:  # one stream per attempt: a second look goes on where the first stopped
+        if self._random is None:  # one stream per attempt: a second access continues where the first stopped
             run = self._execution.run
             self._random = random.Random(f"{run.services.backend.seed(run)}\n{self.key}")  # noqa: S311 - repeatable on purpose
         return self._random
@@ -98,7 +98,7 @@ class AttemptContext:
             raise RuntimeError("a step with blocks acts only through its blocks")
         return self._execution
 
-    # -- thinking ------------------------------------------------------------------------------------------------
+    # -- inside the run ------------------------------------------------------------------------------------------
 
     def render(self, value: Any) -> Any:
         return copy_data(compile_value(value).render(self._enter().layer))
@@ -120,10 +120,10 @@ class AttemptContext:
         if not self._open or threading.get_ident() != self._thread:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
         if type in _RESERVED:
-            raise RunError(f"a step may not write the event {type}: the core does", kind=ErrorKind.EVENT_RESERVED)
+            raise RunError(f"a step must not write the event {type}: the core does", kind=ErrorKind.EVENT_RESERVED)
         worst = self._execution.signals.worst
         if worst is not None and worst.rank in (Rank.SUSPENDED, Rank.CANCELLED):
-            return  # the step is left open, and its events are written when it is entered again
+            return  # the step stays open, and its events are written when it is entered again
         self._execution.add(type, data)
 
     def state_hash(self) -> str:
@@ -178,14 +178,14 @@ class AttemptContext:
         return [(j, i) for i, before in enumerate(waits) for j in before]
 
     def _note(self, node: BlockNode, key: int | None) -> None:
-        """Note that a block runs under a key, which no other run of a block has had."""
+        """Reserve a key for one pass over a block; no other pass has the same."""
         if key in self._keys:
-            raise RuntimeError(f"block key {key} was used already: every run of a block needs its own")
+            raise RuntimeError(f"block key {key} was used already: every pass over a block needs its own")
         self._keys.add(key)
         self.ran.append(node)
 
     def _collect(self, signals: Sequence[Signal | None], *, catch: bool) -> None:
-        """Collect the signals of blocks, so that none is lost; a type that catches failures deals with them itself."""
+        """Collect the signals of blocks, so that none is lost; a type that catches failures handles them itself."""
         self._execution.signals.add(s for s in signals if not (catch and s is not None and s.rank is Rank.FAILED))
 
     # -- outside the run -----------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class AttemptContext:
 
 
 def _action_name(tool: ToolNode, action: str | None) -> str:
-    """Return the action's name, also when the tool has only one; ``StepProblem`` for a name it does not have."""
+    """Return the action's name, also when the tool has only one; raise ``StepProblem`` for an unknown name."""
     try:
         return find_action(tool, action)[0]
     except LookupError as error:
@@ -229,7 +229,7 @@ def _action_name(tool: ToolNode, action: str | None) -> str:
 
 
 def _block_result(signal: Signal | None, outputs: Mapping[str, Any]) -> BlockResult:
-    """Return how a block came out, as its step's type is told."""
+    """Return the result of a block for its step's type."""
     if signal is None:
         return BlockResult(status=BlockStatus.SUCCESS, outputs=outputs)
     status = BlockStatus(signal.status) if signal.rank is Rank.FAILED else BlockStatus[signal.rank.name]
@@ -240,7 +240,7 @@ def _block_result(signal: Signal | None, outputs: Mapping[str, Any]) -> BlockRes
 
 
 def child_frame(execution: StepExecution, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None) -> Frame:
-    """Return the frame of one run of a block; its key prefix is made here, in the calling thread."""
+    """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread."""
     middle = "" if key is None else f"{key}/"
     return Frame(
         layer=layer,

@@ -1,4 +1,4 @@
-"""One step, start to end: open, render, contract, govern, approve, start, attempt, check, close."""
+"""Execute one step: open, render, contract, govern, approve, start, attempt, check, close."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class StepExecution:
-    """One execution of one step under one key; the methods stand in the order of the phases.
+    """One execution of one step under one key; the methods are in the order of the phases.
 
     ``facts`` and ``services`` are the run's, ``compiled`` is the step as it is in the document, ``frame`` that of the
-    list it is in; everything else is what the phases find out.
+    list it is in; everything else is set by the phases.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class StepExecution:
         self.exported: list[str] = []
 
     def perform(self) -> Done:
-        """Run the phases; whatever goes wrong becomes a status or a signal, never an exception of a plugin."""
+        """Run the phases; every error becomes a status or a signal, never an exception of a plugin."""
         services = self.services
         if services.stop.thrown:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
@@ -166,7 +166,7 @@ class StepExecution:
             raise StepProblem(ErrorKind.TEMPLATE, f"scope: {error.message}") from None
         self.scope = tuple(part for part in text.replace(".", "/").split("/") if part)
         if not self.scope:
-            raise StepProblem(ErrorKind.TEMPLATE, f"scope: {text!r} names no scope")
+            raise StepProblem(ErrorKind.TEMPLATE, f"scope: {text!r} is not a valid scope")
 
     def _render_principal(self) -> None:
         assert self.compiled.named is not None  # noqa: S101 - asked by the caller
@@ -202,7 +202,7 @@ class StepExecution:
     # -- start ---------------------------------------------------------------------------------------------------
 
     def _start(self, *, acting: bool = True) -> None:
-        """Write that the step starts; one that will not act gets no idempotency key, so a crash leaves no doubt."""
+        """Write ``step_start``; a step that is not executed gets no idempotency key: its outcome is known."""
         compiled, fields = self.compiled, self.compiled.node.fields
         data: dict[str, Any] = {"step_id": compiled.id, "type": compiled.type.name}
         if compiled.leaf:
@@ -235,7 +235,7 @@ class StepExecution:
 
     @property
     def info(self) -> StepInfo:
-        """The execution as progress is told of it; asked for when it is known whether the step may be skipped."""
+        """The execution as a record for progress; complete once it is known whether the step may be skipped."""
         info = self._info
         if info is None:
             compiled = self.compiled
@@ -277,7 +277,7 @@ class StepExecution:
         return f"plugin:{owner.name}:{name}"
 
     def view(self, bind: Mapping[str, Any] | None = None) -> View | Layer:
-        """Return the variables as this step sees them, with its type's own names bound."""
+        """Return the variables of this step, with its type's own names bound."""
         return self.layer if not bind else View(self.layer, {self.compiled.type.name: bind})
 
 

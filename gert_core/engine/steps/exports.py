@@ -1,4 +1,4 @@
-"""What a finished step adds to the variables: its entry, promoted names, scope and exports."""
+"""Add the results of a finished step to the variables: its entry, promoted names, scope and exports."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def completion_data(
 
 
 def _bounded(value: Any) -> Any:
-    """Return the end of a captured text that is long; outputs are never shortened, this is not one."""
+    """Return the end of a long captured text; this is for details, outputs are never shortened."""
     if isinstance(value, str) and len(value) > DETAIL_LIMIT:
         return f"[{len(value) - DETAIL_LIMIT} characters left out]\n{value[-DETAIL_LIMIT:]}"
     return value
 
 
 def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
-    """Return the data of a failure without fragments of secrets: whoever wrote its texts may have cut them anywhere."""
+    """Return the data of a failure without fragments of secrets, which shortened texts may contain."""
     if not masker.count or "failure" not in data:
         return data
     failure = {**data["failure"], "message": masker.mask_fragments(str(data["failure"]["message"]))}
@@ -53,10 +53,10 @@ def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
 def apply_state(
     execution: StepExecution, status: StepStatus, outputs: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> list[str]:
-    """Store what later steps may see; return the names exported.
+    """Store the variables for later steps; return the names exported.
 
-    An item of a loop keeps its values to itself: the loop has collected them already. Exports are judged first,
-    so that a collision (``StepProblem``) leaves the variables as they were.
+    The values of an item of a loop are not stored: the loop has collected them already. Exports are checked first,
+    so that a collision (``StepProblem``) leaves the variables unchanged.
     """
     compiled, layer = execution.compiled, execution.layer
     if execution.item is not None or execution.collected:
@@ -95,7 +95,7 @@ def refuse_collision(execution: StepExecution, name: str) -> None:
         if other is not None and exclusive(other, execution.compiled.node):
             return
     held = f"step {owner}" if owner else "an input, a constant or a loop variable"
-    raise StepProblem(ErrorKind.EXPORT_COLLISION, f"cannot export {name}: the name is held by {held}")
+    raise StepProblem(ErrorKind.EXPORT_COLLISION, f"cannot export {name}: the name is taken by {held}")
 
 
 def exclusive(one: StepNode, other: StepNode) -> bool:
@@ -108,7 +108,7 @@ def exclusive(one: StepNode, other: StepNode) -> bool:
 
 
 def _ancestry(node: StepNode) -> list[tuple[StepNode, BlockNode]]:
-    """Return the steps a step stands in, innermost first, each with the block that leads to it."""
+    """Return the steps around a step, innermost first, each with the block that contains it."""
     found = []
     block = node.within
     while block is not None and block.owner is not None:

@@ -1,4 +1,4 @@
-"""The inputs of one step: spread, rendered, defaulted, coerced and matched with the contract."""
+"""Resolve the inputs of one step: spread, render, add defaults, coerce, and check against the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs against the contract: types, undeclared, missing and changing ones."""
+"""Check outputs against the contract: types, undeclared, missing and nondeterministic ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def normalise(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed: bool) -> dict[str, Any]:
-    """Strip and coerce outputs by the contract, tracing what does not keep to it.
+    """Coerce outputs by the contract and drop undeclared ones, tracing violations.
 
     A policy may turn any violation into an error of the step.
     """
@@ -66,7 +66,7 @@ def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed:
 def report_violations(execution: StepExecution, violations: list[tuple[str, str, str]]) -> None:
     """Trace violations; raise when a policy denies them.
 
-    A person is told about errors, and in a probe, which is made to judge contracts, about warnings too.
+    Errors are shown, and in a probe, whose purpose is to check contracts, warnings too.
     """
     facts, services = execution.facts, execution.services
     for kind, text, severity in violations:
@@ -97,7 +97,7 @@ class Determinism:
     def check(
         self, compiled: CompiledStep, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, status: str = "success"
     ) -> str | None:
-        """Return a sentence when these outputs differ from earlier ones for the same inputs."""
+        """Return a message when these outputs differ from earlier ones for the same inputs."""
         if not compiled.contract.deterministic or not compiled.external or status != "success":
             return None
         who = [compiled.use.tool, compiled.action] if compiled.use is not None else [compiled.id]

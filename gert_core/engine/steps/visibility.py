@@ -1,4 +1,4 @@
-"""Which variables a step may see: allow and deny globs over paths."""
+"""Filter the variables of a step by allow and deny globs over paths."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _filter(
 
 
 def _matches(glob: Segments, path: Segments) -> bool:
-    """Return whether the whole glob matches the whole path; ``**`` stands for any number of segments."""
+    """Return whether the whole glob matches the whole path; ``**`` matches any number of segments."""
     if not glob:
         return not path
     if glob[0] == "**":
