@@ -1,4 +1,4 @@
-"""How values are compared, for step types that check them: the same as in templates."""
+"""Compare values in step types as templates do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def equal(a: object, b: object) -> bool:
-    """Return whether two values are equal as ``eq`` sees it: numbers and numeric text, booleans and their words."""
+    """Return whether two values are equal as with ``eq``: numbers equal numeric strings, booleans their words."""
     from gert_core.template import equal as _equal
 
     return _equal(a, b)
@@ -39,7 +39,7 @@ def contains(container: object, item: object) -> bool:
 
 
 def matches(pattern: str, value: object) -> bool:
-    """Return whether RE2 finds the pattern in the text of a value; ``ValueError`` for a pattern it cannot take."""
+    """Return whether RE2 finds the pattern in the text of a value; raise ``ValueError`` for an unsupported pattern."""
     from gert_core.template import TemplateError, to_text
     from gert_core.template import matches as _matches
 
@@ -52,7 +52,7 @@ def matches(pattern: str, value: object) -> bool:
 def check_pattern(pattern: str, *path: str | int) -> Finding | None:
     """Return what is wrong with a pattern, for a step type's ``check``; ``path`` leads to it from the step.
 
-    A pattern that holds a template is checked by ``matches``, when it is known.
+    A pattern that contains a template is checked by ``matches``, when it is known.
     """
     from gert_core.api.diagnostics import Finding
     from gert_core.template import TemplateError

@@ -1,4 +1,4 @@
-"""Logs what gert and its plugins do, on loggers named ``gert.PART``.
+"""Log events of gert and its plugins, on loggers named ``gert.PART``.
 
 No command pays for importing ``logging``: it is imported by a host, by ``GERT_LOG``, or when there is something to warn
 of, which Python then shows on standard error. Callers mask secrets before they log.
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def debug(part: str, message: str, *values: object) -> None:
-    """Log for debugging, if anything in this process can listen."""
+    """Log for debugging, if this process has imported ``logging``."""
     if (logging := sys.modules.get("logging")) is not None:
         logging.getLogger(f"gert.{part}").debug(message, *values)
 

@@ -8,9 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from pydantic_core import PydanticCustomError
 
 STEPS: Final = "gert:steps"
-"""Marks a field that holds a child list of steps."""
+"""Marks a field that is a child list of steps."""
 EXPR: Final = "gert:expr"
-"""Marks a field that holds an expression evaluated later."""
+"""Marks a field that is an expression evaluated later."""
 RAW: Final = "gert:raw"
 """Marks a field that is never rendered."""
 
@@ -57,10 +57,10 @@ Expr = Annotated[bool | str, EXPR]
 """An expression evaluated later by ``ctx.test``; never rendered before ``run``."""
 
 Raw = Annotated[Any, RAW]
-"""Data handed through untouched: never a template."""
+"""Data that is passed on unchanged: never a template."""
 
 TemplateText = Annotated[Any, BeforeValidator(_template), WithJsonSchema({"type": "string", "pattern": "\\{\\{"})]
-"""A string that holds a template; gone once the step is rendered."""
+"""A string that contains a template until the step is rendered."""
 
 Templated = Annotated[_T | TemplateText, Field(union_mode="left_to_right")]
 """``Templated[int]``: an int, or a template that renders to one."""

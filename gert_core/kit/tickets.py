@@ -1,4 +1,4 @@
-"""Tickets as files: a run's open requests and the answers to them, for providers and ``gert approve`` alike."""
+"""Store tickets as files: a run's open requests and the answers to them, for providers and ``gert approve``."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class TicketStore:
     """The directory ``tickets`` of a run.
 
     ``<ticket>.json`` is the request, each file in ``<ticket>.answers/`` one answer. Files are private (0600), appear
-    whole or not at all, and symbolic links are never followed.
+    atomically, and symbolic links are never followed.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def put(self, request: ApprovalRequest) -> None:
-        """Keep a request; the same ticket again must be the same request."""
+        """Store a request; the same ticket again must be the same request."""
         path = self._path(request.ticket_id, ".json")
         held = self.get(request.ticket_id)
         if held is None:
@@ -46,14 +46,14 @@ class TicketStore:
             )
         elif _shown(held) != _shown(request):
             raise RunError(
-                f"the ticket file {path} shows something else than what is to be approved: it or a tool was altered",
+                f"the ticket file {path} does not match the request to approve: it or a tool was altered",
                 kind=ErrorKind.TICKET_ALTERED,
                 file=str(path),
-                hint="who answered it may have been misled; find out what changed and start a new run",
+                hint="its approvers may have been shown something else; find out what changed and start a new run",
             )
 
     def get(self, ticket_id: str) -> ApprovalRequest | None:
-        """Return the request of a ticket, or ``None``; raise ``RunError`` when its file is broken."""
+        """Return the request of a ticket, or ``None``; raise ``RunError`` when its file is damaged."""
         path = self._path(ticket_id, ".json")
         data = _read(path)
         if data is None:
@@ -65,7 +65,7 @@ class TicketStore:
         except (TypeError, AttributeError):
             request = None
         if request is None or request.ticket_id != ticket_id:
-            raise RunError(f"the ticket file {path} is broken", kind=ErrorKind.TICKET_BROKEN, file=str(path))
+            raise RunError(f"the ticket file {path} is damaged", kind=ErrorKind.TICKET_BROKEN, file=str(path))
         return request
 
     def tickets(self) -> list[str]:
@@ -85,7 +85,7 @@ class TicketStore:
         _write(folder / f"{number:04}-{secrets.token_hex(6)}.json", response.to_json())
 
     def answers(self, ticket_id: str) -> list[tuple[str, ApprovalResponse]]:
-        """Return file name and content of every answer in order; a broken file is an answer that cannot be accepted."""
+        """Return file name and content of every answer in order; a damaged file gives an invalid answer."""
         folder = self._path(ticket_id, ".answers")
         if folder.is_symlink():
             return []
@@ -102,7 +102,7 @@ class TicketStore:
 
 
 def _shown(request: ApprovalRequest) -> str:
-    """Return what an approver decides by; people may have been misled when a file holds something else."""
+    """Return the fields an approver decides by; a file with other values may have misled approvers."""
     told = (request.step_key, request.risk_level, request.contract, request.inputs, request.command)
     return json.dumps(told, sort_keys=True, default=str)
 
@@ -124,7 +124,7 @@ def _plain_file(entry: os.DirEntry[str]) -> bool:
 def _private_directory(path: Path) -> None:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.is_symlink() or not stat.S_ISDIR(path.lstat().st_mode):
-        raise RunError(f"{path} is not a directory of its own; tickets are not kept behind links", file=str(path))
+        raise RunError(f"{path} is not a directory; tickets are not stored behind links", file=str(path))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -143,12 +143,12 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
-        raise RunError(f"the ticket file {path} is broken", kind=ErrorKind.TICKET_BROKEN, file=str(path))
+        raise RunError(f"the ticket file {path} is damaged", kind=ErrorKind.TICKET_BROKEN, file=str(path))
     return data
 
 
 def _write(path: Path, data: dict[str, object]) -> None:
-    """Write beside, sync, rename, sync the directory: after a crash the file is whole or absent."""
+    """Write to a temporary file, sync, rename, sync the directory: after a crash the file is complete or absent."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

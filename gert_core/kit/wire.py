@@ -1,4 +1,4 @@
-"""JSON from programs that are not trusted: read strictly, so that what was read can be written again."""
+"""Read JSON from untrusted programs strictly, so that it can be written again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Final, NoReturn
 
 DEPTH: Final = 100
-"""Levels of nesting that are accepted."""
+"""The most levels of nesting."""
 
 
 def decode(text: str) -> object:

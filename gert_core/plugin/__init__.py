@@ -1,1 +1,1 @@
-"""Part of gert_core."""
+"""Plugins: discovery, selection, loading, and the registry of what they provide."""

@@ -1,4 +1,4 @@
-"""The ways out of a plugin problem, as commands to copy."""
+"""Advice for plugin errors, as commands to copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks called with an argument: policies, diagnostics and trace observers, plugin by plugin."""
+"""Call the hooks that take an argument: policies, diagnostics and trace observers, plugin by plugin."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _Record = TypeVar("_Record")
 
 
 def policy_packs(plugin: Plugin, project: ConfiguredProject | None, record: type[_Record]) -> list[_Record]:
-    """Return one plugin's policy packs; raise ``PluginError`` for anything but a clean answer: guards fail closed."""
+    """Return one plugin's policy packs; raise ``PluginError`` for any error, because guards fail closed."""
     try:
         return _checked(call(plugin, POLICIES_HOOK, project=project_info(plugin.info, project)), record, POLICIES_HOOK)
     except Exception as exc:
         cause = describe(exc, plugin.candidate.target)
         raise PluginError(
-            f"plugin {plugin.info.label} cannot give its policies: {cause}", hint=ways_out([plugin.info])
+            f"plugin {plugin.info.label} cannot provide its policies: {cause}", hint=ways_out([plugin.info])
         ) from exc
 
 

@@ -1,4 +1,4 @@
-"""Fields by which a step type takes over steps of other types: how they are written, and who else wants them."""
+"""Check claims, the fields by which a step type takes over steps of other types, for syntax and conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project tells plugins: each is handed its own configuration and never another's."""
+"""Give each plugin its own configuration from the project, and never another's."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ConfiguredProject(Protocol):
 
     @property
     def plugin_config(self) -> Mapping[str, Mapping[str, Json]]:
-        """What stands under ``plugins.config``."""
+        """The value of ``plugins.config``."""
 
     @property
     def approval_config(self) -> Mapping[str, Json]:
-        """What stands under ``approvals.config``, for whichever provider is used."""
+        """The value of ``approvals.config``, for the provider in use."""
 
     def info(self, config: Mapping[str, Json]) -> ProjectInfo:
         """Return the project as the plugin with this configuration sees it."""
@@ -45,7 +45,7 @@ def project_info(plugin: PluginInfo, project: ConfiguredProject | None) -> Proje
 
 
 class PluginServices:
-    """The services of a run, lent to each plugin with the plugin's own configuration."""
+    """The services of a run, given to each plugin with the plugin's own configuration."""
 
     __slots__ = ("_project", "_registry", "_services")
 
@@ -65,7 +65,7 @@ class PluginServices:
         return PluginServices(services, registry=self._registry, project=self._project)
 
     def of(self, kind: RecordKind, name: str) -> Services:
-        """Return what the plugin is lent that provides a record; an approval provider also has ``approvals.config``."""
+        """Return the services for the plugin of a record; an approval provider also has ``approvals.config``."""
         owners = self._registry.providers(kind, name)
         project = project_info(owners[0], self._project) if owners else None
         config = project.config if project is not None else {}

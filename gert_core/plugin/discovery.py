@@ -1,4 +1,4 @@
-"""Finds installed plugins from distribution metadata alone; nothing of a plugin is imported here."""
+"""Find installed plugins from distribution metadata alone; nothing of a plugin is imported here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What tells two plugins apart that chose the same entry-point name."""
+        """The key that distinguishes plugins with the same entry-point name."""
         return f"{self.distribution}:{self.group}:{self.name}"
 
 
@@ -44,8 +44,8 @@ def normalise(name: str) -> str:
 def scan(path: Sequence[str] | None = None) -> tuple[Candidate, ...]:
     """Return every entry point of the ``gert.v*`` groups on ``path`` (default: ``sys.path``), in a stable order.
 
-    Of several copies of a distribution the first on the path counts, as it does for imports. The answer is kept
-    for the process as long as the directories do not change.
+    Of several copies of a distribution the first on the path counts, as for imports. The result is cached in the
+    process as long as the directories do not change.
     """
     places = tuple(sys.path if path is None else path)
     return _scan(places, tuple(_stamp(place) for place in places), path is None and _foreign_finders())
@@ -59,7 +59,7 @@ def _stamp(place: str) -> int:
 
 
 def _foreign_finders() -> bool:
-    """Return whether something else than the file system may know distributions (PEP 451 finders)."""
+    """Return whether there may be distributions outside the file system (PEP 451 finders)."""
     plain = {"_frozen_importlib_external", "importlib_metadata"}
     return any(
         hasattr(finder, "find_distributions")

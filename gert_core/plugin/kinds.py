@@ -1,4 +1,4 @@
-"""The kinds of records plugins give, and the naming rule that tells who would provide one."""
+"""The kinds of records that plugins provide, and the naming rule for their distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns ``"package.module:attribute"`` into the object it names, on first use."""
+"""Import the object that ``"package.module:attribute"`` names, on first use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def resolve(target: object) -> Any:
-    """Return the object behind ``target``: a ``"package.module:attribute"`` text, or the object itself.
+    """Return the object that ``target`` names as ``"package.module:attribute"``, or the object itself.
 
     Raises ``PluginError`` naming the target when it cannot be imported.
     """

@@ -1,4 +1,4 @@
-"""Imports plugins, registers them and calls their hooks one by one, so that a faulty one harms no other."""
+"""Import plugins, register them and call their hooks one by one, so that an error in one does not affect others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 class Manager(pluggy.PluginManager):
     """pluggy's manager with one way to find implementations, the same with every version of pluggy.
 
-    Properties and ``__getattr__`` are not evaluated: only functions a module or class really holds are hooks.
+    Properties and ``__getattr__`` are not evaluated: only functions that a module or class really has are hooks.
     """
 
     def __init__(self) -> None:
@@ -51,14 +51,14 @@ class Manager(pluggy.PluginManager):
             options = self.parse_hookimpl_opts(plugin, attribute)
             if options is not None:
                 hook = options.get("specname") or attribute
-                # The newest implementation stands last, so this ends at once however many plugins there are.
+                # The newest implementation is the last, so this ends at once however many plugins there are.
                 registered = reversed(getattr(self.hook, hook).get_hookimpls())
                 found[hook] = next(impl for impl in registered if impl.plugin is plugin)
         return found
 
 
 class Plugin(Struct, kw_only=True, eq=False):
-    """A candidate on its way: what became of it and the records it gave."""
+    """A candidate while it is loaded: its state and its records."""
 
     candidate: Candidate
     state: PluginState = PluginState.ACTIVE
@@ -81,18 +81,18 @@ class Plugin(Struct, kw_only=True, eq=False):
         )
 
     def fail(self, cause: str) -> None:
-        """Make it BROKEN and drop what it gave."""
+        """Make it BROKEN and drop its records."""
         self.state, self.cause = PluginState.BROKEN, cause
         self.hooks.clear()
         self.records.clear()
 
 
 class Fault(Exception):  # noqa: N818 - a sentence on its way to ``Plugin.cause``
-    """What is wrong with a plugin, said in words (no position is needed)."""
+    """An error of a plugin as a sentence, without a position."""
 
 
 def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
-    """Import and register one plugin and collect its records; every fault ends in its state, never in an exception."""
+    """Import and register one plugin and collect its records; errors become its state, never an exception."""
     key = plugin.candidate.key
     try:
         found = loaded if loaded is not None else _import(plugin.candidate.target)
@@ -111,7 +111,7 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
 
 
 def call(plugin: Plugin, hook: str, **arguments: object) -> list[object]:
-    """Return what one plugin's implementation of a hook gives; generators are consumed inside the caller's guard."""
+    """Return the records of one plugin's implementation of a hook; generators are consumed here."""
     impl = plugin.hooks.get(hook)
     if impl is None:
         return []
@@ -151,7 +151,7 @@ def _import(target: str) -> object:
 
 
 def _inspect(hooks: Mapping[str, pluggy.HookImpl]) -> None:
-    """Refuse what pluggy would accept silently: unknown hooks, wrappers, a plugin without any hook."""
+    """Raise for what pluggy would accept silently: unknown hooks, wrappers, a plugin without any hook."""
     for name, impl in hooks.items():
         if not hasattr(hookspecs, name) and not impl.optionalhook:
             from difflib import get_close_matches

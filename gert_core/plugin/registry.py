@@ -1,4 +1,4 @@
-"""The typed façade in front of pluggy: everything plugins provide, by name and with its origin."""
+"""The registry, a typed interface to pluggy: everything plugins provide, by name and with its origin."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Table:
 
 
 class Registry:
-    """What the installed plugins provide. Build one and pass it down; nothing is imported before it is asked."""
+    """The records of the installed plugins; plugins are imported when their records are first needed."""
 
     def __init__(self, candidates: Sequence[Candidate], *, selection: Selection, extra: Sequence[object] = ()) -> None:
         self.candidates = tuple(candidates)
@@ -74,9 +74,9 @@ class Registry:
         scan: Iterable[Candidate] | None = None,
         extra_plugins: Iterable[object] = (),
     ) -> Registry:
-        """Decide from metadata what may be loaded; ``UsageError`` for a name that no plugin bears.
+        """Decide from metadata what may be loaded; raise ``UsageError`` for a name that no plugin has.
 
-        ``scan`` replaces the scan of installed distributions (``()`` sees none of them); ``extra_plugins`` are
+        ``scan`` replaces the scan of installed distributions (``()`` finds none of them); ``extra_plugins`` are
         plugin objects already imported.
         """
         selection = Selection(
@@ -89,7 +89,7 @@ class Registry:
         found = scan_installed() if scan is None else tuple(scan)
         return cls(found, selection=selection, extra=tuple(extra_plugins))
 
-    # -- what there is, by name -----------------------------------------------------------------------------
+    # -- records by name ------------------------------------------------------------------------------------
 
     def step_type(self, name: str) -> StepType:
         """Return the step type called ``name``; ``UnknownName`` names the distribution that would provide it."""
@@ -122,7 +122,7 @@ class Registry:
         return dict(self._table(kinds.INPUT).records)
 
     def signature_scheme(self, algorithm: str) -> SignatureScheme | None:
-        """Return the scheme for an algorithm, or None: what cannot be verified is rejected."""
+        """Return the scheme for an algorithm, or None; signatures without a scheme are rejected."""
         return self.signature_schemes().get(algorithm)
 
     def signature_schemes(self) -> dict[str, SignatureScheme]:
@@ -137,17 +137,17 @@ class Registry:
         """Return every usable command by name."""
         return dict(self._table(kinds.COMMAND).records)
 
-    # -- hooks that are called with something ---------------------------------------------------------------
+    # -- hooks that take arguments --------------------------------------------------------------------------
 
     def policies(self, project: ConfiguredProject | None) -> list[tuple[PolicyPack, PluginInfo]]:
-        """Return every policy pack with its origin; a plugin that cannot give its policies stops everything."""
+        """Return every policy pack with its origin; raise when a plugin cannot provide its policies."""
         from gert_core.api.policies import PolicyPack
         from gert_core.plugin.calls import policy_packs
 
         return [(pack, plugin.info) for plugin in self._active for pack in policy_packs(plugin, project, PolicyPack)]
 
     def diagnostics(self, runbook: RunbookView, project: ConfiguredProject | None) -> list[Diagnostic]:
-        """Return what plugins find wrong with a runbook, sorted; a plugin that raises gives one error naming it."""
+        """Return the findings of plugins about a runbook, sorted; a plugin that raises becomes an error naming it."""
         from gert_core.plugin.calls import diagnostics
 
         return diagnostics(self._active, runbook, project)
@@ -171,7 +171,7 @@ class Registry:
         return tuple(info for info in self.plugins if not info.healthy)
 
     def unmet_requirements(self) -> list[tuple[str, str]]:
-        """Return the project's requirements that no active plugin meets: what to install, if any, and a sentence."""
+        """Return the project's requirements that no active plugin meets: what to install, if any, and a message."""
         known, active = {}, {}
         for info in self.plugins:
             names = {normalise(info.name): info, info.distribution: info}
@@ -181,7 +181,7 @@ class Registry:
         return unmet(self._selection.require, active, known)
 
     def warnings(self) -> list[str]:
-        """Return one sentence per plugin that is not usable as installed, for commands that continue nevertheless."""
+        """Return one message per plugin that is not usable as installed, for commands that continue nevertheless."""
         said = [f"plugin {info.label} is {info.state}: {info.cause}" for info in self.problems()]
         said += [f"plugin {p.info.label}: {note}" for p in self._plugins for note in p.notes]
         return said + [sentence for _, sentence in self.unmet_requirements()]
@@ -191,7 +191,7 @@ class Registry:
         problems, missing = self.problems(), self.unmet_requirements()
         if problems or missing:
             by_cause: dict[tuple[PluginState, str], list[str]] = {}
-            for info in problems:  # rivals share one cause: say it once
+            for info in problems:  # conflicting plugins share one cause, shown once
                 by_cause.setdefault((info.state, info.cause), []).append(info.label)
             said = [
                 f"plugin{'s' * (len(labels) > 1)} {' and '.join(labels)} {'are' if len(labels) > 1 else 'is'}"
@@ -202,7 +202,7 @@ class Registry:
             raise PluginError("; ".join(said), hint=ways_out(problems, [text for text, _ in missing if text]))
 
     def providers(self, kind: RecordKind, name: str) -> tuple[PluginInfo, ...]:
-        """Return who provides a record: no plugin, one, or several that conflict."""
+        """Return the plugins that provide a record: none, one, or several that conflict."""
         table = self._table(kind)
         if name in table.conflicts:
             return tuple(plugin.info for plugin in table.conflicts[name])
@@ -216,7 +216,7 @@ class Registry:
         return project_info(owners[0], project) if owners else None
 
     def provider_hint(self, kind: RecordKind, name: str) -> str:
-        """Return where something that cannot be used would come from: installed and switched off, or not installed."""
+        """Return which plugin would provide a missing record, installed but not active or not installed."""
         table = self._table(kind)
         if name in table.conflicts:
             return _conflict(kind, name, table.conflicts[name])
@@ -315,7 +315,7 @@ class Registry:
 
 
 def _drop_contested_claims(table: Table) -> None:
-    """Take away every claim to a field that several step types claim, and make their plugins CONFLICTING."""
+    """Remove every claim to a field that several step types claim, and make their plugins CONFLICTING."""
     for path, names in contested(table.records).items():
         rivals = [table.owners[name] for name in names]
         words = " and ".join(f"{name!r} of {_version(table.owners[name])}" for name in names)

@@ -1,4 +1,4 @@
-"""Decides from metadata which plugins may be imported: allow, block and require."""
+"""Decide from metadata which plugins may be imported: allow, block and require."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Selection(Struct, frozen=True, kw_only=True):
-    """The words of flags, environment and project file: entry-point or distribution names.
+    """The selection of plugins by flags, environment and project file: entry-point or distribution names.
 
     With ``load`` "listed" only allowed and required plugins are loaded, with "auto" all of them. A block always
     wins. ``configured`` are the plugins the project has settings for. ``require`` holds requirements such as
@@ -64,7 +64,7 @@ class Selection(Struct, frozen=True, kw_only=True):
         return wanted
 
     def _check_configured(self, candidates: Sequence[Candidate]) -> None:
-        """Raise ``UsageError`` for settings of a plugin that is not there, and for two of the same plugin."""
+        """Raise ``UsageError`` for settings of a plugin that is not installed, and for two of the same plugin."""
         self._named(self.configured, candidates)
         for candidate in candidates:
             names = {normalise(candidate.name), candidate.distribution}
@@ -83,7 +83,7 @@ class Selection(Struct, frozen=True, kw_only=True):
         for name, rivals in by_name.items():
             if len(rivals) > 1:
                 owners = " and ".join(f"{c.distribution} {c.version}" for c in rivals)
-                cause = f"{owners} both call themselves {name!r}; uninstall one, or block it by its distribution name"
+                cause = f"{owners} both have the name {name!r}; uninstall one, or block it by its distribution name"
                 decided.update({c.key: (PluginState.CONFLICTING, cause) for c in rivals})
 
 
@@ -95,7 +95,7 @@ def requirement_name(text: str) -> str:
 def unmet(
     require: Sequence[str], active: Mapping[str, PluginInfo], known: Mapping[str, PluginInfo]
 ) -> list[tuple[str, str]]:
-    """Return the requirements that no active plugin satisfies: what to install (empty if it is there) and a sentence.
+    """Return the requirements that no active plugin satisfies: what to install (empty if installed) and a message.
 
     Both maps have entry-point and distribution names as keys.
     """
@@ -119,7 +119,7 @@ def unmet(
 def unknown_plugin(word: str, known: Collection[str]) -> UsageError:
     """Return the error for a name that no installed plugin has."""
     hint = _close(word, known, "did you mean {!r}?") or "`gert plugins list` shows the installed plugins"
-    return UsageError(f"no installed plugin is called {word!r}", hint=hint)
+    return UsageError(f"no installed plugin has the name {word!r}", hint=hint)
 
 
 def _close(word: str, known: Collection[str], sentence: str) -> str:

@@ -1,4 +1,4 @@
-"""What became of an installed plugin: five states, each with its facts and its cause."""
+"""The states of installed plugins, with facts and cause."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PluginState(StrEnum):
 
 
 class PluginInfo(Struct, frozen=True, kw_only=True):
-    """One plugin as people and traces see it; ``cause`` says why it is not active."""
+    """One plugin for display and traces; ``cause`` is the reason why it is not active."""
 
     name: str
     distribution: str
@@ -32,12 +32,12 @@ class PluginInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """``step-wait (gert-step-wait 1.0)``."""
+        """Name, distribution and version, such as ``step-wait (gert-step-wait 1.0)``."""
         return f"{self.name} ({self.distribution} {self.version})"
 
     @property
     def healthy(self) -> bool:
-        """Whether runs may go on with it: it works, or somebody switched it off."""
+        """Whether runs are allowed with it: it is active, or blocked on purpose."""
         return self.state in {PluginState.ACTIVE, PluginState.BLOCKED}
 
     def to_json(self) -> dict[str, object]:
@@ -53,7 +53,7 @@ class PluginInfo(Struct, frozen=True, kw_only=True):
 
 
 class UnknownName(PluginError, LookupError):  # noqa: N818 - read as a sentence: unknown name
-    """No plugin provides what a document asks for; the hint says which distribution would."""
+    """A name in a document that no plugin provides; the hint names the distribution that would."""
 
     default_kind = ErrorKind.UNKNOWN_NAME
 

@@ -1,4 +1,4 @@
-"""What every step type must keep to; a plugin's tests subclass this and give an example runbook."""
+"""Conformance tests of step types; a plugin's tests subclass them and give an example runbook."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 class StepTypeConformance:
-    """Subclass it, set ``plugin`` and ``runbook`` (a text that uses the type), and pytest does the rest.
+    """The tests every step type must pass; subclass it and set ``plugin`` and ``runbook`` (a text that uses the type).
 
     ``files`` are written beside the runbook, ``inputs``, ``answers`` and ``environ`` go to the run, ``scenario`` to
-    the replay; ``helpers`` are further plugins the runbook needs. ``status`` is how a real run must come out.
+    the replay; ``helpers`` are further plugins the runbook needs. ``status`` is the expected status of a real run.
     """
 
     plugin: ClassVar[Any]
@@ -51,7 +51,7 @@ class StepTypeConformance:
 
     @pytest.fixture
     def runner(self, tmp_path: Path) -> GertRunner:
-        """Return a runner that knows this plugin and its helpers, and nothing that happens to be installed."""
+        """Return a runner with this plugin and its helpers, without installed plugins."""
         needed = [self.plugin, *self.helpers]
         registry = Registry.build(scan=(), extra_plugins=needed)
         if all(t.flow is not Flow.TERMINAL for t in registry.step_types().values()):
@@ -67,7 +67,7 @@ class StepTypeConformance:
     def _real(self, runner: GertRunner) -> Ran:
         return runner(self.runbook, files=self.files, inputs=self.inputs, answers=self.answers)
 
-    # -- the promises --------------------------------------------------------------------------------------------
+    # -- the tests -----------------------------------------------------------------------------------------------
 
     def test_the_records_are_complete(self) -> None:
         for step_type in self.types():
@@ -143,10 +143,10 @@ class StepTypeConformance:
 
 
 def forbid_outside_effects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every socket and every child process an error: what does not go through the step context is caught here."""
+    """Make every socket and every child process an error, to catch steps that bypass their context."""
 
     def refuse(*_: object, **__: object) -> object:
-        raise AssertionError("the step did not go through its context: sockets and processes are not for this mode")
+        raise AssertionError("the step bypassed its context: sockets and processes are not allowed in this mode")
 
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(subprocess, "Popen", refuse)

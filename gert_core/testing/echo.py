@@ -1,4 +1,4 @@
-"""A transport for tests of other plugins alone: it answers with what it was called with and starts nothing."""
+"""A transport for tests of other plugins: it answers with its arguments and starts no process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class EchoSession:
-    """Standard output is ``stdin`` or the arguments after the first, the exit code the action's ``EXIT``."""
+    """A session whose output is ``stdin`` or the arguments after the first, with the exit code in ``EXIT``."""
 
     def __init__(self, target: Target) -> None:
         self._program = target.binary or target.tool
@@ -37,7 +37,7 @@ def open_session(target: Target, services: Services) -> EchoSession:
 @hookimpl
 def gert_transports() -> list[Transport]:
     """Register ``echo``."""
-    return [Transport(name="echo", open=open_session, summary="Answers with what it was called with.")]
+    return [Transport(name="echo", open=open_session, summary="Answers with its arguments.")]
 
 
 __all__ = ["gert_transports"]

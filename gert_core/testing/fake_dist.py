@@ -1,4 +1,4 @@
-"""Builds installed distributions out of nothing: a ``.dist-info`` and a module in a directory on ``sys.path``."""
+"""Create fake installed distributions: a ``.dist-info`` and a module in a directory on ``sys.path``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A terminal step type for tests of other step types alone: ``type: finish`` ends the run as resolved."""
+"""A terminal step type for tests of other step types: ``type: finish`` ends the run as resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixtures of the kit: nothing they give sees the plugins installed in the environment unless asked."""
+"""The fixtures of the kit, isolated from installed plugins unless requested otherwise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def gert_registry() -> Callable[..., Registry]:
     """Return a function that builds isolated registries: ``gert_registry(my_plugin_module)`` has that plugin alone.
 
-    Keyword arguments go to ``Registry.build``; ``scan=None`` asks for the installed plugins too.
+    Keyword arguments go to ``Registry.build``; ``scan=None`` adds the installed plugins.
     """
 
     def build(*plugins: object, **options: Any) -> Registry:
@@ -32,7 +32,7 @@ def gert_registry() -> Callable[..., Registry]:
 
 @pytest.fixture
 def fake_dist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDist]:
-    """Give an empty directory on ``sys.path`` to install fake distributions into; modules are forgotten afterwards."""
+    """Provide an empty directory on ``sys.path`` for fake distributions; their modules are removed afterwards."""
     directory = tmp_path / "site"
     directory.mkdir()
     monkeypatch.syspath_prepend(str(directory))

@@ -1,4 +1,4 @@
-"""What every tool pack must keep to, and what its tests need: one-step runs and stand-ins for programs."""
+"""Conformance tests of tool packs, with one-step runs and fake programs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def call(runner: GertRunner, tool: str, action: str, inputs: Mapping[str, object
 
 
 def outputs(ran: Ran) -> Mapping[str, object]:
-    """Return what the action of ``call`` gave, also when it failed."""
+    """Return the outputs of the action of ``call``, also when it failed."""
     found: Mapping[str, object] = ran.of(EventType.STEP_COMPLETE, "call")[0].get("outputs") or {}
     return found
 
@@ -60,7 +60,7 @@ def _literal(value: object) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandIn:
-    """A program on a path of its own that notes how it was called and answers as told."""
+    """A fake program that records its calls and gives a fixed answer."""
 
     directory: Path
     name: str
@@ -94,7 +94,7 @@ class StandIn:
 
 
 def path_with(directory: Path, name: str, **answer: Any) -> str:
-    """Return a PATH that has the program ``name``: the real one, or where there is none a stand-in with this answer."""
+    """Return a PATH with the program ``name``: the real one, or a fake one with this answer where it is missing."""
     path = os.environ.get("PATH", os.defpath)
     if shutil.which(name, path=path):
         return path
@@ -103,7 +103,7 @@ def path_with(directory: Path, name: str, **answer: Any) -> str:
 
 
 class ToolPackConformance(Light):
-    """Subclass it and set ``plugin`` and ``books`` (a directory of runbooks with scenarios that use every action).
+    """The tests every tool pack must pass; subclass it and set ``plugin`` and ``books`` (runbooks with scenarios).
 
     ``takes_value`` names options whose next word is always their value, whatever it looks like.
     """

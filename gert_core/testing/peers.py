@@ -1,4 +1,4 @@
-"""What transports, approval providers, input resolvers and signature schemes must keep to."""
+"""Conformance tests of transports, approval providers, input resolvers and signature schemes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Light:
 
 
 class TransportConformance(Light):
-    """Set ``plugin``, ``target`` and ``action`` (one that answers); ``slow`` is one that takes over five seconds."""
+    """The tests of a transport; set ``plugin``, ``target``, ``action`` and ``slow`` (one that takes over 5 seconds)."""
 
     target: ClassVar[Mapping[str, Any]] = {}
     action: ClassVar[Mapping[str, Any]]
@@ -111,7 +111,7 @@ class TransportConformance(Light):
 
 
 class ApprovalProviderConformance(Light):
-    """Set ``plugin``; ``approve`` makes one approver answer yes to a request and returns the console to open with."""
+    """The tests of an approval provider; set ``plugin`` and override ``approve``."""
 
     def provider(self) -> ApprovalProvider:
         """Return the provider the plugin registers."""
@@ -119,7 +119,7 @@ class ApprovalProviderConformance(Light):
         return found
 
     def approve(self, request: ApprovalRequest, tmp_path: Path, session: object) -> None:
-        """Let somebody approve, for providers that are answered from outside."""
+        """Approve a request, for providers that are answered from outside."""
 
     answers: ClassVar[tuple[str, ...]] = ()
 
@@ -177,13 +177,13 @@ class ApprovalProviderConformance(Light):
         request = self.request()
         for _ in range(2):
             session = resolve(self.provider().open)(services)
-            assert session.submit(request).ticket_id == request.ticket_id, "the next process finds the ticket"
+            assert session.submit(request).ticket_id == request.ticket_id, "the next process uses the same ticket"
             session.close()
             session.close()
 
 
 class InputResolverConformance(Light):
-    """Set ``plugin``, ``source`` (a ``from:`` text), ``expected`` and what makes it so."""
+    """The tests of an input resolver; set ``plugin``, ``source`` (a ``from:`` text) and ``expected``."""
 
     source: ClassVar[str]
     expected: ClassVar[object]
@@ -196,7 +196,7 @@ class InputResolverConformance(Light):
         return found
 
     def services(self, tmp_path: Path) -> Services:
-        """Return what the resolver is lent."""
+        """Return the services for the resolver."""
         return Services(console=ScriptedConsole(self.answers), environ=self.environ, project=_project(tmp_path))
 
     def test_a_binding_gets_its_value(self, tmp_path: Path) -> None:
@@ -213,12 +213,12 @@ class InputResolverConformance(Light):
         try:
             answer = resolve(self.resolver().resolve)([missing], Deadline(Stop(), 20), services)
         except InputError as error:
-            answer = {} if "x" in error.message else {"x": f"a problem that does not name the input: {error.message}"}
+            answer = {} if "x" in error.message else {"x": f"an error that does not name the input: {error.message}"}
         assert answer.get("x") is None
 
 
 class SignatureSchemeConformance(Light):
-    """Set ``plugin``, ``signing_key`` and ``verify_key`` (raw bytes)."""
+    """The tests of a signature scheme; set ``plugin``, ``signing_key`` and ``verify_key`` (raw bytes)."""
 
     signing_key: ClassVar[bytes]
     verify_key: ClassVar[bytes]

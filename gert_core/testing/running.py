@@ -1,4 +1,4 @@
-"""Runs runbooks for tests: real runs in a temporary directory, with their events to look at."""
+"""Run runbooks in tests: real runs in a temporary directory, with their events for assertions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ScriptedConsole:
-    """A person who answers from a list; ``said`` and ``asked`` are what they were shown."""
+    """A console that answers from a list; ``said`` and ``asked`` are the texts it was given."""
 
     def __init__(self, answers: Sequence[str] = (), *, interactive: bool = True) -> None:
         self.interactive = interactive
@@ -31,7 +31,7 @@ class ScriptedConsole:
         self._lock = threading.RLock()
 
     def say(self, text: str) -> None:
-        """Remember what was shown."""
+        """Record the text."""
         self.said.append(text)
 
     def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
@@ -48,7 +48,7 @@ class ScriptedConsole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """A finished test run: its result, its events, and assertions that explain themselves."""
+    """A finished test run: its result, its events, and assertions with messages."""
 
     result: RunResult
     events: list[TraceEvent]
@@ -89,7 +89,7 @@ class Ran:
 
 @dataclass(slots=True, kw_only=True)
 class GertRunner:
-    """Writes a runbook and its files into a directory and runs it with a registry."""
+    """A runner that writes a runbook and its files into a directory and runs it with a registry."""
 
     directory: Path
     registry: Registry
@@ -131,7 +131,7 @@ class GertRunner:
         return self._ran(result, console)
 
     def resume(self, run_id: str, *, answers: Sequence[str] = (), **options: Any) -> Ran:
-        """Go on with an earlier run of this runner."""
+        """Resume an earlier run of this runner."""
         console = ScriptedConsole(answers)
         options.setdefault("environ", self.environ)
         result = resume(run_id, root=self.directory / "runs", registry=self.registry, console=console, **options)

@@ -177,7 +177,7 @@ def test_settings_of_an_unknown_plugin_are_refused_as_an_unknown_name_to_block_i
     (zoo / "gert-project.yaml").write_text("plugins: {config: {step-zoo-lyon: {food: meat}}}\n")
     code, _, err = gert(*command)
     assert code == 2
-    assert "no installed plugin is called 'step-zoo-lyon'" in err
+    assert "no installed plugin has the name 'step-zoo-lyon'" in err
     assert "step-zoo-lion" in err
     assert not (zoo / "told.jsonl").exists()
 

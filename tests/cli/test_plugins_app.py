@@ -99,7 +99,7 @@ def test_a_mistyped_verb_suggests_the_right_one(gert, fake_dist):
         (["plugins", "list", "--nonsense"], "No such option"),
         (["plugins", "show"], "Missing argument"),
         (["-p"], "-p needs the name of a plugin"),
-        (["-p", "no:step-nothing", "plugins", "list"], "no installed plugin is called 'step-nothing'"),
+        (["-p", "no:step-nothing", "plugins", "list"], "no installed plugin has the name 'step-nothing'"),
     ],
 )
 def test_usage_errors_exit_2_with_one_sentence(gert, args, said):

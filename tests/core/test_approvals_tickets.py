@@ -127,5 +127,5 @@ def test_a_directory_behind_a_link_is_not_used(tmp_path):
 def test_a_ticket_file_of_another_ticket_is_refused(store, tmp_path):
     store.put(REQUEST)
     (tmp_path / "tickets" / "t-1.json").rename(tmp_path / "tickets" / "t-3.json")
-    with pytest.raises(RunError, match="broken"):
+    with pytest.raises(RunError, match="damaged"):
         store.get("t-3")

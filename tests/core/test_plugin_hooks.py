@@ -137,7 +137,7 @@ def test_gert_policies(gert_registry):
 @pytest.mark.parametrize("bad", [explode, lambda: [{"rules": []}], lambda: 7])
 def test_gert_policies_fail_closed(gert_registry, bad):
     registry = gert_registry(example("gert_policies"), plugin("guard", gert_policies=bad))
-    with pytest.raises(PluginError, match=r"plugin guard .* cannot give its policies") as caught:
+    with pytest.raises(PluginError, match=r"plugin guard .* cannot provide its policies") as caught:
         registry.policies(None)
     assert caught.value.exit_code == 3
 

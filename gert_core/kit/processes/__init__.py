@@ -1,6 +1,6 @@
-"""The one place that starts other programs: no shell, an own process group each, nothing left running.
+"""Start other programs: without a shell, each in a process group of its own, with nothing left running.
 
-``run`` runs a program to its end, ``start`` gives a ``Child`` that stays.
+``run`` runs a program to its end, ``start`` returns a ``Child`` that keeps running.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def start(argv: Sequence[str], *, environ: Mapping[str, str]) -> Child:
-    """Start a program that stays: write to it, read its lines, end it (``Child.close``).
+    """Start a program that keeps running: write to it, read its lines, end it (``Child.close``).
 
     Raises ``StepProblem`` (``not_found``, ``spawn``) like ``run``.
     """

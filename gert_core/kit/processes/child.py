@@ -1,4 +1,4 @@
-"""A program that stays: write to it, read its lines, keep the end of what it complains, end it for good."""
+"""A program that keeps running: write to it, read its lines, keep the end of its standard error, end it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from gert_core.api.context import Deadline
 
 LINE_LIMIT: Final = 10 * 1024 * 1024
-"""Bytes of one line."""
+"""The most bytes of one line."""
 STDERR_TAIL: Final = 16 * 1024
-"""Bytes of standard error that are kept: the last ones."""
+"""The number of bytes of standard error that are kept, from its end."""
 
 _CHUNK: Final = 65536
 
@@ -69,10 +69,10 @@ class Child:
         return self._stderr.decode("utf-8", "replace")
 
     def write(self, data: bytes, deadline: Deadline | None) -> None:
-        """Write all of it; ``BrokenPipeError`` when the program no longer reads, ``TimeoutError`` past the deadline.
+        """Write everything; raise ``BrokenPipeError`` when the program no longer reads, ``TimeoutError`` when late.
 
-        Without a deadline it is written only if it can be at once. After an exception it is unknown how much was
-        written: end the program.
+        Without a deadline it is written only if that is possible at once. After an exception it is unknown how much
+        was written: end the program.
         """
         pending = memoryview(data)
         remaining = 0.0 if deadline is None else deadline.remaining()
@@ -92,7 +92,7 @@ class Child:
     def lines(self, limit: int = LINE_LIMIT) -> Generator[bytes, None, None]:
         """Yield every line of standard output, without its end, until the program closes it or is ended.
 
-        Standard error is drained in the same loop, so a program that floods it never blocks. A line longer than
+        Standard error is drained in the same loop, so a program that writes much of it never blocks. A line longer than
         ``limit`` raises ``OverflowError``; a last line without an end is given as it is.
         """
         with self._lock:
@@ -141,7 +141,7 @@ class Child:
             return self._exit
 
     def close(self, grace: float = 1.0) -> int | None:
-        """Close its input, give it ``grace`` seconds to end by itself, then TERM, then KILL; nothing is left."""
+        """Close its input, wait ``grace`` seconds for it to end, then send TERM, then KILL; no process is left."""
         code = self.wait(grace if self._close_stdin(grace) else 0)
         if code is None:
             with self._lock:
@@ -152,14 +152,14 @@ class Child:
                 self._group.destroy()
             wake, self._wake = self._wake, -1
             if wake >= 0:
-                os.close(wake)  # the reader sees it, even where a process outside the group holds the output
+                os.close(wake)  # the reader notices it, even when a process outside the group has the output open
             if not self._reading:
                 self._close_output()
         self._close_stdin(GRACE)
         return code
 
     def _close_stdin(self, seconds: float) -> bool:
-        """Return whether it is closed now: a writer that is stuck in the middle is not waited for longer than this."""
+        """Return whether it is closed now; a writer that is blocked is not waited for longer than this."""
         if not self._writing.acquire(timeout=seconds):
             return False
         stdin, self._stdin = self._stdin, -1
@@ -180,7 +180,7 @@ class Child:
             raise TimeoutError
 
     def _drain_stderr(self) -> None:
-        # What it said last is why it ended, and may come a moment after its output was closed.
+        # Its last output on standard error has the reason, and may arrive a moment after its output was closed.
         poll = select.poll()
         poll.register(self._err, select.POLLIN)
         until = monotonic() + 0.2

@@ -18,7 +18,7 @@ SWEEP: Final = 1.0
 
 _LOST: Final = -1
 
-# Leaders not collected yet: a fact about this operating system process, hence one per process (``kill_all``).
+# Leaders not waited for yet: state of this operating system process, hence one per process (``kill_all``).
 _live: Final[set[int]] = set()
 
 
@@ -55,7 +55,7 @@ class Group:
 
     def finish(self) -> int:
         """Collect a leader that has ended and end what it left in its group; death by signal N is 128+N."""
-        self.signal(signal.SIGTERM)  # to background processes: the leader itself is past caring
+        self.signal(signal.SIGTERM)  # to background processes: the leader itself has ended
         self._reap(0)
         # A number is not given out again while a group of that number has members, so right after the leader
         # was collected the group is gone (the usual case, one system call) or is still the one we made.
@@ -64,13 +64,13 @@ class Group:
         if self._exit is None or self._exit == _LOST:
             raise StepProblem(
                 ErrorKind.SPAWN,
-                f"the exit status of {self.program!r} was taken by another part of this program; "
+                f"the exit status of {self.program!r} was collected by another part of this program; "
                 "do not ignore SIGCHLD or wait for children that gert has started",
             )
         return self._exit
 
     def destroy(self) -> None:
-        """Leave nothing: KILL the group unless it was collected already, and give the descriptor back."""
+        """Send KILL to the group unless it was collected already, and close the descriptor."""
         if self._exit is None:
             self.signal(signal.SIGKILL)
             until = time.monotonic() + SWEEP

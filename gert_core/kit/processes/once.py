@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from gert_core.api.context import Deadline
 
 OUTPUT_LIMIT: Final = 10 * 1024 * 1024
-"""Bytes of standard output and standard error together."""
+"""The most bytes of standard output and standard error together."""
 LINGER: Final = 0.5
-"""Seconds a program that has ended may leave its output open in the hands of its own children."""
+"""Seconds that the output of an ended program may stay open because its children hold it."""
 
 _CHUNK: Final = 65536
 _TAIL: Final = 2000
 _TICK: Final = 0.02
 _LONGEST_WAIT: Final = 3600.0
 
-# How far the end of a program has come; LINGERING: it has ended, but somebody else holds its output.
+# How far ending a program has progressed; LINGERING: it has ended, but another process has its output open.
 _RUNNING, _LINGERING, _TERMINATED, _KILLED = range(4)
 
 
 class ProcessResult(Struct, frozen=True, kw_only=True):
-    """How a program ended; death by signal N is exit code 128+N, bytes that are not UTF-8 became U+FFFD."""
+    """The result of a program; signal N is exit code 128+N, bytes that are not UTF-8 are U+FFFD."""
 
     exit_code: int
     stdout: str
@@ -73,7 +73,7 @@ def run(
 class _Watch:
     """One run: the descriptors still open, what was read from them, and how far ending it has gone.
 
-    What happens between ``spawn`` and the first wait costs nothing: the program is being loaded meanwhile.
+    Work between ``spawn`` and the first wait takes no extra time: the program is being loaded meanwhile.
     """
 
     __slots__ = ("argv", "chunks", "ended", "group", "kind", "limit", "open", "pending", "seconds", "size",
@@ -88,7 +88,7 @@ class _Watch:
         self.group: Group | None = None
 
     def start(self, environ: Mapping[str, str], stdin: bytes) -> None:
-        """Make the pipes and spawn; input that fits into a pipe is in it before the program starts."""
+        """Create the pipes and spawn; input that fits into a pipe is written before the program starts."""
         self.chunks: tuple[list[bytes], list[bytes]] = ([], [])
         given: list[int] = []
         try:
@@ -111,7 +111,7 @@ class _Watch:
                 os.close(fd)
 
     def follow(self, deadline: Deadline) -> None:
-        """Read until the leader has ended and its output is closed, or the last means has been used."""
+        """Read until the leader has ended and its output is closed, or the last stage of ending it is over."""
         assert self.group is not None  # noqa: S101 - start() came first
         self.kind, self.stage, self.size, self.ended = "", _RUNNING, 0, False
         remaining = deadline.remaining()
@@ -145,7 +145,7 @@ class _Watch:
                 return
 
     def read(self, fd: int) -> bool:
-        """Take what is there; past the limit nothing more is kept. False when the stream is closed."""
+        """Read what is available; past the limit nothing more is kept. Return False when the stream is closed."""
         data = os.read(fd, _CHUNK)
         if data:
             self.size += len(data)
@@ -154,12 +154,12 @@ class _Watch:
                 return True
             if self.stage < _TERMINATED:
                 self.end(ErrorKind.OUTPUT_TOO_LARGE)
-        del self.open[fd]  # past the limit, too: a closed pipe stops a flood even where TERM is ignored
+        del self.open[fd]  # past the limit, too: a closed pipe stops the program even where TERM is ignored
         os.close(fd)
         return False
 
     def feed(self) -> bool:
-        """Write input until the pipe is full; a program that does not read it may do so. False when done."""
+        """Write input until the pipe is full; a program need not read it. Return False when done."""
         try:
             while self.pending:
                 self.pending = self.pending[os.write(self.stdin, self.pending) :]
@@ -179,7 +179,7 @@ class _Watch:
         self.group.signal(signal.SIGTERM)
 
     def escalate(self) -> bool:
-        """Take the next means when time is up at this stage; return False when there is none."""
+        """Go to the next stage of ending it when this one is over; return False when there is none."""
         assert self.group is not None  # noqa: S101
         if self.stage < _TERMINATED:
             self.end(ErrorKind.TIMEOUT if self.stage == _RUNNING else "")

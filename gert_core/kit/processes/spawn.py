@@ -22,7 +22,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
 
     Measured in ``true`` steps: ``posix_spawn`` takes a tenth less than ``Popen`` when it is alone, but a tenth more
     when a hundred start at once from threads. So it is tried when nothing else runs; ``Popen`` does the rest and
-    is the one that says what is wrong.
+    reports errors.
     """
     if not argv or not argv[0]:
         raise StepProblem(ErrorKind.SPAWN, "there is no program to run: the command is empty; give argv or meta.binary")
@@ -39,7 +39,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
             stdout=stdout,
             stderr=stderr,
             # Descriptors made by Python close themselves. To have the child look for others takes as long as starting
-            # it, once hundreds are open, and nothing else here goes on meanwhile.
+            # it, once hundreds are open, and blocks everything else here meanwhile.
             close_fds=bool(_close_inherited()),
             process_group=0,
         )
