@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def interrupts(stop: Stop) -> Iterator[Interrupt]:
     os.set_blocking(write, False)
     state = Interrupt(stop)
 
-    def handler(number: int, frame: Any) -> None:
+    def handler(number: int, frame: object) -> None:
         del frame
         with contextlib.suppress(BlockingIOError):
             os.write(write, bytes([number]))

@@ -5,7 +5,7 @@ Commands declare their parameters with it in annotations, which nothing evaluate
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import typer
@@ -14,7 +14,7 @@ else:
     class _Typer:
         """The attributes of the module ``typer``."""
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             import typer
 
             return getattr(typer, name)

@@ -29,7 +29,7 @@ class Context:
         self.obj = obj
 
 
-def read(command: str, args: Sequence[str], context: Any) -> dict[str, Any] | None:
+def read(command: str, args: Sequence[str], context: object) -> dict[str, Any] | None:
     """Return the arguments to call a command's function with, or None when Typer has to read the command line."""
     parameters = PARAMETERS.get(command)
     try:
@@ -42,9 +42,9 @@ class _LeftToTyper(Exception):  # noqa: N818 - not an error: Typer decides wheth
     """Help is wanted, or something is misspelled, missing, out of range or merely unusual."""
 
 
-def _read(parameters: Sequence[Parameter], args: list[str], context: Any) -> dict[str, Any]:
+def _read(parameters: Sequence[Parameter], args: list[str], context: object) -> dict[str, Any]:
     options = {spelling: parameter for parameter in parameters for spelling in parameter[1]}
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     words: list[str] = []
     while args:
         word = args.pop(0)
@@ -91,7 +91,7 @@ def _option(options: dict[str, Parameter], word: str, args: list[str], values: d
         values[target] = value
 
 
-def _value(parameter: Parameter, text: str) -> Any:
+def _value(parameter: Parameter, text: str) -> object:
     *_, kind, _, _, least, most = parameter
     convert = _CONVERSIONS.get(kind)
     if convert is None:

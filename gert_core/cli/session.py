@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -14,6 +14,8 @@ from gert_core.plugin.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from gert_core.documents.project import Project
 
 PROJECT_FILE: Final = "gert-project.yaml"
 BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
@@ -41,7 +43,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def registry_for(
-    project: Any,
+    project: Project | None,
     options: Options | None = None,
     *,
     executing: bool = False,
@@ -61,7 +63,7 @@ def registry_for(
     return registry
 
 
-def project_here(start: Path | None = None) -> Any:
+def project_here(start: Path | None = None) -> Project | None:
     """Return the project around ``start`` (default: the working directory) or None; read YAML only if there is one."""
     here = (start or Path.cwd()).resolve()
     if not any((folder / PROJECT_FILE).is_file() for folder in (here, *here.parents)):
@@ -71,7 +73,7 @@ def project_here(start: Path | None = None) -> Any:
     return find_project(here)
 
 
-def project_or_warning() -> Any:
+def project_or_warning() -> Project | None:
     """Return the project, or None with a warning when it is broken: for commands that explain what is wrong."""
     try:
         return project_here()
@@ -80,18 +82,18 @@ def project_or_warning() -> Any:
         return None
 
 
-def _build(project: Any, options: Options, environ: Mapping[str, str]) -> Registry:
+def _build(project: Project | None, options: Options, environ: Mapping[str, str]) -> Registry:
     blocked = [word.strip() for word in environ.get(BLOCK_VARIABLE, "").split(",") if word.strip()]
-    wanted = getattr(getattr(project, "model", None), "plugins", None)
-    allow = tuple(getattr(wanted, "allow", None) or ())
-    load = getattr(wanted, "load", None) or "auto"
+    if project is None:
+        return Registry.build(allow=options.allow, block=(*options.block, *blocked))
+    wanted = project.model.plugins
     return Registry.build(
-        allow=(*allow, *options.allow),
-        block=(*options.block, *blocked, *(getattr(wanted, "block", None) or ())),
-        require=tuple(getattr(wanted, "require", None) or ()),
+        allow=(*wanted.allow, *options.allow),
+        block=(*options.block, *blocked, *wanted.block),
+        require=wanted.require,
         # A project that names the plugins it allows means these and no others.
-        load="listed" if allow else str(load),
-        configured=tuple(getattr(wanted, "config", None) or ()),
+        load="listed" if wanted.allow else wanted.load,
+        configured=wanted.config,
     )
 
 

@@ -105,7 +105,7 @@ def _tools(book: Runbook) -> Iterator[str]:
                 yield f"{use.tool}:{action}"
 
 
-def _results(book: Runbook) -> dict[str, Any]:
+def _results(book: Runbook) -> dict[str, object]:
     """Return whole results for steps that must declare a contract, because they act outside of gert."""
     return {
         node.id: {"outputs": _of_contract(_declared(node))}
@@ -126,7 +126,7 @@ def _evidence(book: Runbook) -> dict[str, Any]:
     return found
 
 
-def _declared(node: StepNode) -> Mapping[str, Any]:
+def _declared(node: StepNode) -> Mapping[str, object]:
     return (node.fields.contract.outputs if node.fields.contract else None) or {}
 
 
@@ -134,11 +134,11 @@ def _at_root(node: StepNode) -> bool:
     return node.within is None or node.within.owner is None
 
 
-def _of_contract(outputs: Mapping[str, Param | Any]) -> dict[str, Any]:
+def _of_contract(outputs: Mapping[str, Param | Any]) -> dict[str, object]:
     return {name: _EXAMPLES[param.type or "any"] for name, param in outputs.items()}
 
 
-def _entries(values: Mapping[str, Any]) -> Iterator[str]:
+def _entries(values: Mapping[str, object]) -> Iterator[str]:
     for name, value in values.items():
         yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
 

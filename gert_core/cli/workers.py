@@ -26,7 +26,7 @@ def in_order(jobs: Sequence[_J], run: Callable[[_J], _R], *, workers: int, lost:
         yield from map(run, jobs)
         return
     context = multiprocessing.get_context("fork")
-    readers: list[Connection[Any, Any]] = []
+    readers: list[Connection[object, object]] = []
     processes = []
     for worker in range(workers):
         reader, writer = context.Pipe(duplex=False)
@@ -49,10 +49,12 @@ def in_order(jobs: Sequence[_J], run: Callable[[_J], _R], *, workers: int, lost:
             reader.close()
 
 
-def _collect(jobs: Sequence[_J], readers: Sequence[Connection[Any, Any]], *, lost: Callable[[_J], _R]) -> Iterator[_R]:
+def _collect(
+    jobs: Sequence[_J], readers: Sequence[Connection[object, object]], *, lost: Callable[[_J], _R]
+) -> Iterator[_R]:
     done: dict[int, _R] = {}
     owner = [readers[index % len(readers)] for index in range(len(jobs))]
-    live: list[Connection[Any, Any]] = list(readers)
+    live: list[Connection[object, object]] = list(readers)
     for index, job in enumerate(jobs):
         while index not in done and owner[index] in live:
             for ready in wait(live):
@@ -66,7 +68,9 @@ def _collect(jobs: Sequence[_J], readers: Sequence[Connection[Any, Any]], *, los
         yield done.pop(index) if index in done else lost(job)
 
 
-def _work(writer: Connection[Any, Any], jobs: Sequence[Any], run: Callable[[Any], Any], mine: range) -> None:
+def _work(
+    writer: Connection[object, object], jobs: Sequence[object], run: Callable[[object], object], mine: range
+) -> None:
     # The parent receives Ctrl-C and ends its processes; a traceback from each of them would not help.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for index in mine:

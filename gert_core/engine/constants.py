@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api import DocumentError, ErrorKind
 from gert_core.template import TemplateError, UndefinedVariable, compile_value, walk
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 class _Constants:
     """The constants of a runbook, each resolved when it is first used; a cycle is an error."""
 
-    def __init__(self, raw: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
+    def __init__(self, raw: Mapping[str, object], inputs: Mapping[str, object]) -> None:
         self._raw = raw
         self._inputs = inputs
         self._open: list[str] = []
-        self.done: dict[str, Any] = {}
+        self.done: dict[str, object] = {}
 
-    def resolve(self, path: tuple[str, ...]) -> Any:
+    def resolve(self, path: tuple[str, ...]) -> object:
         head = path[0]
         if head in self._inputs:
             return walk(self._inputs, path, full=path)
@@ -31,7 +31,7 @@ class _Constants:
     def names(self) -> Iterable[str]:
         return {*self._inputs, *self._raw}
 
-    def constant(self, name: str) -> Any:
+    def constant(self, name: str) -> object:
         if name in self.done:
             return self.done[name]
         if name in self._open:
@@ -47,7 +47,7 @@ class _Constants:
         return value
 
 
-def render_constants(raw: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+def render_constants(raw: Mapping[str, object], inputs: Mapping[str, object]) -> dict[str, object]:
     """Return every constant with its value, in document order."""
     rendering = _Constants(raw, inputs)
     return {name: rendering.constant(name) for name in raw}

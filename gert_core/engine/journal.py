@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, Principal, RunError
 from gert_core.runs.live import LiveFold
@@ -46,11 +46,11 @@ class Journal:
     def add(
         self,
         type: str,  # noqa: A002 - the event's field name
-        data: Mapping[str, Any],
+        data: Mapping[str, object],
         *,
         key: str | None = None,
         principal: Principal | None = None,
-        branch: Mapping[str, Any] | None = None,
+        branch: Mapping[str, object] | None = None,
         encoded: bytes | None = None,
         fresh: bool = False,
     ) -> None:
@@ -75,12 +75,12 @@ class Journal:
         if take is not None:
             take(type, key, data, number)
 
-    def close(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+    def close(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
         """Add the sealed last event of this process."""
         written = self.writer.close_run(type, data)
         self._takes[type](type, None, written, self.writer.seq)
 
-    def _known(self, type: str, key: str, data: Mapping[str, Any], encoded: bytes | None) -> bool:  # noqa: A002
+    def _known(self, type: str, key: str, data: Mapping[str, object], encoded: bytes | None) -> bool:  # noqa: A002
         assert self._recorded is not None  # noqa: S101 - asked by the caller
         with self._lock:
             number = self._counts.get((key, type), 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -54,8 +54,8 @@ class Request(Struct, frozen=True, kw_only=True):
     console: Console
     project: Project | None = None
     mode: str = "real"
-    host_vars: Mapping[str, Any] = field(default_factory=dict)
-    file_vars: Mapping[str, Any] = field(default_factory=dict)
+    host_vars: Mapping[str, object] = field(default_factory=dict)
+    file_vars: Mapping[str, object] = field(default_factory=dict)
     scenario: ScenarioModel | None = None
     policies: Sequence[Path] = ()
     approval: str | None = None

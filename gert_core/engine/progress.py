@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -37,7 +37,7 @@ class Evaluation(Struct, frozen=True, kw_only=True):
 
     contract: Contract
     decision: Decision
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, object]
     secrets: Mapping[str, bool]
     """The secrets its tool needs, and whether each has a value."""
     platforms: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Progress:
     def started(self, step: StepInfo) -> None:
         """Handle the start of a step."""
 
-    def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
+    def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, object], duration: float) -> None:
         """Handle the result of a step; ``data`` is that of its ``step_complete``."""
 
     def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:

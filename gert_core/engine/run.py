@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -49,7 +49,7 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     policies: Policies
     secrets: Secrets
     inputs: ResolvedInputs
-    constants: Mapping[str, Any]
+    constants: Mapping[str, object]
     mode: str
     actor: str
     environ: Mapping[str, str]
@@ -80,7 +80,7 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
     sessions: Sessions = field(default_factory=Sessions)
     determinism: Determinism = field(default_factory=Determinism)
 
-    def digest(self, value: Any) -> str:
+    def digest(self, value: object) -> str:
         """Return the SHA-256 of masked, canonical data."""
         return "sha256:" + hashlib.sha256(canonical(self.masker.mask(value))).hexdigest()
 

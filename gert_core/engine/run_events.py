@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core import __version__
 from gert_core.api import ErrorKind, RunStatus
@@ -29,7 +29,7 @@ def write_start(run: Run) -> None:
     journal.commit()
 
 
-def _facts(run: Run) -> dict[str, Any]:
+def _facts(run: Run) -> dict[str, object]:
     """Return what ``run_start`` records: documents, policies, plugins, actor, choices, inputs."""
     book = run.facts.runbook
     return {
@@ -66,7 +66,7 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
         run.services.journal.close(EventType.RUN_SUSPENDED, {**waiting, "duration": duration})
         return None
     status, outcome, failures = _conclusion(run, signal)
-    data: dict[str, Any] = {"status": str(status)}
+    data: dict[str, object] = {"status": str(status)}
     if outcome is not None:
         data["outcome"] = outcome.to_json()
         key = signal.outcome_key if signal is not None else None

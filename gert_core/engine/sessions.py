@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from gert_core.api.context import Closable, Peer
 
 
 class Sessions:
@@ -16,19 +18,19 @@ class Sessions:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
-        self._open: dict[str, Any] = {}
+        self._open: dict[str, Closable] = {}
 
-    def get(self, name: str, open: Callable[[], Any]) -> Any:  # noqa: A002 - it opens
+    def get(self, name: str, open: Callable[[], Peer]) -> Peer:  # noqa: A002 - it opens
         """Return the peer called ``name``, opened on first use; other names do not wait while it opens."""
         found = self._open.get(name)
         if found is not None:
-            return found
+            return cast("Peer", found)
         with self._lock:
             guard = self._opening.setdefault(name, threading.Lock())
         with guard:
             if name not in self._open:
                 self._open[name] = open()
-            return self._open[name]
+            return cast("Peer", self._open[name])
 
     def drop(self, name: str) -> None:
         """Close and remove a peer."""
@@ -45,7 +47,7 @@ class Sessions:
             _close(session)
 
 
-def _close(session: Any) -> None:
+def _close(session: Closable) -> None:
     with contextlib.suppress(Exception):
         session.close()
 

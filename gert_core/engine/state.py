@@ -30,18 +30,18 @@ class Layer:
     def __init__(self, parent: Layer | None = None, *, stays: bool = True) -> None:
         self.parent = parent
         self.stays = stays
-        self.vars: dict[str, Any] = {}
-        self.steps: dict[str, Any] = {}
-        self.scopes: dict[str, Any] = {}
+        self.vars: dict[str, object] = {}
+        self.steps: dict[str, object] = {}
+        self.scopes: dict[str, object] = {}
         self.retries: dict[str, int] = {}
         self.owners: dict[str, str] = {}
         self.exported: set[str] = set()
-        self.passed: dict[str, Any] = {}
-        self.run: Mapping[str, Any] = parent.run if parent is not None else {}
+        self.passed: dict[str, object] = {}
+        self.run: Mapping[str, object] = parent.run if parent is not None else {}
 
     # -- reading -------------------------------------------------------------------------------------------------
 
-    def resolve(self, path: tuple[str, ...]) -> Any:
+    def resolve(self, path: tuple[str, ...]) -> object:
         """Return the value at a template path; templates are rendered against this method."""
         head = path[0]
         layer: Layer | None = self
@@ -60,7 +60,7 @@ class Layer:
             return walk(self.run, path[1:], full=path)
         return self._of_step(_MISSING, head, path[1:], path)
 
-    def _of_step(self, entry: Any, step_id: str, rest: tuple[str, ...], full: tuple[str, ...]) -> Any:
+    def _of_step(self, entry: object, step_id: str, rest: tuple[str, ...], full: tuple[str, ...]) -> object:
         if rest and rest[0] == RETRY_COUNT and not (isinstance(entry, dict) and RETRY_COUNT in entry):
             count = self.retry_count(step_id)
             if count is not None:
@@ -69,19 +69,19 @@ class Layer:
             raise UndefinedVariable(full)
         return require_known(_walk(entry, rest, full) if rest else entry, full)
 
-    def _of_scope(self, path: tuple[str, ...]) -> Any:
+    def _of_scope(self, path: tuple[str, ...]) -> object:
         found = [value for layer in self._chain() if (value := _descend(layer.scopes, path[1:])) is not _MISSING]
         if not found:
             raise UndefinedVariable(path)
         if len(found) == 1 or not isinstance(found[0], dict):
             return require_known(found[0], path)
-        merged: dict[str, Any] = {}
+        merged: dict[str, object] = {}
         for value in reversed(found):
             if isinstance(value, dict):
                 _merge_tree(merged, value)
         return require_known(merged, path)
 
-    def step(self, step_id: str) -> Any:
+    def step(self, step_id: str) -> object:
         """Return the latest entry of a step, or a marker that there is none."""
         for layer in self._chain():
             if step_id in layer.steps:
@@ -102,10 +102,10 @@ class Layer:
                 return layer.owners.get(name, "")
         return None
 
-    def names_visible(self) -> dict[str, Any]:
+    def names_visible(self) -> dict[str, object]:
         """Return every global, step and scope visible here, as nested data (shared values, do not change them)."""
-        out: dict[str, Any] = {}
-        scopes: dict[str, Any] = {}
+        out: dict[str, object] = {}
+        scopes: dict[str, object] = {}
         for layer in reversed(list(self._chain())):
             out.update(layer.steps)
             out.update(layer.vars)
@@ -114,9 +114,9 @@ class Layer:
             out[SCOPE] = scopes
         return out
 
-    def globals(self) -> dict[str, Any]:
+    def globals(self) -> dict[str, object]:
         """Return promoted and exported names with their values."""
-        out: dict[str, Any] = {}
+        out: dict[str, object] = {}
         for layer in reversed(list(self._chain())):
             out.update({n: v for n, v in layer.vars.items() if layer.owners.get(n)})
         return out
@@ -137,7 +137,7 @@ class Layer:
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    def bind(self, names: Mapping[str, Any]) -> None:
+    def bind(self, names: Mapping[str, object]) -> None:
         """Set names that no step owns: inputs, constants, loop variables."""
         self.vars.update(names)
 
@@ -153,17 +153,17 @@ class Layer:
                 layer.retries[step_id] += 1
                 return
 
-    def set_step(self, step_id: str, entry: Any) -> None:
+    def set_step(self, step_id: str, entry: object) -> None:
         """Store the value of ``.id``."""
         self.steps[step_id] = entry
 
-    def promote(self, step_id: str, outputs: Mapping[str, Any]) -> None:
+    def promote(self, step_id: str, outputs: Mapping[str, object]) -> None:
         """Make outputs global within this layer; a later step replaces earlier ones."""
         for name, value in outputs.items():
             self.vars[name] = value
             self.owners[name] = step_id
 
-    def export(self, step_id: str, name: str, value: Any) -> None:
+    def export(self, step_id: str, name: str, value: object) -> None:
         """Make one name global in the nearest layer that stays, and visible from here at once."""
         for layer in self._chain():
             if layer.stays:
@@ -175,7 +175,7 @@ class Layer:
             layer.owners.pop(name, None)
             layer.passed[name] = value
 
-    def write_scope(self, segments: tuple[str, ...], values: Mapping[str, Any]) -> None:
+    def write_scope(self, segments: tuple[str, ...], values: Mapping[str, object]) -> None:
         """Add values below a scope path in the nearest layer that stays."""
         target = next(layer for layer in self._chain() if layer.stays)
         node = target.scopes
@@ -208,11 +208,11 @@ class View:
 
     __slots__ = ("_bound", "_layer")
 
-    def __init__(self, layer: Layer, bound: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, layer: Layer, bound: Mapping[str, object] | None = None) -> None:
         self._layer = layer
         self._bound = bound or {}
 
-    def resolve(self, path: tuple[str, ...]) -> Any:
+    def resolve(self, path: tuple[str, ...]) -> object:
         """Return the value at a path."""
         if path[0] in self._bound:
             return walk(self._bound, path, full=path)
@@ -223,14 +223,14 @@ class View:
         return {*self._bound, *self._layer.names()}
 
 
-def require_known(value: Any, path: tuple[str, ...]) -> Any:
+def require_known(value: object, path: tuple[str, ...]) -> object:
     """Return the value; raise ``Undecided`` when it is known only in a real run."""
     if isinstance(value, Symbol):
         raise Undecided("." + ".".join(path))
     return value
 
 
-def copy_data(value: Any) -> Any:
+def copy_data(value: object) -> Any:
     """Return a copy of JSON-like data, so that a step cannot change the state through it."""
     if isinstance(value, dict):
         return {key: copy_data(item) for key, item in value.items()}
@@ -239,7 +239,7 @@ def copy_data(value: Any) -> Any:
     return value
 
 
-def _walk(value: Any, rest: tuple[str, ...], full: tuple[str, ...]) -> Any:
+def _walk(value: object, rest: tuple[str, ...], full: tuple[str, ...]) -> object:
     try:
         return walk(value, rest, full=full)
     except UndefinedVariable:
@@ -249,7 +249,7 @@ def _walk(value: Any, rest: tuple[str, ...], full: tuple[str, ...]) -> Any:
         raise
 
 
-def _descend(tree: Any, segments: tuple[str, ...]) -> Any:
+def _descend(tree: object, segments: tuple[str, ...]) -> object:
     for segment in segments:
         if isinstance(tree, dict) and segment in tree:
             tree = tree[segment]
@@ -260,7 +260,7 @@ def _descend(tree: Any, segments: tuple[str, ...]) -> Any:
     return tree
 
 
-def _merge_tree(into: dict[str, Any], tree: Mapping[str, Any]) -> None:
+def _merge_tree(into: dict[str, object], tree: Mapping[str, object]) -> None:
     for key, value in tree.items():
         below = into.get(key)
         if isinstance(below, dict) and isinstance(value, dict):

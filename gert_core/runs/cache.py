@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.runs.fold import fold
 from gert_core.runs.state import RunState
@@ -31,7 +31,7 @@ def load_state(trace: Path, *, cached: bytes | None = None, store: Callable[[byt
     return state
 
 
-def last_line_stamp(trace: Path) -> dict[str, Any] | None:
+def last_line_stamp(trace: Path) -> dict[str, object] | None:
     """Return number and hash of the last complete event; while they stay the same, so does everything before it."""
     try:
         with trace.open("rb") as file:
@@ -58,13 +58,13 @@ def _last_line(fd: int) -> bytes:
     return b""
 
 
-def _pack(state: RunState, stamp: dict[str, Any]) -> bytes:
+def _pack(state: RunState, stamp: dict[str, object]) -> bytes:
     body = json.dumps(state.to_json(), ensure_ascii=True, separators=(",", ":")).encode("ascii")
     head = json.dumps({"format": FORMAT, **stamp, "digest": sha256(body).hexdigest()}, separators=(",", ":"))
     return b'%b,"state":%b}\n' % (head[:-1].encode("ascii"), body)
 
 
-def _unpack(cached: bytes, stamp: dict[str, Any]) -> RunState | None:
+def _unpack(cached: bytes, stamp: dict[str, object]) -> RunState | None:
     try:
         raw = json.loads(cached)
         body = json.dumps(raw["state"], ensure_ascii=True, separators=(",", ":"))

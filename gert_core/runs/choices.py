@@ -29,7 +29,7 @@ class RunChoices(Struct, frozen=True, kw_only=True):
     cwd: str | None = None
     run_directory: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the fields of ``run_start``."""
         return {
             "mode": self.mode,
@@ -89,7 +89,7 @@ def _masked(facts: Mapping[str, Any]) -> bool:
     return any(MARK in text.replace(f"{MARK}:", "") for text in paths if isinstance(text, str))
 
 
-def _from_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
+def _from_meta(meta: Mapping[str, object]) -> dict[str, Any]:
     signed = meta.get("signed")
     return {
         "runbook_path": meta.get("runbook_path"),

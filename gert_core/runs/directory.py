@@ -11,7 +11,7 @@ import stat
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -48,9 +48,8 @@ def runs_root(project: Project | None, *, cwd: Path | None = None) -> Path:
 def check_run_id(run_id: str) -> str:
     """Return the id if it is valid, else raise ``UsageError``; it becomes part of a path."""
     if not _RUN_ID.fullmatch(run_id):
-        raise UsageError(
-            f"{run_id!r} is not a valid run id", kind=ErrorKind.RUN_ID, hint="gert runs list shows the runs"
-        )
+        message = f"{run_id!r} is not a valid run id"
+        raise UsageError(message, kind=ErrorKind.RUN_ID, hint="gert runs list shows the runs")
     return run_id
 
 
@@ -150,7 +149,7 @@ class RunDirectory:
         """The directory for approval tickets, created on first use."""
         return self._directory("tickets")
 
-    def meta(self) -> dict[str, Any]:
+    def meta(self) -> dict[str, object]:
         """Return what ``write_meta`` recorded; empty when there is none."""
         raw = self.read("meta.json")
         try:
@@ -163,9 +162,11 @@ class RunDirectory:
             )
         return value
 
-    def write_meta(self, *, runbook: Path, trace: Path | None = None, extra: Mapping[str, Any] | None = None) -> None:
+    def write_meta(
+        self, *, runbook: Path, trace: Path | None = None, extra: Mapping[str, object] | None = None
+    ) -> None:
         """Record the runbook's path and, if the trace is elsewhere, its path."""
-        meta: dict[str, Any] = {
+        meta: dict[str, object] = {
             "run_id": self.run_id,
             "runbook_path": str(runbook.absolute()),
             **(extra or {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus, StepStatus
@@ -149,13 +149,13 @@ class Fold:
             # A step below another makes that one a container, whatever its own events contain.
             if (parent := self.state.steps.get(parent_key(key))) is not None:
                 parent.container = True
-        data: Mapping[str, Any] = event.data
+        data: Mapping[str, object] = event.data
         record.step_id = record.step_id or str(data.get("step_id", ""))
         record.type = record.type or str(data.get("type", data.get("step_type", "")))
         return record
 
 
-def failure_of(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def failure_of(data: Mapping[str, object]) -> Mapping[str, object] | None:
     """Return kind and message from the data of a ``step_complete``: a failure, a denial or a refused approval."""
     failure = data.get("failure")
     if failure is None and "message" in data:
@@ -165,7 +165,7 @@ def failure_of(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return failure if isinstance(failure, dict) else None
 
 
-def _recovery(record: StepState, contract: Mapping[str, Any]) -> None:
+def _recovery(record: StepState, contract: Mapping[str, object]) -> None:
     """Record whether an interrupted execution may be repeated; a contract without effects and writes is writing."""
     silent = not contract.get("effects") and not contract.get("writes")
     record.writing = bool(contract.get("writing", silent or contract.get("writes")))

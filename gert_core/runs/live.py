@@ -57,7 +57,7 @@ class LiveFold:
         }
         """What to call with type, step key, data and number of an event that was written, by its type."""
 
-    def _feed(self, type: str, key: str | None, data: Mapping[str, Any], seq: int) -> None:  # noqa: A002 - event field
+    def _feed(self, type: str, key: str | None, data: Mapping[str, object], seq: int) -> None:  # noqa: A002 - event field
         now = timestamp(datetime.now(UTC))
         self._fold.feed(
             TraceEvent(type=type, timestamp=now, run_id=self._run_id, seq=seq, prev_hash="", data=data, step_key=key)

@@ -68,7 +68,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
         return self.state.executed
 
     @property
-    def outputs(self) -> Mapping[str, Any]:
+    def outputs(self) -> Mapping[str, object]:
         """Return the promoted and exported names with their values."""
         return self.state.outputs
 
@@ -78,7 +78,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
         return self.state.failures
 
     @property
-    def pending(self) -> list[dict[str, Any]]:
+    def pending(self) -> list[dict[str, object]]:
         """Return the open tickets of a run that is not finished."""
         return [] if self.finished else self.state.pending
 

@@ -49,24 +49,24 @@ class StepState(Struct, kw_only=True, gc=False):
     status: str = "open"
     """``open`` before ``step_start``, ``running`` until ``step_complete``, then the step's status."""
     container: bool = False
-    inputs: Mapping[str, Any] = NOTHING
-    outputs: Mapping[str, Any] = NOTHING
-    fields: Mapping[str, Any] = NOTHING
-    detail: Mapping[str, Any] = NOTHING
+    inputs: Mapping[str, object] = NOTHING
+    outputs: Mapping[str, object] = NOTHING
+    fields: Mapping[str, object] = NOTHING
+    detail: Mapping[str, object] = NOTHING
     started: str | None = None
     finished: str | None = None
     duration: str | None = None
-    failure: Mapping[str, Any] | None = None
+    failure: Mapping[str, object] | None = None
     """Kind and message, also of a step that was denied or not approved."""
     reason: str | None = None
     idempotency_key: str | None = None
-    contract: Mapping[str, Any] = NOTHING
+    contract: Mapping[str, object] = NOTHING
     writing: bool = False
     idempotent: bool = False
     risk: str | None = None
     decision: str = ""
     attempts: int = 0
-    principal: Mapping[str, Any] | None = None
+    principal: Mapping[str, object] | None = None
 
     @property
     def done(self) -> bool:
@@ -83,7 +83,7 @@ class StepState(Struct, kw_only=True, gc=False):
         """Return whether it came out ``failed`` or ``error``."""
         return self.status in (StepStatus.FAILED, StepStatus.ERROR)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the step as ``exec --json`` and ``runs show --json`` list it."""
         return {"step_key": self.key, "step_id": self.step_id, "type": self.type, "status": self.status}
 
@@ -126,7 +126,7 @@ class RunState(Struct, kw_only=True):
         return self.finished is not None
 
     @property
-    def pending(self) -> list[dict[str, Any]]:
+    def pending(self) -> list[dict[str, object]]:
         """Return the open tickets, as lists for people and machines show them."""
         names = ("ticket_id", "step_id", "step_key", "risk_level", "submitted", "expires_at")
         return [{name: ticket.get(name) for name in names} for ticket in self.tickets.values()]
@@ -143,7 +143,7 @@ class RunState(Struct, kw_only=True):
         return [r for r in failing if r.failed and r.idempotency_key and r.writing and not r.idempotent]
 
     @property
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> dict[str, object]:
         """Return how much is done; loops make a percentage a guess, so none is given."""
         leaves = [record for record in self.steps.values() if not record.container]
         return {
@@ -168,7 +168,7 @@ class RunState(Struct, kw_only=True):
         return {"needs": "resume", "steps": self.progress["running"]}
 
     @property
-    def outputs(self) -> dict[str, Any]:
+    def outputs(self) -> dict[str, object]:
         """Return the promoted and exported names with their values, masked; known when the run is over."""
         return dict(self.result.get("outputs") or {})
 
@@ -180,7 +180,7 @@ class RunState(Struct, kw_only=True):
     @property
     def failures(self) -> tuple[Failure, ...]:
         """Return why the run did not complete, the failure that decided it first."""
-        first: Mapping[str, Any] = self.failure or NOTHING
+        first: Mapping[str, object] = self.failure or NOTHING
         found = []
         for key in self.failing or ([str(first.get("step_key") or "")] if first else []):
             record = self.steps.get(key)
@@ -201,7 +201,7 @@ class RunState(Struct, kw_only=True):
             return ""
         return f"{'unknown outcome' if point['needs'] == 'reconcile' else 'approval'}: {', '.join(point['steps'])}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return everything, for the cache; not copied deeply, so encode it at once."""
         raw = {name: getattr(self, name) for name in self.__struct_fields__}
         for name in ("steps", "void"):
@@ -217,7 +217,7 @@ class RunState(Struct, kw_only=True):
         return cls(**{**raw, **steps})
 
 
-def _as_json(step: StepState) -> dict[str, Any]:
+def _as_json(step: StepState) -> dict[str, object]:
     raw = {name: getattr(step, name) for name in step.__struct_fields__}
     for name in _VALUES:
         raw[name] = dict(raw[name])

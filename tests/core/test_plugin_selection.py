@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
 
 from gert_core.api import PluginError, UsageError
 from gert_core.cli.session import Options, registry_for
+from gert_core.documents.project import Project, ProjectModel
 from gert_core.plugin.registry import Registry
 
 GOOD = """
@@ -93,8 +94,7 @@ def test_a_malformed_requirement_is_a_usage_error(plugins):
 
 
 def project(**plugins):
-    given = {"load": "auto", "allow": [], "block": [], "require": []} | plugins
-    return SimpleNamespace(model=SimpleNamespace(plugins=SimpleNamespace(**given)))
+    return Project(root=Path(), model=ProjectModel.model_validate({"plugins": plugins}))
 
 
 def ours(registry):

@@ -60,7 +60,7 @@ def entries() -> Iterator[Entry]:
         yield Entry(path=path, summary=summary, commands=words, options=_options(command))
 
 
-def _first_line(function: Callable[..., Any]) -> str:
+def _first_line(function: Callable[..., object]) -> str:
     return inspect.cleandoc(function.__doc__ or "").partition("\n")[0]
 
 

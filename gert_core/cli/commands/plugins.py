@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
@@ -123,7 +123,7 @@ def _colour(info: PluginInfo) -> str:
     return {PluginState.ACTIVE: "green", PluginState.BLOCKED: "dim"}.get(info.state, "red")
 
 
-def _json(registry: Registry, info: PluginInfo) -> dict[str, Any]:
+def _json(registry: Registry, info: PluginInfo) -> dict[str, object]:
     return {**info.to_json(), "provides": registry.provided(info)}
 
 

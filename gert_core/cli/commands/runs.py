@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.errors import RunError
 from gert_core.cli.lazy import typer
@@ -58,7 +58,7 @@ def show(
     return 0 if info.state else 1
 
 
-def _entry(info: RunInfo) -> dict[str, Any]:
+def _entry(info: RunInfo) -> dict[str, object]:
     state = info.state
     head = summary(state) if state else {"run_id": info.directory.run_id}
     return {
@@ -72,7 +72,7 @@ def _entry(info: RunInfo) -> dict[str, Any]:
     }
 
 
-def _document(info: RunInfo) -> dict[str, Any]:
+def _document(info: RunInfo) -> dict[str, object]:
     state = info.state
     if state is None:
         return _entry(info)

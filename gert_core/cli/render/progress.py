@@ -208,7 +208,7 @@ def _title(step: StepInfo) -> str:
     return f"{name}  {step.type}" + (" (maybe)" if step.maybe else "")
 
 
-def _reason(data: Mapping[str, Any]) -> str:
+def _reason(data: Mapping[str, object]) -> str:
     return str(data.get("reason", "")).replace("_", " ")
 
 

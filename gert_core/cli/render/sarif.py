@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from gert_core.api.diagnostics import Severity
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(found: Iterable[Diagnostic], *, version: str) -> dict[str, Any]:
+def sarif(found: Iterable[Diagnostic], *, version: str) -> dict[str, object]:
     """Return a SARIF document with one result per finding; rules are listed once, with their meaning."""
     items = list(found)
     ids = sorted({item.rule for item in items})
@@ -33,7 +33,7 @@ def sarif(found: Iterable[Diagnostic], *, version: str) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [dict(tool={"driver": driver}, **run)]}
 
 
-def _rule(rule: str, items: list[Diagnostic]) -> dict[str, Any]:
+def _rule(rule: str, items: list[Diagnostic]) -> dict[str, object]:
     known = RULES.get(rule)
     meaning = known.meaning if known else next(item.message for item in items if item.rule == rule)
     severity = known.severity if known else next(item.severity for item in items if item.rule == rule)
@@ -44,9 +44,9 @@ def _rule(rule: str, items: list[Diagnostic]) -> dict[str, Any]:
     }
 
 
-def _result(item: Diagnostic, index: int) -> dict[str, Any]:
+def _result(item: Diagnostic, index: int) -> dict[str, object]:
     text = f"{item.message} ({item.hint})" if item.hint else item.message
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "ruleId": item.rule,
         "ruleIndex": index,
         "level": _level(item.severity),
@@ -54,7 +54,7 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
         "properties": {"phase": item.phase, "path": item.path},
     }
     if item.file is not None:
-        location: dict[str, Any] = {"artifactLocation": {"uri": _uri(item.file)}}
+        location: dict[str, object] = {"artifactLocation": {"uri": _uri(item.file)}}
         if item.line is not None:
             location["region"] = {"startLine": item.line, "startColumn": item.column or 1}
         result["locations"] = [{"physicalLocation": location}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -40,7 +40,7 @@ def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
     return f"\x1b[{codes}m{text}\x1b[0m"
 
 
-def escape(value: Any, *, keep: str = "") -> str:
+def escape(value: object, *, keep: str = "") -> str:
     """Escape control characters, line ends and marks that change the direction of text, except those in ``keep``.
 
     What a tool printed is data: none of it may control the terminal.

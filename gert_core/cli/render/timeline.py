@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api.events import EventType
 from gert_core.api.results import StepStatus
@@ -49,10 +49,10 @@ def timeline(events: Iterable[TraceEvent], *, step: str | None = None, kind: str
             yield f"{'':>11}  {indent}  {line}"
 
 
-def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None) -> dict[str, Any]:
+def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None) -> dict[str, object]:
     """Return the summary of the run and the selected events, in one document."""
     folding = Fold()
-    kept: list[dict[str, Any]] = []
+    kept: list[dict[str, object]] = []
     for event in events:
         folding.feed(event)
         if wanted(event, step=step, kind=kind):
@@ -61,7 +61,7 @@ def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str 
     return {**summary(folding.state), "events": kept}
 
 
-def summary(state: RunState) -> dict[str, Any]:
+def summary(state: RunState) -> dict[str, object]:
     """Return the members that every JSON document about a run begins with."""
     return {
         "run_id": state.run_id,
@@ -156,7 +156,7 @@ def _contract(event: TraceEvent, state: RunState) -> list[str]:
     return [f"{paint('contract', 'cyan')}  {brief({n: contract[n] for n in names if contract.get(n)}) or 'pure'}"]
 
 
-def failure_lines(failure: Any, detail: Mapping[str, Any]) -> list[str]:
+def failure_lines(failure: object, detail: Mapping[str, object]) -> list[str]:
     """Return why a step or the run failed, and the end of its output."""
     if not isinstance(failure, dict):
         return []
@@ -172,7 +172,7 @@ def failure_lines(failure: Any, detail: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def brief(values: Mapping[str, Any]) -> str:
+def brief(values: Mapping[str, object]) -> str:
     """Return ``name=value`` pairs on one line, shortened to fit."""
     parts = []
     for name, value in values.items():
@@ -182,7 +182,7 @@ def brief(values: Mapping[str, Any]) -> str:
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 
 
-def _is_place(value: Any) -> bool:
+def _is_place(value: object) -> bool:
     """Return whether a value is the position of an event among concurrent ones, which its step key has already."""
     return isinstance(value, dict) and set(value) == _PLACE
 

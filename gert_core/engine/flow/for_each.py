@@ -34,7 +34,7 @@ class _Item:
 
     __slots__ = ("child", "done", "index", "label", "layer", "value")
 
-    def __init__(self, index: int, value: Any, layer: Layer) -> None:
+    def __init__(self, index: int, value: object, layer: Layer) -> None:
         self.index = index
         self.value = value
         self.layer = layer
@@ -211,7 +211,7 @@ class _Loop:
         exported = self._export(results)
         if exported:
             self._add(EventType.SCOPE_EXPORT, {"step_id": self.compiled.id, "scope": None, "exported_vars": exported})
-        data: dict[str, Any] = {"items": len(items)}
+        data: dict[str, object] = {"items": len(items)}
         if worst is not None and worst.failures:
             first = worst.first
             data["failure"] = {"kind": first.kind, "message": f"item {first.key}: {first.message}"}
@@ -223,7 +223,7 @@ class _Loop:
             done.signal = worst
         return done
 
-    def _results(self, items: list[_Item]) -> Any:
+    def _results(self, items: list[_Item]) -> object:
         if self.unknown:
             return Symbol(f"{{{{ .{self.compiled.id} }}}}")
         if self.each.key is None:
@@ -236,7 +236,7 @@ class _Loop:
             if item.done is not None and item.done.ran and item.child is not None and item.child.scope is not None:
                 self.frame.layer.write_scope((*item.child.scope, item.label), dict(item.done.outputs))
 
-    def _export(self, results: Any) -> list[str]:
+    def _export(self, results: object) -> list[str]:
         """Export each name as the list or map of its values, unless the name is taken; return those exported."""
         exported = []
         layer = self.frame.layer
@@ -251,7 +251,7 @@ class _Loop:
             exported.append(name)
         return exported
 
-    def _add(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+    def _add(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
         self.execution.add(type, data)
 
 
@@ -264,7 +264,7 @@ def _status(items: list[_Item], worst: Signal | None) -> StepStatus:
     return StepStatus.FAILED if StepStatus.FAILED in statuses else StepStatus.SUCCESS
 
 
-def _values_of(results: Any, name: str) -> Any:
+def _values_of(results: Any, name: str) -> object:
     if isinstance(results, Symbol):
         return Symbol(f"{{{{ .{name} }}}}")
     if isinstance(results, dict):

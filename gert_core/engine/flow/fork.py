@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.contracts import conflict
 from gert_core.engine.signals import Rank, Signal
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run_block(
-    execution: StepExecution, node: BlockNode, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None
+    execution: StepExecution, node: BlockNode, layer: Layer, *, key: int | None, branch: Mapping[str, object] | None
 ) -> Signal | None:
     """Run one block now, in this thread."""
     from gert_core.engine.flow.lists import run_list
@@ -38,7 +38,7 @@ def run_forked(
     *,
     waits: Sequence[Sequence[int]],
     limit: int,
-) -> list[tuple[Signal | None, dict[str, Any]]]:
+) -> list[tuple[Signal | None, dict[str, object]]]:
     """Run blocks on overlays and merge them in declaration order; return signal and promoted names of each."""
     layers = [Layer(execution.layer) for _ in runs]
     for layer, one in zip(layers, runs, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -27,7 +27,7 @@ class Frame:
         layer: Layer,
         prefix: str,
         deadline: Deadline,
-        branch: Mapping[str, Any] | None = None,
+        branch: Mapping[str, object] | None = None,
         depth: int = 0,
     ) -> None:
         self.layer = layer
@@ -53,7 +53,7 @@ class Done(Struct, kw_only=True):
     """The result of one execution of a step; after a ``signal`` its list does not continue."""
 
     status: StepStatus
-    outputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, object] = field(default_factory=dict)
     signal: Signal | None = None
     jump: str | None = None
     maybe: bool = False

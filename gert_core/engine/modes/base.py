@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from gert_core.api import Answer, ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.api.context import Peer
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.resume.recorded import RecordedApproval
@@ -70,16 +71,16 @@ class Backend(Protocol):
     def sleep(self, execution: StepExecution, seconds: float) -> None:
         """Wait."""
 
-    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
         """Return the tool's reply, with its outputs extracted."""
 
-    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
         """Return the long-lived peer of that name, opened on first use."""
 
     def ask(self, execution: StepExecution, question: Question) -> Answer:
         """Return a person's answer."""
 
-    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, object]:
         """Return name, hash and size of a file that was added to the run."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, StepProblem, Undecided
 from gert_core.engine.modes.explore import symbolic_result
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api import Answer, ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.api.context import Peer
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.resume.recorded import RecordedApproval
@@ -65,11 +66,11 @@ class DryRunBackend:
     def sleep(self, execution: StepExecution, seconds: float) -> None:
         """Return at once."""
 
-    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
         """Raise ``Undecided``: a pure tool is a process too."""
         raise Undecided(f"what {tool.name} {action} answers")
 
-    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
         """Raise ``Undecided``: no peer is started."""
         raise Undecided(f"what {name} answers")
 
@@ -77,7 +78,7 @@ class DryRunBackend:
         """Raise ``Undecided``: no question is asked."""
         raise Undecided(question.name)
 
-    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, object]:
         """Raise ``Undecided``: no file is read."""
         raise Undecided(f"the file {path}")
 

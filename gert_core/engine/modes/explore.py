@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api import Completed, Flow, Undecided
 from gert_core.engine.flow.frame import Frame
@@ -75,7 +75,7 @@ def _possible(execution: StepExecution, ran: Sequence[BlockNode]) -> list[tuple[
     return out
 
 
-def _known(execution: StepExecution, raw: Any) -> bool | None:
+def _known(execution: StepExecution, raw: object) -> bool | None:
     condition = compile_condition(raw)
     try:
         return condition.is_default or condition.test(execution.layer)
@@ -115,7 +115,7 @@ def _forget_values(layer: Layer, overlays: list[Layer]) -> None:
         layer.absorb(_only_scopes(overlay))
 
 
-def _symbols(step_id: str, entry: Any) -> Any:
+def _symbols(step_id: str, entry: object) -> object:
     if not isinstance(entry, dict):
         return Symbol(f"{{{{ .{step_id} }}}}")
     return {name: Symbol(f"{{{{ .{step_id}.{name} }}}}") for name in entry}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.engine.modes.explore import symbolic_result
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api import Answer, ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.api.context import Peer
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.resume.recorded import RecordedApproval
@@ -77,7 +78,7 @@ class ProbeBackend:
         """Wait, cancellable."""
         wait(execution, seconds)
 
-    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
         """Call the tool; one that is declared deterministic is called again and compared."""
         first = call_tool(execution, tool, action, inputs)
         if tool.contracts[action].deterministic:
@@ -87,7 +88,7 @@ class ProbeBackend:
                 report_violations(execution, [(ErrorKind.NONDETERMINISTIC, message, "error")])
         return first
 
-    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
         """Return the peer, opened on first use."""
         return open_session(execution, name, open)
 
@@ -95,7 +96,7 @@ class ProbeBackend:
         """Ask the person at the terminal."""
         return ask_person(execution, question)
 
-    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, object]:
         """Copy the file into the run directory."""
         return attach_file(execution, path)
 

@@ -9,7 +9,7 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -21,7 +21,8 @@ from gert_core.tools import extract, render_action
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gert_core.api import ApprovalRequest, Question, Reply, Result, Services, Transport
+    from gert_core.api import ApprovalRequest, Question, Reply, Result, Services, Transport, TransportSession
+    from gert_core.api.context import Peer
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.resume.recorded import RecordedApproval
@@ -78,11 +79,11 @@ class RealBackend:
         """Wait, cancellable."""
         wait(execution, seconds)
 
-    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
         """Call the tool over its transport."""
         return call_tool(execution, tool, action, inputs)
 
-    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
         """Return the peer, opened on first use."""
         return open_session(execution, name, open)
 
@@ -90,7 +91,7 @@ class RealBackend:
         """Ask the person at the terminal."""
         return ask_person(execution, question)
 
-    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, object]:
         """Copy the file into the run directory."""
         return attach_file(execution, path)
 
@@ -104,7 +105,7 @@ def wait(execution: StepExecution, seconds: float) -> None:
         raise StepProblem(ErrorKind.TIMEOUT, "the deadline of the step passed while it waited")
 
 
-def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
     """Render the action, call the tool over its transport, and return the reply with its outputs extracted."""
     facts, services = execution.facts, execution.services
     missing = facts.secrets.missing(tool.name)
@@ -130,7 +131,7 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     return replace(reply, outputs=outputs)
 
 
-def _open_transport(execution: StepExecution, tool: ToolNode) -> Any:
+def _open_transport(execution: StepExecution, tool: ToolNode) -> TransportSession:
     """Open the session of a tool's transport; raise ``StepProblem`` when no plugin provides the transport."""
     facts, services, meta = execution.facts, execution.services, tool.tool.meta
     transport = _find_transport(facts.registry, meta.transport)
@@ -148,10 +149,11 @@ def _open_transport(execution: StepExecution, tool: ToolNode) -> Any:
         config=deepcopy(meta.config),
         environ=facts.secrets.child_environ(facts.environ, tool.name),
     )
-    return resolve(transport.open)(target, services.plugins.of(TRANSPORT, transport.name))
+    session: TransportSession = resolve(transport.open)(target, services.plugins.of(TRANSPORT, transport.name))
+    return session
 
 
-def open_session(execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+def open_session(execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
     """Return a long-lived peer; the events so far are synced to disk before anything happens outside the run."""
     facts, services = execution.facts, execution.services
     missing = facts.secrets.missing()
@@ -181,7 +183,7 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
     return Answer(value=line, principal=Principal(kind="human", id=facts.actor))
 
 
-def attach_file(execution: StepExecution, path: str) -> Mapping[str, Any]:
+def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
     """Copy a file into the run directory under a safe name; return name, hash and size."""
     source = Path(path).expanduser()
     if not source.is_file():

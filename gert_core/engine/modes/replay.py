@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api import ApprovalRequest, Deadline, Question, Result, Services
+    from gert_core.api.context import Peer
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.scenario import CannedApproval, ScenarioModel, ToolResponse
     from gert_core.documents.tree import Runbook, ToolNode
@@ -99,7 +100,7 @@ class ReplayBackend:
         """Move the logical clock."""
         self._clock += timedelta(seconds=seconds)
 
-    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
         """Return the next response under ``tool:action``, else under ``tool``."""
         full = f"{tool.name}:{action}"
         used = 0
@@ -114,7 +115,7 @@ class ReplayBackend:
         said = f"no response for {full!r}" if not used else f"no response left for {full!r} after {used}"
         raise StepProblem(ErrorKind.SCENARIO_MISS, f"the scenario has {said} (tool_responses)")
 
-    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
         """Refuse: no peer is started, the scenario must give the step's result."""
         raise StepProblem(
             ErrorKind.SCENARIO_MISS,
@@ -133,7 +134,7 @@ class ReplayBackend:
             return Answer(value="", canned=True, principal=person)
         raise NoAnswer(f"the scenario has no evidence {question.name!r} for step {execution.compiled.id}")
 
-    def attach(self, execution: StepExecution, path: str) -> Mapping[str, Any]:
+    def attach(self, execution: StepExecution, path: str) -> Mapping[str, object]:
         """Return the path: nothing is copied in a replay."""
         return {"name": path, "sha256": None, "size": None}
 
@@ -233,7 +234,7 @@ def _approval() -> CannedApproval:
     return CannedApproval(approved=True, approver_id=DEFAULT_APPROVER)
 
 
-def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str, Any]) -> Reply:
+def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
     """Return a response as the tool's transport would; without ``outputs`` it goes through ``extract``."""
     reply = Reply(
         exit_code=given.exit_code,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _HINT = "start a new run, or go on with the recorded results: --on-drift allow"
 
 
-def same_runbook(request: Request, facts: Mapping[str, Any], *, allowed: bool) -> Runbook:
+def same_runbook(request: Request, facts: Mapping[str, object], *, allowed: bool) -> Runbook:
     """The runbook, validated again; a changed one is refused before anybody reads what it says now."""
     changed = facts.get("runbook_hash") != _digest(request.runbook)
     if changed and not allowed:
@@ -73,7 +73,7 @@ def refuse(found: list[str]) -> None:
         raise RunError(f"{' and '.join(found)} changed since the run started", kind=ErrorKind.DRIFT, hint=_HINT)
 
 
-def _changed_policies(recorded: Any, policies: Policies) -> list[str]:
+def _changed_policies(recorded: object, policies: Policies) -> list[str]:
     """Sources keep their order, so the one that changed is found by its place even if its path is spelled anew."""
     now = policies.digests()
     if not isinstance(recorded, list) or len(recorded) != len(now):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, RunError, StepStatus, UsageError
 from gert_core.contracts import Contracts
@@ -23,9 +23,9 @@ def settle(
     runbook: Runbook,
     *,
     verdicts: Mapping[str, str],
-    outputs: Mapping[str, Mapping[str, Any]],
+    outputs: Mapping[str, Mapping[str, object]],
     retry: bool,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, object]]:
     """The ``step_complete`` data of steps settled by a person; refuse to go on while one is open.
 
     An interrupted step may have taken effect or not. One that failed (``retry``) may have taken effect in part, so
@@ -72,7 +72,7 @@ def voided(state: RunState) -> list[str]:
 
 
 def _check(
-    verdicts: Mapping[str, str], outputs: Mapping[str, Mapping[str, Any]], unknown: Mapping[str, StepState]
+    verdicts: Mapping[str, str], outputs: Mapping[str, Mapping[str, object]], unknown: Mapping[str, StepState]
 ) -> None:
     for key, verdict in verdicts.items():
         if key not in unknown:
@@ -99,13 +99,13 @@ def _unknown(run_id: str, still: list[StepState], *, retry: bool) -> RunError:
     )
 
 
-def _typed(record: StepState, outputs: Mapping[str, Any], runbook: Runbook) -> dict[str, Any]:
+def _typed(record: StepState, outputs: Mapping[str, object], runbook: Runbook) -> dict[str, object]:
     """Outputs a person states keep to the contract as the step's own would have to."""
     node = runbook.by_id.get(record.step_id)
     if node is None or not outputs:
         return dict(outputs)
     declared = Contracts(runbook).of(node).outputs
-    typed: dict[str, Any] = {}
+    typed: dict[str, object] = {}
     for name, value in outputs.items():
         if declared and name not in declared:
             raise UsageError(
@@ -119,8 +119,8 @@ def _typed(record: StepState, outputs: Mapping[str, Any], runbook: Runbook) -> d
     return typed
 
 
-def _completion(record: StepState, verdict: str, outputs: Mapping[str, Any]) -> dict[str, Any]:
-    data: dict[str, Any] = {"step_id": record.step_id, "type": record.type, "status": str(StepStatus.SUCCESS)}
+def _completion(record: StepState, verdict: str, outputs: Mapping[str, object]) -> dict[str, object]:
+    data: dict[str, object] = {"step_id": record.step_id, "type": record.type, "status": str(StepStatus.SUCCESS)}
     if verdict == "failed":
         data["status"] = str(StepStatus.FAILED)
         data["failure"] = {"kind": "reconciled", "message": "a person found that it had not taken effect"}

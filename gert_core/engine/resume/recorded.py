@@ -51,9 +51,9 @@ class RecordedResult(Struct, frozen=True, kw_only=True):
     """A finished leaf step, with its secrets put back."""
 
     status: str
-    inputs: Mapping[str, Any] | None
-    outputs: Mapping[str, Any]
-    fields: Mapping[str, Any]
+    inputs: Mapping[str, object] | None
+    outputs: Mapping[str, object]
+    fields: Mapping[str, object]
     failure: Mapping[str, str] | None = None
     reason: str | None = None
     outcome: Outcome | None = None
@@ -65,8 +65,8 @@ class RecordedApproval(Struct, kw_only=True):
     created: str
     expires_at: str
     request_hash: str = ""
-    responses: list[Mapping[str, Any]] = field(default_factory=list)
-    resolved: Mapping[str, Any] | None = None
+    responses: list[Mapping[str, object]] = field(default_factory=list)
+    resolved: Mapping[str, object] | None = None
     """How it was resolved, approved or not."""
 
 
@@ -76,7 +76,7 @@ class Recorded:
     def __init__(self, path: Path, *, allow_drift: bool = False) -> None:
         self.masker = Masker({})
         self._fold = Fold()
-        self._events: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+        self._events: dict[str, dict[str, list[Mapping[str, object]]]] = {}
         self._starts: dict[str, int] = {}
         self._unopened: dict[str, set[str]] = {}
         self._lock = threading.Lock()
@@ -197,12 +197,12 @@ class Recorded:
 
     # -- asked by the journal ------------------------------------------------------------------------------------
 
-    def event(self, key: str, type: str, number: int) -> Mapping[str, Any] | None:  # noqa: A002 - event field
+    def event(self, key: str, type: str, number: int) -> Mapping[str, object] | None:  # noqa: A002 - event field
         """The n-th recorded event of a type of a key."""
         known = self._events.get(key, {}).get(type, ())
         return known[number] if number < len(known) else None
 
-    def comparable(self, type: str, data: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: A002 - event field
+    def comparable(self, type: str, data: Mapping[str, object]) -> Mapping[str, object]:  # noqa: A002 - event field
         """The part of an event that must be the same in every process."""
         if self._allow_drift:
             return {}
@@ -213,14 +213,14 @@ class Recorded:
         return kept
 
 
-def _is_leaf(known: Mapping[str, list[Mapping[str, Any]]]) -> bool:
+def _is_leaf(known: Mapping[str, list[Mapping[str, object]]]) -> bool:
     """Whether these are the events of a step that acts: only such are governed and given an idempotency key."""
     return EventType.CONTRACT_EVALUATED in known or any(
         "idempotency_key" in data for data in known.get(EventType.STEP_START, ())
     )
 
 
-def _approval_of(known: Mapping[str, list[Mapping[str, Any]]]) -> dict[str, list[Mapping[str, Any]]]:
+def _approval_of(known: Mapping[str, list[Mapping[str, object]]]) -> dict[str, list[Mapping[str, object]]]:
     return {type_: known[type_] for type_ in _APPROVAL if type_ in known}
 
 

@@ -178,7 +178,7 @@ def _first_request(request: ResumeRequest, choices: RunChoices) -> Request:
 def _masker(request: ResumeRequest, runbook: Runbook, secrets: Secrets, facts: Mapping[str, Any]) -> Masker:
     """Secrets come from the environment again; secret inputs must be given again with ``--var``."""
     declared = runbook.model.meta.inputs
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     for name, value in request.host_vars.items():
         if name not in declared or not declared[name].secret:
             raise UsageError(f"--var gives {name!r}, but a resumed run takes only its secret inputs again")
@@ -216,9 +216,9 @@ def _write_resumed(
     actor: str,
     void: list[str],
     drift: list[str],
-    settled: Mapping[str, Mapping[str, Any]],
+    settled: Mapping[str, Mapping[str, object]],
 ) -> None:
-    data: dict[str, Any] = {"actor": actor, "host": os.uname().nodename, "void": void}
+    data: dict[str, object] = {"actor": actor, "host": os.uname().nodename, "void": void}
     if torn:
         data["torn_bytes"] = torn
     if drift:

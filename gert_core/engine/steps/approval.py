@@ -68,7 +68,7 @@ def approve(execution: StepExecution) -> Done | None:
     return finish(execution, StepStatus.SKIPPED, data, denied=denied)
 
 
-def _recorded_decision(data: Mapping[str, Any]) -> ApprovalDecision:
+def _recorded_decision(data: Mapping[str, object]) -> ApprovalDecision:
     """Return the decision that an earlier process recorded."""
     return ApprovalDecision(
         status="approved" if data.get("approved") else "rejected",
@@ -155,7 +155,7 @@ def approval_process(
     """Return the approval process for one request of a step, over the session of a provider."""
     facts = execution.facts
 
-    def emit(type: str, data: Mapping[str, Any], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
+    def emit(type: str, data: Mapping[str, object], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
         by = None if principal is None else Principal(**principal)
         execution.add(type, data, principal=by, fresh=True)
 

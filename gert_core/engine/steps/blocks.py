@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ class StepBlocks:
 
     __slots__ = ("_declared", "_nodes", "handles")
 
-    def __init__(self, compiled: CompiledStep, step: Any) -> None:
+    def __init__(self, compiled: CompiledStep, step: object) -> None:
         self._nodes = compiled.node.blocks
         self._declared = compiled.blocks
         self.handles: Sequence[Block] = compiled.blocks

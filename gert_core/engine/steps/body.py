@@ -54,7 +54,7 @@ class _Shape:
 
     __slots__ = ("item", "later", "model")
 
-    def __init__(self, annotation: Any) -> None:
+    def __init__(self, annotation: object) -> None:
         self.model: type[BaseModel] | None = None
         self.item: _Shape | None = None
         self.later = False
@@ -89,7 +89,7 @@ def _full(field: Any) -> Any:
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
-def _plan(raw: Any, shape: _Shape) -> Callable[[Variables, bool], Any] | None:
+def _plan(raw: object, shape: _Shape) -> Callable[[Variables, bool], object] | None:
     """Return a function that renders ``raw``, or None when nothing in it is a template."""
     if shape.later:
         return None
@@ -104,14 +104,14 @@ def _plan(raw: Any, shape: _Shape) -> Callable[[Variables, bool], Any] | None:
     return None if template.static else _of_template(template)
 
 
-def _of_template(template: Template) -> Callable[[Variables, bool], Any]:
+def _of_template(template: Template) -> Callable[[Variables, bool], object]:
     whole, part = template.render, template.render_partial
     return lambda variables, partial: part(variables) if partial else whole(variables)
 
 
-def _plan_map(parts: dict[str, tuple[Any, _Shape]]) -> Callable[[Variables, bool], Any] | None:
-    constant: dict[str, Any] = {}
-    moving: list[tuple[str, Callable[[Variables, bool], Any]]] = []
+def _plan_map(parts: dict[str, tuple[object, _Shape]]) -> Callable[[Variables, bool], object] | None:
+    constant: dict[str, object] = {}
+    moving: list[tuple[str, Callable[[Variables, bool], object]]] = []
     for key, (value, shape) in parts.items():
         constant[key] = value
         plan = _plan(value, shape)
@@ -120,7 +120,7 @@ def _plan_map(parts: dict[str, tuple[Any, _Shape]]) -> Callable[[Variables, bool
     if not moving:
         return None
 
-    def render(variables: Variables, partial: bool) -> Any:
+    def render(variables: Variables, partial: bool) -> object:
         out = dict(constant)  # keeps the order of the document
         for key, plan in moving:
             out[key] = plan(variables, partial)
@@ -129,13 +129,13 @@ def _plan_map(parts: dict[str, tuple[Any, _Shape]]) -> Callable[[Variables, bool
     return render
 
 
-def _plan_list(raw: list[Any], shape: _Shape) -> Callable[[Variables, bool], Any] | None:
+def _plan_list(raw: list[object], shape: _Shape) -> Callable[[Variables, bool], object] | None:
     plans = [_plan(value, shape) for value in raw]
     if not any(plans):
         return None
     parts = list(zip(raw, plans, strict=True))
 
-    def render(variables: Variables, partial: bool) -> Any:
+    def render(variables: Variables, partial: bool) -> object:
         return [value if plan is None else plan(variables, partial) for value, plan in parts]
 
     return render

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api.events import EventType
 from gert_core.trace.events import timestamp
@@ -59,7 +59,7 @@ class Clock:
                 execution.services.journal.commit()
         backend.sleep(execution, max(0.0, seconds))
 
-    def _recorded(self, type: str, number: int) -> Mapping[str, Any] | None:  # noqa: A002 - the event's field name
+    def _recorded(self, type: str, number: int) -> Mapping[str, object] | None:  # noqa: A002 - the event's field name
         recorded = self._execution.services.recorded
         return None if recorded is None else recorded.event(self._execution.key, type, number)
 

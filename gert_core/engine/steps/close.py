@@ -161,7 +161,7 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
 def _done(
     execution: StepExecution,
     status: StepStatus,
-    outputs: Mapping[str, Any],
+    outputs: Mapping[str, object],
     *,
     failure: Failure | None,
     cause: Signal | None = None,

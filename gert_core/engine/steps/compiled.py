@@ -23,7 +23,7 @@ class Jump:
 
     __slots__ = ("backward", "index", "limit", "source", "target")
 
-    def __init__(self, *, source: str, target: str, index: int, backward: bool, limit: Any) -> None:
+    def __init__(self, *, source: str, target: str, index: int, backward: bool, limit: object) -> None:
         self.source = source
         self.target = target
         self.index = index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import BlockResult, BlockStatus, ErrorKind, RunError, StepProblem
 from gert_core.contracts import find_action
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gert_core.api import Answer, Block, Branch, Json, Question, Reply, Services
+    from gert_core.api.context import Peer
     from gert_core.documents.tree import BlockNode, ToolNode
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.execution import StepExecution
@@ -80,7 +81,7 @@ class AttemptContext:
         return self._blocks
 
     @property
-    def vars(self) -> Mapping[str, Any]:
+    def vars(self) -> Mapping[str, object]:
         self._enter()
         rule = self._execution.compiled.node.fields.visibility
         return copy_data(visible(self._execution.layer.names_visible(), rule))  # type: ignore[no-any-return]
@@ -100,10 +101,10 @@ class AttemptContext:
 
     # -- inside the run ------------------------------------------------------------------------------------------
 
-    def render(self, value: Any) -> Any:
+    def render(self, value: object) -> object:
         return copy_data(compile_value(value).render(self._enter().layer))
 
-    def test(self, expression: Any, *, bind: Mapping[str, Any] | None = None) -> bool:
+    def test(self, expression: object, *, bind: Mapping[str, object] | None = None) -> bool:
         return compile_condition(expression).test(self._enter().view(bind))
 
     def now(self) -> datetime:
@@ -116,7 +117,7 @@ class AttemptContext:
         if self.deadline.cancelled:
             raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
 
-    def emit(self, type: str, data: Mapping[str, Any]) -> None:  # noqa: A002 - the event's field name
+    def emit(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
         if not self._open or threading.get_ident() != self._thread:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
         if type in _RESERVED:
@@ -133,7 +134,7 @@ class AttemptContext:
     # -- blocks --------------------------------------------------------------------------------------------------
 
     def run_block(
-        self, block: Block, *, key: int | None = None, bind: Mapping[str, Any] | None = None, catch: bool = False
+        self, block: Block, *, key: int | None = None, bind: Mapping[str, object] | None = None, catch: bool = False
     ) -> BlockResult:
         execution = self._enter()
         node = self._step_blocks().node(block)
@@ -190,7 +191,7 @@ class AttemptContext:
 
     # -- outside the run -----------------------------------------------------------------------------------------
 
-    def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, Any]) -> Reply:
+    def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, object]) -> Reply:
         execution = self._enter(acts=True)
         node = execution.facts.runbook.tools.get(tool)
         if node is None:
@@ -203,7 +204,7 @@ class AttemptContext:
             )
         return execution.services.backend.call_tool(execution, node, name, dict(inputs))
 
-    def session(self, name: str, open: Callable[[Services], Any]) -> Any:  # noqa: A002 - it opens
+    def session(self, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002 - it opens
         execution = self._enter(acts=True)
         return execution.services.backend.session(execution, name, open)
 
@@ -215,7 +216,7 @@ class AttemptContext:
         execution = self._enter(acts=True)
         return execution.services.backend.ask(execution, question)
 
-    def attach(self, path: str) -> Mapping[str, Any]:
+    def attach(self, path: str) -> Mapping[str, object]:
         execution = self._enter(acts=True)
         return execution.services.backend.attach(execution, path)
 
@@ -228,7 +229,7 @@ def _action_name(tool: ToolNode, action: str | None) -> str:
         raise StepProblem(ErrorKind.ACTION_UNKNOWN, str(error)) from None
 
 
-def _block_result(signal: Signal | None, outputs: Mapping[str, Any]) -> BlockResult:
+def _block_result(signal: Signal | None, outputs: Mapping[str, object]) -> BlockResult:
     """Return the result of a block for its step's type."""
     if signal is None:
         return BlockResult(status=BlockStatus.SUCCESS, outputs=outputs)
@@ -239,7 +240,9 @@ def _block_result(signal: Signal | None, outputs: Mapping[str, Any]) -> BlockRes
     return BlockResult(status=status, kind=first.kind, message=first.message, failed_key=first.key, outputs=outputs)
 
 
-def child_frame(execution: StepExecution, layer: Layer, *, key: int | None, branch: Mapping[str, Any] | None) -> Frame:
+def child_frame(
+    execution: StepExecution, layer: Layer, *, key: int | None, branch: Mapping[str, object] | None
+) -> Frame:
     """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread."""
     middle = "" if key is None else f"{key}/"
     return Frame(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ class Decisions:
 
     __slots__ = ("_encode", "_found", "_policies")
 
-    def __init__(self, policies: Policies, encode: Callable[[Mapping[str, Any]], bytes]) -> None:
+    def __init__(self, policies: Policies, encode: Callable[[Mapping[str, object]], bytes]) -> None:
         self._policies = policies
         self._encode = encode
         self._found: dict[tuple[Path, str | None], tuple[Decision, bytes, bytes]] = {}

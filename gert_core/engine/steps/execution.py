@@ -204,7 +204,7 @@ class StepExecution:
     def _start(self, *, acting: bool = True) -> None:
         """Write ``step_start``; a step that is not executed gets no idempotency key: its outcome is known."""
         compiled, fields = self.compiled, self.compiled.node.fields
-        data: dict[str, Any] = {"step_id": compiled.id, "type": compiled.type.name}
+        data: dict[str, object] = {"step_id": compiled.id, "type": compiled.type.name}
         if compiled.leaf:
             data["contract_summary"] = compiled.summary
             data["inputs"] = self.inputs
@@ -254,7 +254,7 @@ class StepExecution:
     def add(
         self,
         type: str,  # noqa: A002 - the event's field name
-        data: Mapping[str, Any],
+        data: Mapping[str, object],
         *,
         encoded: bytes | None = None,
         principal: Principal | None = None,
@@ -276,7 +276,7 @@ class StepExecution:
         (owner,) = self.facts.registry.providers(STEP, self.compiled.type.name)
         return f"plugin:{owner.name}:{name}"
 
-    def view(self, bind: Mapping[str, Any] | None = None) -> View | Layer:
+    def view(self, bind: Mapping[str, object] | None = None) -> View | Layer:
         """Return the variables of this step, with its type's own names bound."""
         return self.layer if not bind else View(self.layer, {self.compiled.type.name: bind})
 

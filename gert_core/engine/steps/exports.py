@@ -17,13 +17,13 @@ DETAIL_LIMIT = 16 * 1024
 
 
 def completion_data(
-    outputs: Mapping[str, Any],
-    fields: Mapping[str, Any],
+    outputs: Mapping[str, object],
+    fields: Mapping[str, object],
     failure: Mapping[str, str] | None,
-    detail: Mapping[str, Any],
+    detail: Mapping[str, object],
 ) -> dict[str, Any]:
     """Return the data of ``step_complete`` beyond status and duration; empty parts are left out."""
-    data: dict[str, Any] = {"outputs": outputs}
+    data: dict[str, object] = {"outputs": outputs}
     if fields:
         data["fields"] = fields
     if failure is not None:
@@ -33,7 +33,7 @@ def completion_data(
     return data
 
 
-def _bounded(value: Any) -> Any:
+def _bounded(value: object) -> object:
     """Return the end of a long captured text; this is for details, outputs are never shortened."""
     if isinstance(value, str) and len(value) > DETAIL_LIMIT:
         return f"[{len(value) - DETAIL_LIMIT} characters left out]\n{value[-DETAIL_LIMIT:]}"
@@ -51,7 +51,7 @@ def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
 
 
 def apply_state(
-    execution: StepExecution, status: StepStatus, outputs: Mapping[str, Any], fields: Mapping[str, Any]
+    execution: StepExecution, status: StepStatus, outputs: Mapping[str, object], fields: Mapping[str, object]
 ) -> list[str]:
     """Store the variables for later steps; return the names exported.
 
@@ -79,7 +79,7 @@ def apply_state(
 
 
 def keep_entry(
-    execution: StepExecution, status: StepStatus, outputs: Mapping[str, Any], fields: Mapping[str, Any]
+    execution: StepExecution, status: StepStatus, outputs: Mapping[str, object], fields: Mapping[str, object]
 ) -> None:
     """Store the entry of a step whose export collided, and promote nothing."""
     execution.layer.set_step(execution.compiled.id, {"status": str(status), **fields, **outputs})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, StepProblem, Undecided
 from gert_core.contracts import accepts_any_input
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.execution import StepExecution
 
 
-def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str, Any]:
+def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str, object]:
     """Return ``inputs_from`` left to right, then ``inputs``, then the contract's defaults; null counts as not given."""
     step, contract = execution.step, execution.compiled.contract
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     sources = step.inputs_from or []
     for source in [sources] if isinstance(sources, str) else sources:
         given.update(_spread(execution, source, partial=partial))
     given.update(step.inputs)
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
     for name, param in contract.inputs.items():
         value = given.pop(name, None)
         if value is None and param.has_default:
@@ -44,7 +44,7 @@ def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str,
     return copy_data(out)  # type: ignore[no-any-return]
 
 
-def _spread(execution: StepExecution, source: str, *, partial: bool) -> Mapping[str, Any]:
+def _spread(execution: StepExecution, source: str, *, partial: bool) -> Mapping[str, object]:
     path = tuple(part for part in source.removeprefix(".").split(".") if part)
     try:
         value = execution.layer.resolve(path)
@@ -62,7 +62,7 @@ def _spread(execution: StepExecution, source: str, *, partial: bool) -> Mapping[
     return value
 
 
-def _coerced(name: str, value: Any, param: Param) -> Any:
+def _coerced(name: str, value: object, param: Param) -> object:
     if isinstance(value, Symbol):
         return value
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, EventType, StepProblem
 from gert_core.template import Symbol
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 _UNCHANGED = (str, int, bool, type(None), Symbol)
 
 
-def normalise(values: Mapping[str, Any]) -> dict[str, Any]:
+def normalise(values: Mapping[str, object]) -> dict[str, object]:
     """Return values as a reader of the trace would decode them: through JSON once, unless that changes nothing."""
     if all(type(value) in _UNCHANGED and type(name) is str for name, value in values.items()):
         return dict(values)
     try:
-        decoded: dict[str, Any] = json.loads(json.dumps(dict(values), allow_nan=False))
+        decoded: dict[str, object] = json.loads(json.dumps(dict(values), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise StepProblem(ErrorKind.OUTPUT_TYPE, f"an output cannot be written as JSON: {error}") from None
     return decoded
 
 
-def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed: bool) -> dict[str, Any]:
+def check_contract(execution: StepExecution, outputs: dict[str, object], *, failed: bool) -> dict[str, object]:
     """Coerce outputs by the contract and drop undeclared ones, tracing violations.
 
     A policy may turn any violation into an error of the step.
@@ -39,7 +39,7 @@ def check_contract(execution: StepExecution, outputs: dict[str, Any], *, failed:
     if any(isinstance(value, Symbol) for value in outputs.values()):
         return outputs
     violations: list[tuple[str, str, str]] = []
-    declared: dict[str, Any] = {}
+    declared: dict[str, object] = {}
     for name, value in outputs.items():
         param = contract.outputs.get(name)
         if param is None:
@@ -95,7 +95,12 @@ class Determinism:
         self._lock = threading.Lock()
 
     def check(
-        self, compiled: CompiledStep, inputs: Mapping[str, Any], outputs: Mapping[str, Any], *, status: str = "success"
+        self,
+        compiled: CompiledStep,
+        inputs: Mapping[str, object],
+        outputs: Mapping[str, object],
+        *,
+        status: str = "success",
     ) -> str | None:
         """Return a message when these outputs differ from earlier ones for the same inputs."""
         if not compiled.contract.deterministic or not compiled.external or status != "success":

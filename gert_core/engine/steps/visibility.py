@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Segments = tuple[str, ...]
 
 
-def visible(tree: Mapping[str, Any], rule: VisibilityModel | None) -> dict[str, Any]:
+def visible(tree: Mapping[str, object], rule: VisibilityModel | None) -> dict[str, object]:
     """Return the part of the variables that a rule allows; a match covers everything below it, deny wins."""
     if rule is None:
         return dict(tree)
@@ -26,9 +26,9 @@ def _segments(glob: str) -> Segments:
 
 
 def _filter(
-    tree: Mapping[str, Any], path: Segments, *, allow: Sequence[Segments] | None, deny: Sequence[Segments]
-) -> dict[str, Any]:
-    out: dict[str, Any] = {}
+    tree: Mapping[str, object], path: Segments, *, allow: Sequence[Segments] | None, deny: Sequence[Segments]
+) -> dict[str, object]:
+    out: dict[str, object] = {}
     for name, value in tree.items():
         here = (*path, str(name))
         if any(_matches(glob, here) for glob in deny):
