@@ -35,9 +35,9 @@ hookspec = pluggy.HookspecMarker("gert")
 
 @hookspec
 def gert_step_types() -> Iterable[StepType] | None:
-    """Give the step types this plugin adds.
+    """Provide the step types this plugin adds.
 
-    Called once per registry, when anything plugins provide is first asked for. Names must be unique among all
+    Called once per registry, when a record of any plugin is first needed. Names must be unique among all
     installed plugins: a name given twice is not used at all, and both plugins become CONFLICTING.
 
     - ``None``: this plugin adds no step type.
@@ -63,9 +63,9 @@ def gert_step_types() -> Iterable[StepType] | None:
 
 @hookspec
 def gert_transports() -> Iterable[Transport] | None:
-    """Give the transports through which tools can be reached.
+    """Provide the transports through which tools can be reached.
 
-    Called once per registry, when anything plugins provide is first asked for. A tool document chooses one by
+    Called once per registry, when a record of any plugin is first needed. A tool document chooses one by
     ``meta.transport``. Names must be unique among all installed plugins.
 
     - ``None``: this plugin adds no transport.
@@ -86,9 +86,9 @@ def gert_transports() -> Iterable[Transport] | None:
 
 @hookspec
 def gert_approval_providers() -> Iterable[ApprovalProvider] | None:
-    """Give the ways to ask people for approval.
+    """Provide approval providers, which ask people for approval.
 
-    Called once per registry, when anything plugins provide is first asked for. ``--approval`` or the project file
+    Called once per registry, when a record of any plugin is first needed. ``--approval`` or the project file
     chooses one by name. Names must be unique among all installed plugins.
 
     - ``None``: this plugin adds no provider.
@@ -109,9 +109,9 @@ def gert_approval_providers() -> Iterable[ApprovalProvider] | None:
 
 @hookspec
 def gert_input_resolvers() -> Iterable[InputResolver] | None:
-    """Give the sources inputs can come from.
+    """Provide input resolvers, the sources of inputs.
 
-    Called once per registry, when anything plugins provide is first asked for. The first word of an input's
+    Called once per registry, when a record of any plugin is first needed. The first word of an input's
     ``from:`` chooses the resolver. Prefixes must be unique among all installed plugins.
 
     - ``None``: this plugin adds no resolver.
@@ -132,9 +132,9 @@ def gert_input_resolvers() -> Iterable[InputResolver] | None:
 
 @hookspec
 def gert_signature_schemes() -> Iterable[SignatureScheme] | None:
-    """Give the algorithms that sign and verify approvals and traces.
+    """Provide signature schemes, which sign and verify approvals and traces.
 
-    Called once per registry, when anything plugins provide is first asked for. Algorithms must be unique among all
+    Called once per registry, when a record of any plugin is first needed. Algorithms must be unique among all
     installed plugins.
 
     - ``None``: this plugin adds no scheme.
@@ -156,14 +156,14 @@ def gert_signature_schemes() -> Iterable[SignatureScheme] | None:
 
 @hookspec
 def gert_policies(project: ProjectInfo | None) -> Iterable[PolicyPack] | None:
-    """Give an organisation's policies.
+    """Provide an organisation's policies.
 
     Called when a command loads policies: before ``exec`` and ``resume`` run anything, and by ``gert policy``.
     ``project`` is the project the command works in, with this plugin's own ``plugins.config``, or None outside of one.
-    All sources are merged; the most restrictive wins, so a pack can tighten but never relax.
+    All sources are merged; the most restrictive applies, so a pack can tighten but never relax.
 
     - ``None``: this plugin has no policy for this project.
-    - If it raises, or gives something else than ``PolicyPack``: the command stops with exit code 3.
+    - If it raises, or returns something other than ``PolicyPack``: the command stops with exit code 3.
     - Since 0.1.
 
     ```python
@@ -185,9 +185,9 @@ def gert_policies(project: ProjectInfo | None) -> Iterable[PolicyPack] | None:
 
 @hookspec
 def gert_tool_packs() -> Iterable[ToolPack] | None:
-    """Give directories of tool documents that runbooks may list by name.
+    """Provide directories of tool documents that runbooks may list by name.
 
-    Called once per registry, when anything plugins provide is first asked for. A tool is listed as ``pack/tool``, or
+    Called once per registry, when a record of any plugin is first needed. A tool is listed as ``pack/tool``, or
     by its bare name when only one pack has it. Names must be unique among all installed plugins.
 
     - ``None``: this plugin adds no pack.
@@ -210,14 +210,14 @@ def gert_tool_packs() -> Iterable[ToolPack] | None:
 
 @hookspec
 def gert_diagnostics(runbook: RunbookView, project: ProjectInfo | None) -> Iterable[Diagnostic] | None:
-    """Find what is wrong with a runbook by rules of your own.
+    """Check a runbook by rules of your own.
 
     Called by validation, after the core's own rules, for every runbook that could be read; so also before ``exec``.
     ``runbook.walk()`` gives every step at any depth with its place, its fields as written and its contract;
     ``runbook.locate(path)`` gives line and column of anything else. ``project`` is the project with this plugin's own
     ``plugins.config``, or None outside of one. Findings of all plugins are sorted by place.
 
-    - ``None``: nothing to say.
+    - ``None``: no findings.
     - If it raises: one error of rule ``plugin-failed`` names the plugin; other plugins' findings are kept.
     - Since 0.1.
 
@@ -243,10 +243,10 @@ def gert_diagnostics(runbook: RunbookView, project: ProjectInfo | None) -> Itera
 
 @hookspec
 def gert_trace_event(event: TraceEvent) -> None:
-    """See every trace event of a run, masked, after it was written.
+    """Observe every trace event of a run, masked, after it was written.
 
-    Called by the trace writer on one thread of its own, in the order of the trace; runs without any implementation
-    pay nothing. Whatever it does changes nothing in the run.
+    Called by the trace writer on one thread of its own, in the order of the trace; without any implementation it
+    costs nothing. It cannot change the run.
 
     - Its return value is ignored.
     - If it raises: it is dropped for the rest of the run, with a warning on the logger `gert.trace`.
@@ -269,11 +269,11 @@ def gert_trace_event(event: TraceEvent) -> None:
 
 @hookspec
 def gert_commands() -> Iterable[Command] | None:
-    """Give verbs for the command line.
+    """Provide commands for the command line.
 
-    Called when the command line shows its help or meets a verb it does not know. The summary is static and the
-    target a text, so that help imports nothing heavy; ``target(args, host)`` is given the words after the verb and a
-    ``CommandHost``. A name must be unique and none of the core's own verbs.
+    Called when the command line shows its help or gets an unknown verb. The summary is static and the target a
+    string, so that help imports nothing heavy; ``target(args, host)`` is called with the words after the verb and a
+    ``CommandHost``. A name must be unique and not one of the core's own verbs.
 
     - ``None``: this plugin adds no verb.
     - If it raises: its commands are left out with a warning; the plugin stays ACTIVE.

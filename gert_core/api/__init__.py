@@ -1,4 +1,4 @@
-"""The only package a plugin imports: records, protocols and errors, each loaded when it is first named."""
+"""The API for plugins: records, protocols and errors, each imported on first use."""
 
 from __future__ import annotations
 

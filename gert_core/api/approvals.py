@@ -1,4 +1,4 @@
-"""Approvals by ticket: a request, a ticket, and one response per approver."""
+"""Records and protocols of approvals: request, ticket, response, provider."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TicketStatus(StrEnum):
-    """A ticket is used once: after ``pending`` it never changes again."""
+    """The status of a ticket; after ``pending`` it changes once."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -27,7 +27,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """What an approver decides about; inputs are masked. ``created`` and ``expires_at`` are RFC 3339 texts.
 
     ``request_hash`` can be computed again from ``runbook_hash``, ``step_id``, ``contract`` and ``inputs``, so that
-    who signs can check that it is the hash of what they were shown.
+    an approver can check that it is the hash of what was shown.
     """
 
     ticket_id: str
@@ -84,18 +84,18 @@ class ApprovalResponse(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalSession(Protocol):
-    """An opened provider. The core names the ticket and has it on disk before ``submit``."""
+    """An opened provider; the core chooses the ticket id and has it on disk before ``submit``."""
 
     def submit(self, request: ApprovalRequest) -> ApprovalTicket:
-        """Hand the request over and return at once; the same ticket twice is the same request."""
+        """Submit the request and return at once; the same ticket twice is the same request."""
 
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
         """Return one response per call; ``None``: there is no answer yet (asynchronous providers suspend the run)."""
 
     def close(self) -> None:
-        """Let go of connections and processes; called once when the run ends or is suspended.
+        """Close connections and processes; called once when the run ends or is suspended.
 
-        Open tickets stay open. A session that derives from this class and holds nothing need not write it.
+        Open tickets stay open. A session that derives from this class and has nothing to close need not define it.
         """
 
 

@@ -1,4 +1,4 @@
-"""Verbs that plugins add to the command line, and what they are given."""
+"""Commands that plugins add to the command line, and the host they are called with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RegistryView(Protocol):
-    """What the active plugins provide, by name."""
+    """The records of the active plugins, by name."""
 
     def step_types(self) -> Mapping[str, StepType]:
         """Return every usable step type."""
@@ -43,30 +43,30 @@ class RegistryView(Protocol):
 
 
 class CommandHost(Protocol):
-    """What the command line gives to a plugin's command."""
+    """The host of a plugin's command."""
 
     @property
     def registry(self) -> RegistryView:
-        """What the active plugins provide."""
+        """The records of the active plugins."""
 
     @property
     def project(self) -> ProjectInfo | None:
-        """The project of the working directory as this plugin sees it; None outside of one."""
+        """The project of the working directory with this plugin's configuration; None outside of one."""
 
     @property
     def config(self) -> Mapping[str, Json]:
-        """What the project has for this plugin under ``plugins.config``."""
+        """The configuration of this plugin under ``plugins.config``."""
 
     @property
     def console(self) -> Console:
         """The person at the terminal."""
 
     def deadline(self, seconds: float | None = None) -> Deadline:
-        """Return a deadline for what waits, such as ``console.ask``; None: no limit."""
+        """Return a deadline for calls that wait, such as ``console.ask``; None: no limit."""
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """``gert NAME ARGS...`` calls ``target(args, host)``, which returns the exit code.
+    """A command: ``gert NAME ARGS...`` calls ``target(args, host)``, which returns the exit code.
 
     The summary is static so that help imports nothing.
     """

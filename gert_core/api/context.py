@@ -1,4 +1,4 @@
-"""The step context and what goes with it: everything a running step may reach."""
+"""The step context and related protocols: everything a running step may use."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Deadline(Protocol):
-    """How long something may take, and the way to learn that it must stop.
+    """A time limit that can be cancelled.
 
-    Everything that waits takes one and must give up within a second of it being stopped.
+    Every call that waits takes one and must return within a second of it being stopped.
     """
 
     @property
     def stopped(self) -> bool:
-        """Whether the work must stop now, because time is up or the run is cancelled."""
+        """Whether the work must stop now, because the time is over or the run is cancelled."""
 
     @property
     def cancelled(self) -> bool:
@@ -42,7 +42,7 @@ class Deadline(Protocol):
         """Sleep for at most ``seconds``; returns True as soon as the work must stop."""
 
     def on_stop(self, fn: Callable[[], None]) -> Callable[[], None]:
-        """Call ``fn`` once when the work is cancelled; returns a function that takes it back."""
+        """Call ``fn`` once when the work is cancelled; returns a function that undoes this."""
 
     def fileno(self) -> int:
         """Return a descriptor that becomes readable when the run is cancelled, for ``select``."""
@@ -53,7 +53,7 @@ class Console(Protocol):
 
     @property
     def interactive(self) -> bool:
-        """Whether somebody can answer: a terminal or piped standard input, and not ``--no-input``."""
+        """Whether questions can be answered: a terminal or piped standard input, and not ``--no-input``."""
 
     def say(self, text: str) -> None:
         """Show a line to the person (on standard error)."""
@@ -62,11 +62,11 @@ class Console(Protocol):
         """Show ``prompt``, read one line; ``None`` at the end of input, on expiry or cancel."""
 
     def exclusive(self) -> AbstractContextManager[object]:
-        """Return a context manager that keeps other questions away during a dialogue of several lines."""
+        """Return a context manager that blocks other questions during a dialogue of several lines."""
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """Something a step asks a person: ``name`` identifies the answer in scenarios and outputs."""
+    """A question of a step to a person; ``name`` identifies the answer in scenarios and outputs."""
 
     name: str
     prompt: str
@@ -75,7 +75,7 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """``value`` is the line typed, or (``canned``) the finished value a scenario gives."""
+    """The answer to a question: ``value`` is the line typed, or (``canned``) the value in a scenario."""
 
     value: Any
     canned: bool = False
@@ -87,7 +87,7 @@ class NoAnswer(Exception):  # noqa: N818 - end of input is an answer of its own
 
 
 class BlockResult(Struct, frozen=True, kw_only=True):
-    """How a block run with ``catch=True`` (or to its end) came out.
+    """The result of a block that was run with ``catch=True``, or to its end.
 
     ``kind`` and ``message`` are those of its first failure, ``failed_key`` is the key of the step that failed.
     """
@@ -101,10 +101,10 @@ class BlockResult(Struct, frozen=True, kw_only=True):
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """What the core lends to providers, resolvers and transports when it opens them.
+    """The services that the core gives to providers, resolvers and transports when it opens them.
 
-    ``project`` is None outside of a project. ``config`` is what the project has for this plugin under
-    ``plugins.config``, never another plugin's; an approval provider also has ``approvals.config`` in it.
+    ``project`` is None outside of a project. ``config`` is this plugin's own part of ``plugins.config``; for an
+    approval provider it also includes ``approvals.config``.
     """
 
     console: Console
@@ -128,7 +128,7 @@ Peer = TypeVar("Peer", bound=Closable)
 
 
 class StepContext(Protocol):
-    """What ``run`` is given. It works only in the calling thread, until ``run`` returns; values are copies."""
+    """The context of a step's ``run``: valid only in the calling thread, until ``run`` returns; values are copies."""
 
     inputs: Mapping[str, Any]
     """The resolved inputs: ``inputs_from``, ``inputs`` and contract defaults, coerced."""
@@ -139,11 +139,11 @@ class StepContext(Protocol):
     idempotency_key: str
     deadline: Deadline
     random: Random
-    """Seeded by run id and step key."""
+    """A random generator seeded by run id and step key."""
 
     @property
     def config(self) -> Mapping[str, Json]:
-        """What the project has for the step type's plugin under ``plugins.config``."""
+        """The configuration of the step type's plugin under ``plugins.config``."""
 
     @property
     def blocks(self) -> Sequence[Block]:
@@ -166,7 +166,7 @@ class StepContext(Protocol):
         """Wait, cancellable; instant in replay and dry-run."""
 
     def emit(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
-        """Write a trace event of the step's own; names the core writes are refused."""
+        """Write a trace event of the step's own; names of the core's events are refused."""
 
     def run_block(
         self, block: Block, *, key: int | None = None, bind: Mapping[str, object] | None = None, catch: bool = False
@@ -184,7 +184,7 @@ class StepContext(Protocol):
         catch: bool = False,
         on_start: Callable[[Sequence[Sequence[int]]], None] | None = None,
     ) -> Sequence[BlockResult]:
-        """Run blocks concurrently on forked state; ``on_start`` learns which of them are serialised."""
+        """Run blocks concurrently on forked state; ``on_start`` is called with which of them are serialised."""
 
     def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
         """Return pairs of blocks that must not run at the same time, by their contracts and by policy."""
@@ -202,10 +202,10 @@ class StepContext(Protocol):
         """
 
     def drop_session(self, name: str) -> None:
-        """Close and forget a peer of this plugin that died; the next ``session`` opens a new one."""
+        """Close and remove a peer of this plugin that has ended; the next ``session`` opens a new one."""
 
     def ask(self, question: Question) -> Answer:
-        """Ask a person; raises ``NoAnswer``."""
+        """Ask a person; raise ``NoAnswer`` when there is no answer."""
 
     def attach(self, path: str) -> Mapping[str, object]:
         """Copy a file into the run directory; returns its name, size and SHA-256."""

@@ -1,4 +1,4 @@
-"""The resolved contract: what a step touches, what it writes, whether it may be repeated."""
+"""The resolved contract: effects, writes, reads, and whether a step may be repeated."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Param(Struct, frozen=True, kw_only=True):
 
 
 class Contract(Struct, frozen=True, kw_only=True):
-    """What a step declares about itself; governance, risk, probe and recovery read this and nothing else.
+    """What a step declares about itself; governance, risk, probe and recovery use nothing else.
 
     ``effects`` are the systems it touches, ``writes`` and ``reads`` the resources it changes and observes.
     ``deterministic``: the same inputs give the same outputs; ``idempotent``: it may safely run again. ``inputs`` and
-    ``outputs`` are those it declares by name. ``PURE`` and ``UNKNOWN`` are the two ends of the scale.
+    ``outputs`` are those it declares by name. ``PURE`` and ``UNKNOWN`` are the two extremes.
     """
 
     effects: tuple[str, ...] = ()
@@ -66,10 +66,10 @@ class Contract(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def union(contracts: Iterable[Contract]) -> Contract:
-        """Return everything that any of them touches, as safe as the least safe one; ``PURE`` of none.
+        """Return the union: everything that any of them touches, as safe as the least safe one; ``PURE`` of none.
 
-        Inputs and outputs are not joined. It serves parallel conflicts and display: governance decides about one step
-        at a time.
+        Inputs and outputs are not included. It is for parallel conflicts and display: governance decides about one
+        step at a time.
         """
         members = list(contracts)
         if not members:

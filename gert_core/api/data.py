@@ -1,4 +1,4 @@
-"""The type of data: what documents, outputs and trace events are made of."""
+"""The type of JSON data in documents, outputs and trace events."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""A value as JSON has it, of any depth."""
+"""A JSON value of any depth."""
 
 __all__ = ["Json"]

@@ -1,4 +1,4 @@
-"""What validation has to say about one place of one document."""
+"""The findings of validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Severity(StrEnum):
 
 
 class Diagnostic(Struct, frozen=True, kw_only=True):
-    """One finding: a stable rule id, where it is, and what would mend it.
+    """One finding: a stable rule id, its place, and a hint how to correct it.
 
     ``path`` is the place inside the document (``steps[2].inputs.url``), ``line`` and ``column`` start at 1.
     ``phase`` is 1 (structure), 2 (values) or 3 (meaning).

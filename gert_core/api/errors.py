@@ -1,4 +1,4 @@
-"""The vocabulary of expected problems: every one says what, where and what to do."""
+"""The expected errors: each with a message, a place and a hint."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
 
 class GertError(Exception):
-    """A problem the user can act on; it is printed as one sentence, never as a traceback.
+    """An error the user can act on; it is printed as one sentence, never as a traceback.
 
-    ``kind`` is a stable word for machines, ``hint`` says what to do next, ``exit_code`` is what the command
-    line returns (SPEC section 15).
+    ``kind`` is a stable word for programs, ``hint`` is what to do next, ``exit_code`` is that of the command line.
     """
 
     exit_code: ClassVar[int] = 1
@@ -70,14 +69,14 @@ class InputError(GertError):
 
 
 class ProjectError(GertError):
-    """The project file or a policy file is broken; nothing may run on a guess."""
+    """The project file or a policy file is invalid; nothing runs without it."""
 
     exit_code = 2
     default_kind = ErrorKind.PROJECT
 
 
 class DocumentError(GertError):
-    """A document was read and found wrong."""
+    """A document is invalid."""
 
     exit_code = 1
     default_kind = ErrorKind.INVALID
@@ -91,7 +90,7 @@ class PluginError(GertError):
 
 
 class RunError(GertError):
-    """A run cannot start, go on or be resumed."""
+    """A run cannot be started, continued or resumed."""
 
     exit_code = 1
     default_kind = ErrorKind.RUN

@@ -1,4 +1,4 @@
-"""Trace events as observers and readers see them, and the names of those that the core writes."""
+"""Trace events for observers and readers, and the types of those that the core writes."""
 
 from __future__ import annotations
 

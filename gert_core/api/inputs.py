@@ -1,4 +1,4 @@
-"""Where inputs come from: bindings grouped by prefix, one resolver per prefix."""
+"""Input resolvers: the sources of inputs, and the bindings they resolve."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class InputBinding(Struct, frozen=True, kw_only=True):
-    """One input that wants a value; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
+    """One input to resolve; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
 
-    ``check(value)`` gives the value in the input's type or raises ``ValueError`` with a sentence, so that
-    a resolver that asks a person can ask again.
+    ``check(value)`` returns the value in the input's type or raises ``ValueError`` with a message, so that an
+    interactive resolver can ask again.
     """
 
     name: str
@@ -33,12 +33,12 @@ class InputBinding(Struct, frozen=True, kw_only=True):
 
 
 class ResolveFn(Protocol):
-    """Answers a batch of bindings; a name left out of the answer is unresolved (the default applies)."""
+    """A function that resolves a batch of bindings; names missing from its answer get their defaults."""
 
     def __call__(
         self, bindings: Sequence[InputBinding], deadline: Deadline, services: Services
     ) -> Mapping[str, object]:
-        """Raise ``InputError`` naming the input and the source when asking itself goes wrong."""
+        """Resolve the bindings; raise ``InputError`` naming the input and the source on errors."""
 
 
 class InputResolver(Struct, frozen=True, kw_only=True):

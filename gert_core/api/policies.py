@@ -1,4 +1,4 @@
-"""Policy packs: an organisation's floor, shipped as a plugin."""
+"""Policy packs: an organisation's rules, shipped as a plugin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PolicyPack(Struct, frozen=True, kw_only=True):
-    """A policy document (``policy/v0``) as a file or as data; the most restrictive source wins."""
+    """A policy document (``policy/v0``) as a file or as data; the most restrictive source applies."""
 
     name: str
     file: Path | None = None

@@ -1,4 +1,4 @@
-"""What a step's ``run`` returns, and the outcome that ends a run."""
+"""The results of steps and blocks, and the outcome of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StepStatus(StrEnum):
 
 
 class BlockStatus(StrEnum):
-    """How a block came out; the core acts on everything but ``success``, and on failures unless they are caught."""
+    """The status of a block; the core acts on everything but ``success``, and on failures unless they are caught."""
 
     SUCCESS = "success"
     FAILED = "failed"
@@ -44,7 +44,7 @@ class RunStatus(StrEnum):
 
 
 class OutcomeCategory(StrEnum):
-    """The fixed vocabulary of outcomes; domain meaning goes into ``code`` and ``meta``."""
+    """The categories of outcomes; domain meaning goes into ``code`` and ``meta``."""
 
     RESOLVED = "resolved"
     ESCALATED = "escalated"
@@ -71,7 +71,7 @@ class Principal(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """How a run ended."""
+    """The outcome of a run."""
 
     category: str
     code: str = ""
@@ -83,7 +83,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class Completed(Struct, frozen=True, kw_only=True):
-    """The step did its work. ``detail`` is shown and traced but is not a variable."""
+    """The result of a step that succeeded; ``detail`` is shown and traced but is not a variable."""
 
     outputs: Mapping[str, object] = field(default_factory=dict)
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Completed(Struct, frozen=True, kw_only=True):
 
 
 class Failed(Struct, frozen=True, kw_only=True):
-    """The step ran and its answer is no: a non-zero exit, a false assertion, a rejection."""
+    """The result of a step that was executed and did not succeed: a non-zero exit, a false assertion, a rejection."""
 
     kind: str
     message: str
@@ -103,9 +103,9 @@ class Failed(Struct, frozen=True, kw_only=True):
 
 
 class Errored(Struct, frozen=True, kw_only=True):
-    """The step could not do its work: nothing to spawn, a timeout, a broken answer.
+    """The result of a step that could not be executed: no program, a timeout, an invalid answer.
 
-    ``outputs`` are what it had until then; a contract that they do not keep to costs them, never the error.
+    ``outputs`` are those it had so far; outputs that violate the contract are dropped, and the error stays.
     """
 
     kind: str
@@ -117,7 +117,7 @@ class Errored(Struct, frozen=True, kw_only=True):
 
 
 class Ended(Struct, frozen=True, kw_only=True):
-    """The run is over with this outcome; only types with flow ``TERMINAL`` may return it."""
+    """The result that ends the run with this outcome; only types with flow ``TERMINAL`` may return it."""
 
     outcome: Outcome
 
@@ -127,7 +127,7 @@ Result = Completed | Failed | Errored | Ended
 
 
 class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, not a fault
-    """Raised by the step context (or a step) to end the step with a kind and a sentence.
+    """An error that ends the step with a kind and a message; raised by the step context or a step.
 
     ``failed`` True makes the step ``failed`` instead of ``error``.
     """
@@ -143,7 +143,7 @@ class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, 
 
 
 class Undecided(Exception):  # noqa: N818 - not an error: the value is not known in this mode
-    """A value that only a real run can know was needed (dry-run and probe)."""
+    """The need for a value that is known only in a real run (dry-run and probe)."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} is known only in a real run")

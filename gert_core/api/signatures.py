@@ -1,4 +1,4 @@
-"""Signing and verifying bytes; approvals and traces use the same schemes."""
+"""Signature schemes, for approvals and traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class SignatureScheme(Struct, frozen=True, kw_only=True):
     """An algorithm by name (``hmac-sha256``).
 
     ``sign(key, message)`` returns lowercase hex, ``verify(key, message, signature)`` a truth value; both raise
-    ``ValueError`` with a sentence when the key is not one of this kind. Keys are raw bytes (decoded base64).
+    ``ValueError`` with a message when the key does not fit. Keys are raw bytes (decoded base64).
     ``symmetric`` schemes verify with the signing key.
     """
 

@@ -1,4 +1,4 @@
-"""The record that makes a step type: its model, its contract, its flow and its run."""
+"""Step types: their model, contract, flow and run."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Flow(StrEnum):
 class Block(Struct, frozen=True, kw_only=True):
     """A child list of a step.
 
-    ``steps`` is the raw list a ``Steps`` field of the model holds. ``runs`` is how often it runs, at least and at
-    most (``None``: many). ``binds`` are variables seen inside the block at ``.<type name>.<bind>`` with their
-    types. ``condition`` is the expression that selects the block, for display and analysis. ``jump`` is a step of the
-    container's own list to go on at after this block ran.
+    ``steps`` is the raw list of a ``Steps`` field of the model. ``runs`` is how often it runs, at least and at most
+    (``None``: many). ``binds`` are variables inside the block at ``.<type name>.<bind>`` with their types.
+    ``condition`` is the expression that selects the block, for display and analysis. ``jump`` is a step of the
+    container's own list to continue at after this block.
     """
 
     name: str
@@ -70,10 +70,10 @@ class ToolUse(Struct, frozen=True, kw_only=True):
 
 
 class Tools:
-    """What a ``contract`` function may ask: the resolved contract of a declared tool's action."""
+    """The declared tools, for a ``contract`` function."""
 
     def contract(self, tool: str, action: str | None) -> Contract:
-        """Return the contract of one action; raise ``LookupError`` with a sentence if there is none."""
+        """Return the contract of one action; raise ``LookupError`` with a message if there is none."""
         raise LookupError(f"tool {tool!r} is not declared")
 
 
@@ -83,18 +83,18 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``name``: the word in ``type:``.
     - ``model``: pydantic model of the type's own fields (subclass of ``gert_core.kit.models.StepModel``).
     - ``run``: ``run(step, ctx) -> Completed | Failed | Errored | Ended``.
-    - ``contract``: ``contract(step, tools) -> Contract``, what ``run`` itself does; default: pure. Not asked when
-      ``tool_use`` names a tool: then the tool's own contract holds.
-    - ``flow``, ``blocks``: the shape that all static analysis reads.
+    - ``contract``: ``contract(step, tools) -> Contract``, what ``run`` itself does; default: pure. Not used when
+      ``tool_use`` names a tool: then the tool's own contract applies.
+    - ``flow``, ``blocks``: the structure that all static analysis uses.
     - ``outputs``: ``outputs(step) -> {name: type}``, outputs known from the document beyond the contract's.
-    - ``fields``: ``{name: type}`` seen at ``.id.name``, never promoted.
-    - ``outcome``: ``outcome(step) -> Outcome``, what a ``TERMINAL`` step will end with, asked before governance.
+    - ``fields``: ``{name: type}`` available at ``.id.name``, never promoted.
+    - ``outcome``: ``outcome(step) -> Outcome``, the outcome of a ``TERMINAL`` step, called before governance.
     - ``check``: ``check(step) -> [Finding]``, findings about the meaning of one step.
     - ``tool_use``: ``tool_use(step) -> ToolUse | None``.
     - ``relaxable``: a step's own ``contract`` replaces what the type states, key by key, instead of only tightening it.
     - ``requires_contract``: an inline ``contract`` is mandatory. Without a ``contract`` of the type, the step's own is
       all there is, and where it declares no ``inputs`` any input is taken.
-    - ``timeout``: seconds a step of this type may take when it says nothing itself; ``None``: no limit.
+    - ``timeout``: seconds a step of this type may take without a timeout of its own; ``None``: no limit.
     - ``binds``: its blocks bind variables, so the type's name is reserved as a variable.
     - ``claims``: the path of a field, such as ``loop.steps``, that makes a step of any other type one of this type.
       Two types that claim the same field, or one inside the other's, conflict: neither gets it.

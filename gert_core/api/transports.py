@@ -1,4 +1,4 @@
-"""How tools are reached: a transport opens one session per target, the core calls and closes it."""
+"""Transports, which open one session per tool; the core calls and closes it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What a session talks to: the tool's name, its program or address, and its whole environment.
+    """The target of a session: the tool's name, its program or address, and its whole environment.
 
-    ``environ`` is complete: what the tool may see, its secrets included, signing keys excluded. ``config`` is the
-    tool's ``meta.config`` as written.
+    ``environ`` is complete: its secrets included, signing keys excluded. ``config`` is the tool's ``meta.config`` as
+    written.
     """
 
     tool: str
@@ -28,7 +28,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class Action(Struct, frozen=True, kw_only=True):
-    """One rendered action of a tool: nothing in it is a template any more.
+    """One rendered action of a tool, without templates.
 
     ``config`` is the action's ``config``, for what only one transport needs, such as ``mcp_tool``.
     """
@@ -43,9 +43,9 @@ class Action(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What a tool answered. ``outputs`` is set by transports whose answers are structured already.
+    """The reply of a tool; ``outputs`` is set by transports with structured replies.
 
-    ``command`` is what was run, for people; ``failed`` says that the tool itself reports failure.
+    ``command`` is what was run, for display; ``failed`` is true when the tool itself reports failure.
     """
 
     exit_code: int | None = None
@@ -61,16 +61,16 @@ class TransportSession(Protocol):
     """An open connection to one target; calls may come from several threads."""
 
     def call(self, action: Action, inputs: Mapping[str, object], deadline: Deadline) -> Reply:
-        """Call one action; raises ``StepProblem`` (``timeout``, ``not_found``, ``output_too_large`` ...)."""
+        """Call one action; raise ``StepProblem`` (``timeout``, ``not_found``, ``output_too_large`` ...)."""
 
     def close(self) -> None:
-        """End it; leaves no process behind."""
+        """Close it; no process is left."""
 
 
 class Transport(Struct, frozen=True, kw_only=True):
     """A way to reach tools, chosen by ``meta.transport`` of a tool document.
 
-    ``default`` takes tools that name no transport.
+    ``default``: used for tools without ``meta.transport``.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What hooks and plugins see of a project and of a runbook: facts to read, nothing to change."""
+"""Read-only views of a project and of a runbook, for hooks and plugins."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class ProviderInfo(Struct, frozen=True, kw_only=True):
 
 
 class ProjectInfo(Struct, frozen=True, kw_only=True):
-    """A project as one plugin sees it.
+    """A project with the configuration of one plugin.
 
-    ``root`` is the directory of ``gert-project.yaml``, ``policies`` are the policy files it names. ``config`` is what
-    the project has for this plugin under ``plugins.config``, and never another plugin's.
+    ``root`` is the directory of ``gert-project.yaml``, ``policies`` are the policy files it names. ``config`` is this
+    plugin's own part of ``plugins.config``.
     """
 
     root: Path
@@ -42,8 +42,8 @@ class StepView(Struct, frozen=True, kw_only=True):
     """One step of a runbook.
 
     ``type`` is the name of its step type, ``path`` its place in the document (``("steps", 2)``), ``line`` and
-    ``column`` where it stands, ``parent`` the id of the step around it. ``fields`` are all its fields as written,
-    templates included. ``contract`` is the one that governance decides by, None when its tool is not there.
+    ``column`` its position, ``parent`` the id of the step around it. ``fields`` are all its fields as written,
+    templates included. ``contract`` is the one that governance uses, None when its tool is missing.
     """
 
     id: str
@@ -65,11 +65,11 @@ class RunbookView(Protocol):
 
     @property
     def file(self) -> str:
-        """The file as messages name it."""
+        """The file, as in messages."""
 
     @property
     def tools(self) -> Sequence[str]:
-        """The tools it lists, as it spells them."""
+        """The tools it lists, as written."""
 
     @property
     def document(self) -> Mapping[str, Json]:
