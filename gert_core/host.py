@@ -88,11 +88,12 @@ def run(
     """Run a runbook in this thread and return its result; call it from a worker thread in an async host.
 
     ``stop.throw(reason)`` from another thread cancels it. Further ``options`` are fields of
-    ``gert_core.engine.prepare.Request`` (``actor``, ``approval``, ``trace``, ``scenario`` ...).
+    ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``trace``, ``scenario`` ...).
     """
     from gert_core.engine.cancel import Stop as NewStop
-    from gert_core.engine.prepare import Request, start
+    from gert_core.engine.prepare import prepare
     from gert_core.engine.progress import Progress as Quiet
+    from gert_core.engine.request import Request
 
     wanted = _registry(registry)
     wanted.require_healthy()
@@ -112,36 +113,64 @@ def run(
     with ExitStack() as stack:
         if stop is None:
             stack.callback(request.stop.close)
-        return start(request, stack).execute()
+        return prepare(request, stack).execute()
 
 
 def resume(
     run_id: str,
     *,
     root: str | Path,
+    retry_failed: bool = False,
+    reconcile: Mapping[str, str] | None = None,
+    outputs: Mapping[str, Mapping[str, object]] | None = None,
+    allow_drift: bool = False,
+    ticket: str | None = None,
     registry: Registry | None = None,
     console: Console | None = None,
+    progress: Progress | None = None,
+    stop: Stop | None = None,
     environ: Mapping[str, str] | None = None,
     **options: Any,
 ) -> RunResult:
-    """Resume a run below the runs directory ``root``; raise ``Finished`` when there is nothing left to do."""
-    from gert_core.engine.resume.request import ResumeRequest
-    from gert_core.engine.resume.request import resume as resume_run
+    """Resume a run below the runs directory ``root`` in this thread and return its result.
+
+    ``retry_failed`` runs failed steps again; ``reconcile`` and ``outputs`` state by step key what became of steps whose
+    effect is unknown; ``allow_drift`` uses recorded results although documents changed. Further ``options`` are fields
+    of ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``host_vars`` ...). Raise ``RunFinished`` (of
+    ``gert_core.engine.resume.plan``), which has the result, when there is nothing left to do.
+    """
+    from gert_core.engine.cancel import Stop as NewStop
+    from gert_core.engine.prepare import prepare
+    from gert_core.engine.progress import Progress as Quiet
+    from gert_core.engine.request import Request, Resume
+    from gert_core.engine.resume.read import read_run
 
     wanted = _registry(registry)
     wanted.require_healthy()
-    request = ResumeRequest(
-        root=Path(root),
-        run_id=run_id,
-        registry=wanted,
-        console=console or SilentConsole(),
-        environ=dict(os.environ if environ is None else environ),
-        **options,
-    )
     with ExitStack() as stack:
-        if "stop" not in options:
+        recorded = read_run(Path(root), run_id, stack)
+        runbook = recorded.choices.runbook
+        request = Request(
+            runbook=runbook,
+            registry=wanted,
+            project=options.pop("project", None) or _project(runbook),
+            console=console or SilentConsole(),
+            progress=progress or Quiet(),
+            stop=stop or NewStop(),
+            environ=dict(os.environ if environ is None else environ),
+            resume=Resume(
+                run=recorded,
+                retry_failed=retry_failed,
+                reconcile=reconcile or {},
+                outputs=outputs or {},
+                allow_drift=allow_drift,
+                ticket=ticket,
+            ),
+            **options,
+        )
+        if stop is None:
             stack.callback(request.stop.close)
-        return resume_run(request, stack).execute()
+        return prepare(request, stack).execute()
 
 
 __all__ = ["SilentConsole", "load", "resume", "run", "validate"]

@@ -63,11 +63,17 @@ def registry_for(
     return registry
 
 
-def project_here(start: Path | None = None) -> Project | None:
-    """Return the project around ``start`` (default: the working directory) or None; read YAML only if there is one."""
+def project_here(start: Path | None = None, *, known: Project | None = None) -> Project | None:
+    """Return the project around ``start`` (default: the working directory) or None; read YAML only if there is one.
+
+    ``known`` is a project that was read before; it is returned when it is the one.
+    """
     here = (start or Path.cwd()).resolve()
-    if not any((folder / PROJECT_FILE).is_file() for folder in (here, *here.parents)):
+    root = next((folder for folder in (here, *here.parents) if (folder / PROJECT_FILE).is_file()), None)
+    if root is None:
         return None
+    if known is not None and known.root == root:
+        return known
     from gert_core.documents.project import find_project
 
     return find_project(here)

@@ -1,137 +1,91 @@
-"""Brings a run to life: checks, inputs, policies, secrets, directory and trace, in that order."""
+"""Prepares a run from a request: documents, policies, inputs, secrets, directory and trace, in that order.
+
+A fresh run and a recorded one are prepared the same way. A recorded one is compared with its documents, takes its
+inputs from its trace and continues that; this is in ``engine/resume``, which is imported only for recorded runs.
+"""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
-
-from gert_core.api import DocumentError, Services, Severity, UsageError
-from gert_core.engine.cancel import Deadline, Stop
+from gert_core.api import Services, UsageError
+from gert_core.engine.cancel import Deadline
+from gert_core.engine.check import check
 from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal
 from gert_core.engine.modes.real import RealBackend
-from gert_core.engine.progress import Progress
+from gert_core.engine.place import chosen_provider, new_place, recorded_place
+from gert_core.engine.request import MODES
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import resolve_inputs
 from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
-from gert_core.runs.choices import RunChoices
-from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
 from gert_core.secrets import collect
 from gert_core.trace.signing import signer_from_environ
-from gert_core.trace.sinks import FileSink, NullSink
 from gert_core.trace.writer import TraceWriter
-from gert_core.validation import validate_runbook
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from contextlib import ExitStack
 
-    from gert_core.api import ApprovalProvider, Console
-    from gert_core.documents.project import Project
-    from gert_core.documents.scenario import ScenarioModel
+    from gert_core.api import ApprovalProvider
     from gert_core.documents.tree import Runbook
     from gert_core.engine.modes.base import Backend
+    from gert_core.engine.request import Request, Resume
+    from gert_core.engine.resume.plan import Resumption
     from gert_core.governance import Policies
-    from gert_core.plugin.registry import Registry
-    from gert_core.secrets import Masker
-    from gert_core.trace.signing import Signer
-
-MODES: Final = ("real", "dry-run", "probe", "replay")
-PROBE_EFFECTS: Final = frozenset({"network"})
+    from gert_core.inputs import ResolvedInputs
+    from gert_core.secrets import Masker, Secrets
 
 
-class Request(Struct, frozen=True, kw_only=True):
-    """What a host wants to run, and how."""
+def prepare(request: Request, stack: ExitStack) -> Run:
+    """Return a run ready to ``execute``; ``stack`` closes what was opened.
 
-    runbook: Path
-    registry: Registry
-    console: Console
-    project: Project | None = None
-    mode: str = "real"
-    host_vars: Mapping[str, object] = field(default_factory=dict)
-    file_vars: Mapping[str, object] = field(default_factory=dict)
-    scenario: ScenarioModel | None = None
-    policies: Sequence[Path] = ()
-    approval: str | None = None
-    actor: str | None = None
-    trace: Path | None = None
-    trace_sync: str = "group"
-    probe_effects: frozenset[str] = PROBE_EFFECTS
-    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    progress: Progress = field(default_factory=Progress)
-    stop: Stop = field(default_factory=Stop)
-    runs: Path | None = None
-    keep: bool = True
-    """False runs without a directory, observers and signature: the trace goes to ``trace``, or nowhere."""
-    compiled: CompiledRunbook | None = None
-    """The runbook when ``check`` found it valid already, for hosts that run it many times."""
-    governed: Policies | None = None
-    """Its policies when they are loaded already."""
-
-
-def check(request: Request) -> Runbook:
-    """The runbook, validated completely; ``DocumentError`` with every finding when it is wrong."""
-    found = validate_runbook(
-        request.runbook, registry=request.registry, project=request.project, environ=request.environ
-    )
-    errors = [d for d in found.diagnostics if d.severity is Severity.ERROR]
-    if errors or found.runbook is None:
-        count = f"{len(errors)} error{'s' if len(errors) != 1 else ''}"
-        raise DocumentError(
-            f"{request.runbook} is not valid: {count}; nothing was run",
-            file=str(request.runbook),
-            hint=f"gert validate {request.runbook} shows the lines",
-            diagnostics=errors,
-        )
-    return found.runbook
-
-
-def start(request: Request, stack: ExitStack) -> Run:
-    """A run ready to ``execute``; ``stack`` closes what was opened."""
+    Raise ``RunFinished`` when a recorded run has nothing left to do.
+    """
     if request.mode not in MODES:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
-    backend = backend_for(request)
-    compiled = request.compiled or CompiledRunbook(check(request))
+    resume = request.resume
+    if resume is not None:
+        from gert_core.engine.resume.plan import as_recorded
+
+        request = as_recorded(request, resume)
+    backend = _backend(request)
+    compiled = request.compiled or CompiledRunbook(_runbook(request))
     runbook = compiled.runbook
     policies = request.governed or load_policies(
         registry=request.registry, project=request.project, files=request.policies, runbook=runbook
     )
+    actor = request.actor or default_actor(request.environ)
+    resumption = _resumption(resume, runbook, policies, actor=actor) if resume is not None else None
     secrets = collect(runbook, request.environ)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.keep else None
-    actor = request.actor or default_actor(request.environ)
-    services = services_for(request, actor)
-    inputs = resolve_inputs(
-        runbook.model.meta.inputs,
-        host_vars=request.host_vars,
-        file_vars=request.file_vars,
-        resolvers=request.registry.input_resolvers(),
-        services=lambda resolver: services.of(INPUT, resolver.name),
-        deadline=Deadline(request.stop),
-        scenario=request.scenario.inputs if request.scenario is not None else None,
+    plugins = PluginServices(
+        Services(console=request.console, actor=actor, environ=request.environ),
+        registry=request.registry,
+        project=request.project,
     )
-    constants = render_constants(runbook.model.meta.constants, inputs.values)
-    masker = secrets.masker(inputs.secrets)
-    run_id = new_run_id(runbook.name)
-    directory = None
-    trace = request.trace
-    if request.keep:
-        directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
-        stack.enter_context(directory.lock())
-    choices = _choices(request, signer=signer, directory=directory)
-    if directory is not None:
-        directory.write_meta(runbook=request.runbook, trace=trace, extra=choices.to_meta())
-    if trace is None and directory is not None:
-        trace = directory.path / "trace.jsonl"
-    writer = _writer(request, trace, run_id=run_id, masker=masker, signer=signer)
+    inputs, constants, masker = _values(request, runbook, secrets, plugins)
+    approval = _approval_provider(request)
+    place = new_place(request, runbook, signer, stack) if resume is None else recorded_place(resume, signer)
+    writer = TraceWriter(
+        place.sink,
+        run_id=place.run_id,
+        sync=request.trace_sync,  # type: ignore[arg-type]
+        masker=masker,
+        signer=signer,
+        observers=request.registry.trace_observers() if request.keep else (),
+        start_seq=place.start_seq,
+        prev_hash=place.prev_hash,
+    )
     stack.callback(writer.close)
+    recorded = resume.run.recorded if resume is not None else None
+    if recorded is not None:
+        recorded.masker = masker
     facts = RunFacts(
-        run_id=run_id,
+        run_id=place.run_id,
         compiled=compiled,
         registry=request.registry,
         policies=policies,
@@ -139,65 +93,26 @@ def start(request: Request, stack: ExitStack) -> Run:
         inputs=inputs,
         constants=constants,
         mode=request.mode,
-        actor=actor,
+        actor=actor if resume is None else str(resume.run.state.facts.get("actor") or actor),
         environ=request.environ,
-        directory=directory,
-        approval=approval_provider(request),
-        choices=choices,
+        choices=place.choices,
+        directory=place.directory,
+        approval=approval,
+        resumption=resumption,
     )
-    return Run(
-        facts,
-        RunServices(
-            journal=Journal(writer),
-            backend=backend,
-            masker=masker,
-            plugins=services.during(run_id, directory.path if directory else None),
-            progress=request.progress,
-            stop=request.stop,
-        ),
-    )
-
-
-def _writer(request: Request, trace: Path | None, *, run_id: str, masker: Masker, signer: Signer | None) -> TraceWriter:
-    return TraceWriter(
-        NullSink() if trace is None else FileSink(trace),
-        run_id=run_id,
-        sync=request.trace_sync,  # type: ignore[arg-type]
+    services = RunServices(
+        journal=Journal(writer, recorded),
+        backend=backend,
         masker=masker,
-        signer=signer,
-        observers=request.registry.trace_observers() if request.keep else (),
+        plugins=plugins.during(place.run_id, place.directory.path if place.directory else None),
+        progress=request.progress,
+        stop=request.stop,
+        recorded=recorded,
     )
+    return Run(facts, services)
 
 
-def _choices(request: Request, *, signer: Signer | None, directory: RunDirectory | None) -> RunChoices:
-    """Return what a resumed run chooses again; a replay records no paths, so that its trace is the same anywhere."""
-    here = request.mode != "replay"
-    return RunChoices(
-        mode=request.mode,
-        runbook_path=str(request.runbook.absolute()) if here else None,
-        policy_files=tuple(str(path.absolute()) for path in request.policies) if here else (),
-        approval_provider=_chosen_provider(request),
-        trace_sync=request.trace_sync,
-        signer={"algorithm": signer.algorithm, "key_id": signer.key_id} if signer is not None else None,
-        cwd=_working_directory() if here else None,
-        run_directory=str(directory.path.absolute()) if here and directory is not None else None,
-    )
-
-
-def _working_directory() -> str | None:
-    try:
-        return str(Path.cwd())
-    except OSError:  # it was deleted
-        return None
-
-
-def services_for(request: Request, actor: str) -> PluginServices:
-    """Return what plugins are lent."""
-    services = Services(console=request.console, actor=actor, environ=request.environ)
-    return PluginServices(services, registry=request.registry, project=request.project)
-
-
-def backend_for(request: Request) -> Backend:
+def _backend(request: Request) -> Backend:
     """Return the backend of the mode; modules of other modes are not imported."""
     if request.mode == "real":
         return RealBackend()
@@ -216,19 +131,48 @@ def backend_for(request: Request) -> Backend:
     return DryRunBackend()
 
 
-def approval_provider(request: Request) -> ApprovalProvider | None:
+def _runbook(request: Request) -> Runbook:
+    if request.resume is None:
+        return check(request)
+    from gert_core.engine.resume.drift import same_runbook
+
+    return same_runbook(request, request.resume)
+
+
+def _resumption(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) -> Resumption:
+    from gert_core.engine.resume.plan import plan
+
+    return plan(resume, runbook, policies, actor=actor)
+
+
+def _values(
+    request: Request, runbook: Runbook, secrets: Secrets, plugins: PluginServices
+) -> tuple[ResolvedInputs, Mapping[str, object], Masker]:
+    """Return inputs, constants and the masker: resolved for a fresh run, as recorded for another."""
+    if request.resume is not None:
+        from gert_core.engine.resume.inputs import recorded_values
+
+        return recorded_values(request, request.resume.run.state, runbook, secrets)
+    inputs = resolve_inputs(
+        runbook.model.meta.inputs,
+        host_vars=request.host_vars,
+        file_vars=request.file_vars,
+        resolvers=request.registry.input_resolvers(),
+        services=lambda resolver: plugins.of(INPUT, resolver.name),
+        deadline=Deadline(request.stop),
+        scenario=request.scenario.inputs if request.scenario is not None else None,
+    )
+    constants = render_constants(runbook.model.meta.constants, inputs.values)
+    return inputs, constants, secrets.masker(inputs.secrets)
+
+
+def _approval_provider(request: Request) -> ApprovalProvider | None:
     """Return the provider asked for, the project's, else one that can ask right here."""
-    wanted = _chosen_provider(request)
+    wanted = chosen_provider(request)
     if wanted is not None:
         return request.registry.approval_provider(wanted)
     providers = request.registry.approval_providers().values()
     return next((p for p in sorted(providers, key=lambda p: p.name) if p.blocking), None)
 
 
-def _chosen_provider(request: Request) -> str | None:
-    if request.approval is None and request.project is not None:
-        return request.project.model.approvals.provider
-    return request.approval
-
-
-__all__ = ["MODES", "PROBE_EFFECTS", "Request", "approval_provider", "backend_for", "check", "services_for", "start"]
+__all__ = ["prepare"]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.progress import Progress
+    from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.resume.recorded import Recorded
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
@@ -56,6 +57,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     choices: RunChoices
     directory: RunDirectory | None = None
     approval: ApprovalProvider | None = None
+    resumption: Resumption | None = None
+    """How a recorded run goes on; ``None`` when this process started the run."""
 
     @property
     def runbook(self) -> Runbook:
@@ -104,8 +107,7 @@ class Run:
         began = time.perf_counter()
         facts, services = self.facts, self.services
         frame = Frame(layer=self._variables(), prefix="", deadline=Deadline(services.stop))
-        if services.recorded is None:
-            write_start(self)
+        write_start(self)
         try:
             signal = run_list(self, facts.runbook.root, frame)
         finally:
@@ -156,4 +158,4 @@ def default_actor(environ: Mapping[str, str]) -> str:
         return f"uid-{os.getuid()}"
 
 
-__all__ = ["Run", "RunFacts", "RunResult", "RunServices", "default_actor"]
+__all__ = ["Run", "RunFacts", "RunServices", "default_actor"]

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from gert_core import __version__
-from gert_core.api import ErrorKind, RunStatus
+from gert_core.api import ErrorKind, Principal, RunStatus
 from gert_core.api.events import EventType
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import Failure, Rank
@@ -15,18 +15,44 @@ from gert_core.values import format_duration
 
 if TYPE_CHECKING:
     from gert_core.api import Outcome
+    from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
     from gert_core.engine.state import Layer
 
 
 def write_start(run: Run) -> None:
-    """Write ``run_start`` and one ``input_resolved`` per declared input."""
+    """Write the first events of this process: ``run_start`` and the inputs, or ``run_resumed`` and stated results."""
     journal = run.services.journal
+    if run.facts.resumption is not None:
+        _write_resumed(run, run.facts.resumption)
+        return
     journal.add(EventType.RUN_START, _facts(run))
     for data in run.facts.inputs.events:
         journal.add(EventType.INPUT_RESOLVED, data)
     journal.commit()
+
+
+def _write_resumed(run: Run, resumption: Resumption) -> None:
+    journal, recorded = run.services.journal, run.services.recorded
+    assert recorded is not None  # noqa: S101 - a resumed run has a record
+    data: dict[str, object] = {"actor": resumption.actor, "host": os.uname().nodename, "void": resumption.void}
+    if resumption.torn_bytes:
+        data["torn_bytes"] = resumption.torn_bytes
+    if resumption.drift:
+        data["drift"] = resumption.drift
+    if resumption.reconciled:
+        data["reconciled"] = dict(resumption.reconciled)
+    if resumption.ticket is not None:
+        data["ticket_id"] = resumption.ticket
+    journal.add(EventType.RUN_RESUMED, data)
+    person = Principal(kind="human", id=resumption.actor)
+    for key, result in resumption.results.items():
+        journal.add(EventType.STEP_COMPLETE, result, key=key, principal=person, fresh=True)
+    journal.sync()
+    recorded.void(resumption.void)
+    for key, result in resumption.results.items():
+        recorded.complete(key, result)
 
 
 def _facts(run: Run) -> dict[str, object]:

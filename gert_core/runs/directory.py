@@ -13,18 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
-
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
-from gert_core.api.results import RunStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gert_core.documents.project import Project
     from gert_core.runs.state import RunState
-    from gert_core.trace.reader import Recovered
 
 DEFAULT_DIRECTORY: Final = "runs"
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -45,9 +41,14 @@ def runs_root(project: Project | None, *, cwd: Path | None = None) -> Path:
     return Path(project.root, project.model.runs_dir or DEFAULT_DIRECTORY)
 
 
+def is_run_id(name: str) -> bool:
+    """Return whether a name can be a run's id, and so the name of its directory."""
+    return _RUN_ID.fullmatch(name) is not None
+
+
 def check_run_id(run_id: str) -> str:
     """Return the id if it is valid, else raise ``UsageError``; it becomes part of a path."""
-    if not _RUN_ID.fullmatch(run_id):
+    if not is_run_id(run_id):
         message = f"{run_id!r} is not a valid run id"
         raise UsageError(message, kind=ErrorKind.RUN_ID, hint="gert runs list shows the runs")
     return run_id
@@ -108,8 +109,11 @@ class RunDirectory:
 
     @property
     def trace(self) -> Path:
-        """The trace: in the directory unless ``meta.json`` records another path."""
-        elsewhere = self.meta().get("trace")
+        """Return the trace: in the directory unless ``meta.json`` records another path."""
+        return self._trace(self.meta())
+
+    def _trace(self, meta: Mapping[str, object]) -> Path:
+        elsewhere = meta.get("trace")
         path = Path(elsewhere) if isinstance(elsewhere, str) else self.path / "trace.jsonl"
         try:
             # A path given by the user may be a link; in the directory itself links are not followed.
@@ -123,10 +127,10 @@ class RunDirectory:
             )
         return path
 
-    def find_trace(self) -> Path:
+    def find_trace(self, meta: Mapping[str, object]) -> Path:
         """Return the trace of a run that was started; without ``meta.json`` a trace elsewhere cannot be found."""
-        path = self.trace
-        if not path.exists() and not self.meta():
+        path = self._trace(meta)
+        if not path.exists() and not meta:
             raise RunError(
                 f"run {self.run_id} has no trace.jsonl, and the meta.json that names a trace elsewhere is missing",
                 kind=ErrorKind.RUN_DIRECTORY,
@@ -218,13 +222,8 @@ class RunDirectory:
             with contextlib.suppress(RunError):
                 self.write("state.json", data, durable=False)
 
-        return load_state(self.find_trace(), cached=self.read("state.json"), store=None if self.locked() else store)
-
-    def recover(self) -> Recovered:
-        """Cut off a torn write after the last complete event of the trace; it is kept in ``trace.torn``."""
-        from gert_core.trace.reader import recover
-
-        return recover(self.find_trace(), aside=self.path / "trace.torn")
+        trace = self.find_trace(self.meta())
+        return load_state(trace, cached=self.read("state.json"), store=None if self.locked() else store)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -279,52 +278,6 @@ class RunDirectory:
         return path
 
 
-class RunInfo(Struct, frozen=True, kw_only=True):
-    """One line of ``gert runs list``; ``state`` is ``None`` when it cannot be read, ``problem`` is then the reason."""
-
-    directory: RunDirectory
-    state: RunState | None = None
-    live: bool = False
-    """Whether a process is executing it now."""
-    problem: str | None = None
-
-    @property
-    def status(self) -> str:
-        """The run's status; a run that has not ended and is not being executed is ``interrupted``."""
-        if self.state is None:
-            return "unreadable"
-        return "interrupted" if self.state.status == RunStatus.RUNNING and not self.live else self.state.status
-
-
-def run_info(directory: RunDirectory) -> RunInfo:
-    """Return what is known about a run, whatever state its files are in."""
-    live = directory.locked()
-    try:
-        state = directory.state()
-    except RunError as error:
-        return RunInfo(directory=directory, live=live, problem=error.message)
-    return RunInfo(directory=directory, state=state, live=live)
-
-
-def list_runs(root: Path) -> Iterator[RunInfo]:
-    """Yield the runs kept under ``root``, newest first, each folded when it is yielded."""
-    try:
-        names = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return
-    known = [(*_age(root / name), name) for name in names if _RUN_ID.fullmatch(name)]
-    for *_, name in sorted(known, reverse=True):
-        yield run_info(RunDirectory(root / name))
-
-
-def _age(path: Path) -> tuple[str, int]:
-    """Return the sort key of a run: the second in its name, then when its first file was written."""
-    try:
-        return path.name.partition("-")[0], os.lstat(path / "meta.json").st_mtime_ns
-    except OSError:
-        return path.name.partition("-")[0], 0
-
-
 def _acquire(fd: int) -> bool:
     """Try to lock for a moment; a process that only checks whether the run is locked holds it for microseconds."""
     for pause in (0.005, 0.02, 0.05, 0):
@@ -347,4 +300,4 @@ def _sync_directory(path: Path) -> None:
         os.close(fd)
 
 
-__all__ = ["RunDirectory", "RunInfo", "check_run_id", "list_runs", "new_run_id", "run_info", "runs_root"]
+__all__ = ["RunDirectory", "check_run_id", "is_run_id", "new_run_id", "runs_root"]

@@ -51,11 +51,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     @property
     def outcome(self) -> Outcome | None:
         """Return the outcome of a completed run."""
-        found = self.state.outcome
-        if found is None:
-            return None
-        code, meta = found.get("code") or "", found.get("meta") or {}
-        return Outcome(category=str(found.get("category") or ""), code=str(code), meta=meta)
+        return outcome_of(self.state)
 
     @property
     def duration(self) -> str | None:
@@ -107,4 +103,13 @@ class RunResult(Struct, frozen=True, kw_only=True):
         return out
 
 
-__all__ = ["RunResult"]
+def outcome_of(state: RunState) -> Outcome | None:
+    """Return the outcome that a state records."""
+    found = state.outcome
+    if found is None:
+        return None
+    meta = found.get("meta") or {}
+    return Outcome(category=str(found.get("category") or ""), code=str(found.get("code") or ""), meta=meta)
+
+
+__all__ = ["RunResult", "outcome_of"]

@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from gert_core.api import DocumentError, GertError, StepStatus
 from gert_core.engine.cancel import Stop
-from gert_core.engine.prepare import Request, check, start
+from gert_core.engine.check import check
+from gert_core.engine.prepare import prepare
 from gert_core.engine.progress import Progress
+from gert_core.engine.request import Request
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.kit.log import fault
@@ -123,7 +125,7 @@ class ScenarioRunner:
         )
         with ExitStack() as stack:
             stack.callback(stop.close)
-            run = start(request, stack)
+            run = prepare(request, stack)
             result = run.execute()
         return _scenario_result(scenario.name, test, run, result, recorder)
 

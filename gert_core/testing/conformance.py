@@ -12,7 +12,7 @@ import pytest
 
 from gert_core.api import ErrorKind, Flow, RunError, StepType
 from gert_core.documents.scenario import ScenarioModel
-from gert_core.engine.resume.request import Finished
+from gert_core.engine.resume.plan import RunFinished
 from gert_core.kit.models import StepModel
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.registry import Registry
@@ -136,9 +136,9 @@ class StepTypeConformance:
         except RunError as error:
             if error.kind != ErrorKind.UNKNOWN_OUTCOME:
                 raise
-            keys = error.message.removeprefix("nobody knows whether ").partition(" took effect")[0].split(", ")
+            keys = error.message.removeprefix("cannot determine whether ").partition(" took effect")[0].split(", ")
             return runner.resume(run_id, answers=answers, reconcile=dict.fromkeys(keys, "redo"))
-        except Finished as finished:
+        except RunFinished as finished:
             pytest.fail(f"a run cut short counts as finished: {finished.result.status}")
 
 

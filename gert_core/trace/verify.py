@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from enum import StrEnum
 from hashlib import sha256
@@ -12,26 +11,23 @@ from msgspec import Struct
 
 from gert_core.api.errors import UsageError
 from gert_core.api.events import EventType
-from gert_core.trace.events import SEAL_FIELDS, ZEROS
+from gert_core.trace.events import ZEROS
+from gert_core.trace.seals import AlteredError, read_seal, seal_matches
 from gert_core.trace.signing import AlgorithmRefusedError, require_scheme, verify_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from gert_core.trace.seals import Seal
     from gert_core.trace.signing import Schemes
 
     KeyFor = Callable[[str, str], bytes | None]
 
 _FIRST: Final = re.compile(rb'\{"type":"[^"\\]+","timestamp":"[^"\\]{27}(","run_id":"(?:[^"\\]|\\.)+","seq":)1,"')
-_SEAL: Final = re.compile(
-    rb',"chain_hash":"([0-9a-f]{64})"(?:,"signature":"((?:[0-9a-f]{2})+)")?'
-    rb'(?=\},"prev_hash":"[0-9a-f]{64}"\}\Z)'
-)
 _SEALED: Final = frozenset({EventType.RUN_COMPLETE.encode(), EventType.RUN_SUSPENDED.encode()})
 _RESUMED: Final = EventType.RUN_RESUMED.encode()
 _OPENING: Final = b'{"type":"'
-_ENVELOPE: Final = ("type", "timestamp", "run_id", "seq", "step_key", "principal", "data", "prev_hash")
 
 
 class TraceStatus(StrEnum):
@@ -76,29 +72,13 @@ class Verification(Struct, frozen=True, kw_only=True):
         }
 
 
-class _Seal(Struct, frozen=True, kw_only=True):
-    """A sealed event whose hash matches its line."""
-
-    event: int
-    chain_hash: str
-    signature: str | None
-    algorithm: str | None
-    key_id: str | None
-
-
-class _AlteredError(Exception):
-    def __init__(self, event: int, detail: str) -> None:
-        super().__init__(detail)
-        self.event = event
-
-
 def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
     """Verify the file; ``key_for(algorithm, key id)`` returns the verifying key or ``None``."""
-    seals: list[_Seal] = []
+    seals: list[Seal] = []
     try:
         with path.open("rb") as file:
             events, complete = _walk(file, seals)
-    except _AlteredError as error:
+    except AlteredError as error:
         return Verification(
             status=TraceStatus.ALTERED, events=error.event, first_bad_event=error.event, detail=str(error)
         )
@@ -110,10 +90,10 @@ def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
             events=events,
             detail=f"the trace ends unexpectedly after event {events}",
         )
-    return _check_signatures(events, seals, key_for=key_for, schemes=schemes)
+    return check_signatures(events, seals, key_for=key_for, schemes=schemes)
 
 
-def _walk(file: BinaryIO, seals: list[_Seal]) -> tuple[int, bool]:
+def _walk(file: BinaryIO, seals: list[Seal]) -> tuple[int, bool]:
     """Check every line; return the number of complete events and whether the last one ends the run."""
     previous = ZEROS
     run = b""
@@ -130,15 +110,15 @@ def _walk(file: BinaryIO, seals: list[_Seal]) -> tuple[int, bool]:
         end = line.find(b'","timestamp":"', 9, 300)
         # 42 = the length of the text just found and of the fixed-width timestamp after it
         if not line.startswith(b'%b%d,"' % (run, number), end + 42) or not line.startswith(_OPENING) or end < 0:
-            raise _AlteredError(number, f"event {number} has an unexpected format, run id or number")
+            raise AlteredError(number, f"event {number} has an unexpected format, run id or number")
         if not line.endswith(b',"prev_hash":"%b"}\n' % previous.encode()):
             raise _broken(body, number, file)
         kind = line[9:end]
         if sealed and kind != _RESUMED:
-            raise _AlteredError(number, f"event {number} follows the end of the run and is not run_resumed")
+            raise AlteredError(number, f"event {number} follows the end of the run and is not run_resumed")
         sealed = kind in _SEALED
         if sealed:
-            seals.append(_read_seal(body, number))
+            seals.append(read_seal(body, number))
         previous = sha256(body).hexdigest()
     return number, sealed
 
@@ -146,72 +126,32 @@ def _walk(file: BinaryIO, seals: list[_Seal]) -> tuple[int, bool]:
 def _first_run(body: bytes) -> bytes:
     match = _FIRST.match(body)
     if match is None:
-        raise _AlteredError(1, "event 1 is not the first event of a trace")
+        raise AlteredError(1, "event 1 is not the first event of a trace")
     return match.group(1)
 
 
-def _broken(body: bytes, number: int, file: BinaryIO) -> _AlteredError:
+def _broken(body: bytes, number: int, file: BinaryIO) -> AlteredError:
     """Return the error for a line without the hash of the one before it, at the one of the two that is not confirmed.
 
     A line is confirmed by its own seal, or by the hash in the line after it.
     """
-    confirmed = _SEAL.search(body) is not None and _seal_matches(body)
+    confirmed = seal_matches(body)
     follower = file.readline().rstrip(b"\n")
     if follower:
         confirmed = follower.endswith(b',"prev_hash":"%b"}' % sha256(body).hexdigest().encode())
     event = number - 1 if confirmed and number > 1 else number
-    return _AlteredError(event, f"event {event} was altered: the hash chain breaks there")
+    return AlteredError(event, f"event {event} was altered: the hash chain breaks there")
 
 
 def _check_fragment(fragment: bytes, number: int, *, sealed: bool) -> None:
     """Raise when a last line without its newline is not the beginning of an event, and so not a torn write."""
     opening = _OPENING + (_RESUMED + b'"' if sealed else b"")
     if not fragment.startswith(opening[: len(fragment)]):
-        raise _AlteredError(number, f"unrecognised data after event {number - 1}")
+        raise AlteredError(number, f"unrecognised data after event {number - 1}")
 
 
-def _seal_matches(body: bytes) -> bool:
-    match = _SEAL.search(body)
-    if match is None:
-        return False
-    return sha256(body[: match.start()] + body[match.end() :]).hexdigest().encode() == match.group(1)
-
-
-def _read_seal(body: bytes, number: int) -> _Seal:
-    match = _SEAL.search(body)
-    if match is None or not _seal_matches(body):
-        raise _AlteredError(number, f"event {number} does not match its chain_hash")
-    signature = match.group(2).decode() if match.group(2) else None
-    try:
-        raw = json.loads(body, object_pairs_hook=_unique)
-        data = raw["data"]
-        names = list(data)
-        order = tuple(name for name in _ENVELOPE if name in raw)
-        shape = tuple(raw) == order and data["chain_hash"].encode() == match.group(1)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        shape, names, data = False, [], {}
-    expected = SEAL_FIELDS if signature else ("chain_hash",)
-    seal = tuple(name for name in names if name in SEAL_FIELDS)
-    if not shape or seal != expected or tuple(names[-len(seal) :]) != seal:
-        raise _AlteredError(number, f"event {number} does not have the fields of a sealed event")
-    return _Seal(
-        event=number,
-        chain_hash=data["chain_hash"],
-        signature=signature,
-        algorithm=str(data["signature_alg"]) if signature else None,
-        key_id=str(data["signing_key_id"]) if signature else None,
-    )
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("duplicate key")
-    return value
-
-
-def _check_signatures(events: int, seals: list[_Seal], *, key_for: KeyFor, schemes: Schemes) -> Verification:
-    """Return the status of a trace with an intact chain by its signatures."""
+def check_signatures(events: int, seals: Sequence[Seal], *, key_for: KeyFor, schemes: Schemes) -> Verification:
+    """Return the status of a trace with an intact chain and at least one seal, by its signatures."""
     last = seals[-1]
     signed = [seal for seal in seals if seal.signature is not None]
     if not signed:
@@ -219,7 +159,7 @@ def _check_signatures(events: int, seals: list[_Seal], *, key_for: KeyFor, schem
             status=TraceStatus.UNSIGNED, events=events, detail="the chain is intact; there is no signature"
         )
     facts: dict[str, Any] = {"events": events, "algorithm": last.algorithm, "key_id": last.key_id}
-    keyless: _Seal | None = None
+    keyless: Seal | None = None
     for seal in signed:
         algorithm, key_id, signature = str(seal.algorithm), str(seal.key_id), str(seal.signature)
         scheme = require_scheme(algorithm, schemes)
@@ -241,7 +181,7 @@ def _check_signatures(events: int, seals: list[_Seal], *, key_for: KeyFor, schem
     return Verification(status=TraceStatus.VALID, signature="valid", detail="chain and signature are valid", **facts)
 
 
-def _bad(seal: _Seal, detail: str, facts: dict[str, Any]) -> Verification:
+def _bad(seal: Seal, detail: str, facts: dict[str, Any]) -> Verification:
     return Verification(
         status=TraceStatus.BAD_SIGNATURE,
         first_bad_event=seal.event,
@@ -251,4 +191,4 @@ def _bad(seal: _Seal, detail: str, facts: dict[str, Any]) -> Verification:
     )
 
 
-__all__ = ["KeyFor", "TraceStatus", "Verification", "verify"]
+__all__ = ["KeyFor", "TraceStatus", "Verification", "check_signatures", "verify"]

@@ -10,7 +10,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from gert_core.engine.cancel import Stop
-from gert_core.engine.prepare import Request, check, start
+from gert_core.engine.check import check
+from gert_core.engine.prepare import prepare
+from gert_core.engine.request import Request
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.host import SilentConsole
@@ -51,7 +53,7 @@ class Engine:
         with ExitStack() as stack:
             request = self._request(compiled=self._compiled, governed=self._governed)
             stack.callback(request.stop.close)
-            run = start(request, stack)
+            run = prepare(request, stack)
             began = time.perf_counter()
             result = run.execute()
             taken = time.perf_counter() - began
@@ -66,7 +68,7 @@ class Engine:
         with ExitStack() as stack:
             request = self._request(compiled=self._compiled, governed=self._governed, trace=kept)
             stack.callback(request.stop.close)
-            start(request, stack).execute()
+            prepare(request, stack).execute()
         return kept
 
     def syncs(self) -> int:

@@ -131,7 +131,7 @@ def test_a_failed_write_is_advised_to_be_reconciled(bench):
         (["--run", "ID", "--ticket", "t-1"], 2, "has no open ticket 't-1'"),
         (["--run", "ID", "--var", "x=1"], 2, "takes only its secret inputs again"),
         (["--run", "ID", "--approval", "pigeon"], 3, "pigeon"),
-        (["--run", "ID"], 1, "nobody knows whether write took effect"),
+        (["--run", "ID"], 1, "cannot determine whether write took effect"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(interrupted, words, code, said):

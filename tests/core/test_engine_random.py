@@ -11,7 +11,7 @@ import pytest
 from lab import Lab, tool
 
 from gert_core.api import ApprovalResponse, RunError
-from gert_core.engine.resume.request import Finished
+from gert_core.engine.resume.plan import RunFinished
 from gert_core.kit.tickets import TicketStore
 from gert_core.trace.verify import verify
 
@@ -160,7 +160,7 @@ def test_crashes_and_suspensions_anywhere_change_nothing(tmp_path, seed):
         lab.calls.clear()
         try:
             ran = life.to_the_end(lab.runner.resume(whole.result.run_id))
-        except Finished as finished:
+        except RunFinished as finished:
             assert finished.result.status == whole.status  # noqa: PT017 - one of two good ways to end
             continue
         except RunError as error:

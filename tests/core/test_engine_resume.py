@@ -10,8 +10,9 @@ import pytest
 from lab import Lab, tool
 
 from gert_core.api import RunError, UsageError
-from gert_core.engine.resume.request import Finished
+from gert_core.engine.resume.plan import RunFinished
 from gert_core.engine.steps.compiled import CompiledRunbook
+from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 
 
@@ -259,7 +260,7 @@ def test_retry_failed_inside_a_repeat_goes_on_in_the_same_iteration(lab):
 def test_resuming_a_finished_run_executes_nothing(lab):
     ran = lab("- { id: a, type: tool, tool: lab }")
     lab.calls.clear()
-    with pytest.raises(Finished) as caught:
+    with pytest.raises(RunFinished) as caught:
         lab.runner.resume(ran.result.run_id)
     assert caught.value.result.status == "completed"
     assert lab.calls == []
@@ -267,7 +268,7 @@ def test_resuming_a_finished_run_executes_nothing(lab):
 
 def test_a_failed_run_is_finished_unless_it_is_retried(lab):
     ran = lab("- { id: a, type: tool, tool: lab, inputs: { exit: 1 } }")
-    with pytest.raises(Finished):
+    with pytest.raises(RunFinished):
         lab.runner.resume(ran.result.run_id)
 
 
@@ -346,7 +347,7 @@ def test_a_collision_that_was_recorded_is_recalled_as_the_error_it_was(lab, tmp_
     # Validation would refuse the runbook on resume: the record alone is asked here.
     from gert_core.engine.resume.recorded import Recorded
 
-    recorded = Recorded(ran.result.trace)
+    recorded = Recorded(read(ran.result.trace))
     assert recorded.finished("b").failure["kind"] == "export_collision"
 
 

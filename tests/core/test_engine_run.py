@@ -7,7 +7,8 @@ from contextlib import ExitStack
 import pytest
 from lab import Lab
 
-from gert_core.engine.prepare import Request, start
+from gert_core.engine.prepare import prepare
+from gert_core.engine.request import Request
 from gert_core.engine.run import RunFacts, RunServices
 from gert_core.host import SilentConsole
 
@@ -26,7 +27,7 @@ def run(tmp_path):
     )
     with ExitStack() as stack:
         stack.callback(request.stop.close)
-        yield start(request, stack)
+        yield prepare(request, stack)
 
 
 def test_neither_facts_nor_services_can_be_exchanged(run):

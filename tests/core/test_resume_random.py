@@ -12,7 +12,7 @@ from lab import Lab
 from shapes import TOOLS, Shape
 
 from gert_core.approvals.inbox import entries, respond
-from gert_core.engine.resume.request import Finished
+from gert_core.engine.resume.plan import RunFinished
 from gert_core.runs.fold import fold
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
@@ -109,5 +109,5 @@ def test_a_run_cut_off_anywhere_comes_out_the_same(tmp_path, seed):
             life.cut(again[:second], first=False)
             try:
                 life.same(life.resume(), f"cut after event {count}, then after event {second}")
-            except Finished:
+            except RunFinished:
                 pytest.fail(f"cut after {count}, then after {second}: counts as finished")

@@ -78,7 +78,7 @@ def test_a_failed_step_that_writes_and_is_not_idempotent_is_retried_only_by_deci
     patient.sick = {7}
     patient.start("- { id: w, type: tool, tool: once, inputs: { value: 7 } }")
     with pytest.raises(
-        RunError, match="nobody knows whether w took effect: it writes, is not idempotent and failed"
+        RunError, match="cannot determine whether w took effect: it writes, is not idempotent and failed"
     ) as caught:
         patient.resume(retry_failed=True)
     assert caught.value.kind == "unknown_outcome"

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gert_core.api.errors import RunError, UsageError
-from gert_core.runs.directory import RunDirectory, list_runs, new_run_id, run_info, runs_root
+from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
+from gert_core.runs.listing import list_runs, run_info
 from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 
@@ -199,16 +200,6 @@ def test_a_run_in_progress_is_folded_but_not_cached(tmp_path) -> None:
         assert directory.read("state.json") is None
     assert run_info(directory).status == "interrupted"
     assert directory.read("state.json") is not None
-
-
-def test_recovering_keeps_the_torn_end_in_the_directory(tmp_path) -> None:
-    directory = RunDirectory.create(tmp_path, "r1")
-    finish(directory)
-    with directory.trace.open("ab") as file:
-        file.write(b'{"type":"torn')
-    found = directory.recover()
-    assert (found.seq, found.torn) == (2, 13)
-    assert directory.read("trace.torn") == b'{"type":"torn\n'
 
 
 def test_the_list_is_newest_first_lazy_and_survives_broken_runs(tmp_path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from lab import Lab, tool
 
 from gert_core.api import RunStatus, StepProblem
-from gert_core.engine.resume.request import Finished
+from gert_core.engine.resume.plan import RunFinished
 from gert_core.runs.fold import fold
 from gert_core.runs.result import RunResult
 from gert_core.runs.state import RunState
@@ -20,7 +20,7 @@ def lab(tmp_path) -> Lab:
 
 def test_a_finished_run_gives_the_result_it_gave_when_it_ended(lab):
     ran = lab("- { id: a, type: tool, tool: lab, inputs: { value: 1 } }", tools=tool("other"))
-    with pytest.raises(Finished) as caught:
+    with pytest.raises(RunFinished) as caught:
         lab.runner.resume(ran.result.run_id)
     assert caught.value.result.to_json() == ran.result.to_json()
 

@@ -12,7 +12,8 @@ from scenario_books import write_book, write_scenario
 from gert_core import hookimpl
 from gert_core.api import PURE, Completed, StepType
 from gert_core.documents.scenario import load_scenario
-from gert_core.engine.prepare import Request, start
+from gert_core.engine.prepare import prepare
+from gert_core.engine.request import Request
 from gert_core.host import SilentConsole
 from gert_core.kit.models import StepModel
 from gert_core.plugin.registry import Registry
@@ -111,7 +112,7 @@ def replayed(book, registry, trace):
         actor="somebody",
     )
     with ExitStack() as stack:
-        run = start(request, stack)
+        run = prepare(request, stack)
         result = run.execute()
     return result, [json.loads(line) for line in trace.read_text().splitlines()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,9 +13,13 @@ from gert_core.api.events import TraceEvent
 from gert_core.runs.cache import last_line_stamp, load_state
 from gert_core.runs.fold import fold
 from gert_core.runs.state import parent_key
-from gert_core.trace.reader import read, recover
+from gert_core.trace.reader import read
+from gert_core.trace.recovery import CheckedTrace, TraceEnd, cut_torn_end
 from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 WRITES = {"effects": ["k8s"], "writes": ["service"], "idempotent": False, "deterministic": False, "writing": True}
 READS = {"effects": ["network"], "writes": [], "idempotent": False, "deterministic": False, "writing": False}
@@ -261,6 +265,14 @@ def test_reading_names_the_bad_line(tmp_path) -> None:
         list(read(tmp_path / "missing"))
 
 
+def recover(path: Path, *, aside: Path | None = None) -> TraceEnd:
+    """Read a trace to its end and cut what is torn, as a resumed run does."""
+    trace = CheckedTrace(path)
+    assert len(list(trace)) == trace.end.seq
+    cut_torn_end(path, trace.end, aside=aside or path.with_name("torn"))
+    return trace.end
+
+
 def test_recovery_cuts_every_torn_end_and_keeps_it_aside(tmp_path) -> None:
     path, aside = tmp_path / "t", tmp_path / "torn"
     write(path, finished())
@@ -297,6 +309,28 @@ def test_an_altered_trace_is_not_recovered(tmp_path) -> None:
         with pytest.raises(TraceError, match="altered"):
             recover(path)
         assert path.read_bytes() == bad
+
+
+def test_a_trace_of_two_runs_or_with_events_after_its_end_was_altered(tmp_path) -> None:
+    path = tmp_path / "t"
+    before = write(path, finished())
+    whole = path.read_bytes()
+    for run_id, kind in (("r2", "run_resumed"), ("r1", "note")):
+        path.write_bytes(whole)
+        more = TraceWriter(FileSink(path, append=True), run_id=run_id, start_seq=before.seq, prev_hash=before.prev_hash)
+        more.add(kind, {"n": 1})
+        more.close()
+        with pytest.raises(TraceError, match="event 7 does not belong there"):
+            recover(path)
+
+
+def test_a_seal_that_does_not_fit_its_line_was_altered(tmp_path) -> None:
+    path = tmp_path / "t"
+    write(path, finished())
+    *lines, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines) + last.replace(b'"status":"completed"', b'"status":"cancelled"'))
+    with pytest.raises(TraceError, match="does not match its chain_hash"):
+        recover(path)
 
 
 def test_folding_takes_no_memory_for_events_that_leave_nothing(tmp_path) -> None:

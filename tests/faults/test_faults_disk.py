@@ -208,7 +208,7 @@ def test_the_disk_is_full_while_a_run_is_resumed(place):
 
 def test_the_operating_system_refuses_to_let_the_trace_grow(place):
     """The same with a real limit (RLIMIT_FSIZE): the kernel's own half-done write leaves whole events only."""
-    limit = 3000
+    limit = 5000
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))

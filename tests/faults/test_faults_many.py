@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 import pytest
 from lab import Lab
 
-from gert_core.runs.directory import RunDirectory, list_runs, new_run_id
+from gert_core.runs.directory import RunDirectory, new_run_id
+from gert_core.runs.listing import list_runs
 from gert_core.trace.verify import verify
 
 FUZZ = bool(os.environ.get("GERT_FUZZ"))

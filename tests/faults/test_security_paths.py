@@ -14,7 +14,8 @@ from gert_core.approvals import valid_ticket_id
 from gert_core.documents.lookup import find_tool
 from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.registry import Registry
-from gert_core.runs.directory import RunDirectory, check_run_id, list_runs
+from gert_core.runs.directory import RunDirectory, check_run_id
+from gert_core.runs.listing import list_runs
 from gert_core.testing import GertRunner
 
 

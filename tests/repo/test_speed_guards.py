@@ -14,7 +14,8 @@ import pytest
 
 from gert_core.documents import yaml
 from gert_core.engine.cancel import Stop
-from gert_core.engine.prepare import Request, start
+from gert_core.engine.prepare import prepare
+from gert_core.engine.request import Request
 from gert_core.host import SilentConsole
 from gert_core.plugin.registry import Registry
 from gert_core.runs.fold import fold
@@ -76,7 +77,7 @@ class Books:
                 runs=self.place / "runs",
                 trace_sync=sync,
             )
-            run = start(request, stack)
+            run = prepare(request, stack)
             with counted() as counts:
                 result = run.execute()
         assert str(result.status) == "completed", result.failures
@@ -275,7 +276,7 @@ def prepared(books, steps):
     request = Request(
         runbook=book, registry=books.registry, console=SilentConsole(), stop=stop, runs=books.place / "runs"
     )
-    run = start(request, stack)
+    run = prepare(request, stack)
 
     def execute():
         with stack:

@@ -55,7 +55,8 @@ def exec_(
     """Run a runbook: validate it, execute its steps and print the outcome."""
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
-    from gert_core.engine.prepare import MODES, PROBE_EFFECTS, Request, start
+    from gert_core.engine.prepare import prepare
+    from gert_core.engine.request import MODES, PROBE_EFFECTS, Request
 
     if mode not in MODES:
         raise UsageError(f"{mode!r} is not a valid mode; nothing was run", hint=f"modes are {', '.join(MODES)}")
@@ -86,7 +87,7 @@ def exec_(
             probe_effects=(PROBE_EFFECTS if probe_allow_effects is None else frozenset(_words(probe_allow_effects))),
             **given,
         )
-        return start(request, stack)
+        return prepare(request, stack)
 
     return carry_out(
         begin,

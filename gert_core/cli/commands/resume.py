@@ -49,43 +49,42 @@ def resume(
     from gert_core.cli.commands.exec import parse_vars
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
-    from gert_core.engine.resume.request import Finished, ResumeRequest
-    from gert_core.engine.resume.request import resume as resume_run
-    from gert_core.runs.directory import RunDirectory, runs_root
+    from gert_core.engine.prepare import prepare
+    from gert_core.engine.request import Request, Resume
+    from gert_core.engine.resume.plan import RunFinished
+    from gert_core.engine.resume.read import read_run
+    from gert_core.runs.directory import runs_root
 
     if on_drift not in ("refuse", "allow"):
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
+    reconciled = _pairs(reconcile or ())
+    stated = _outputs(outputs, reconciled)
+    secrets = parse_vars(var or ())
     here = project_here()
     root = runs_root(here, cwd=Path.cwd())
-    directory = RunDirectory.open(root, run)
-    state = directory.state()
-    known = {str(t.get("ticket_id")) for t in state.pending}
-    if ticket is not None and ticket not in known and not state.over:
-        raise UsageError(
-            f"run {run} has no open ticket {ticket!r}", hint=f"open tickets: {', '.join(sorted(known)) or 'none'}"
-        )
-    runbook = Path(str(state.facts.get("runbook_path") or directory.meta().get("runbook_path") or "."))
-    project = project_here(runbook.parent) if runbook.parent.is_dir() else here
-    registry = registry_for(project, ctx.obj, executing=True)
-    reconciled = _pairs(reconcile or ())
 
     def begin(stack: ExitStack, **given: Any) -> Any:
-        request = ResumeRequest(
-            root=root,
-            run_id=run,
-            registry=registry,
+        recorded = read_run(root, run, stack)
+        runbook = recorded.choices.runbook
+        project = project_here(runbook.parent, known=here) if runbook.parent.is_dir() else here
+        request = Request(
+            runbook=runbook,
+            registry=registry_for(project, ctx.obj, executing=True),
             project=project,
-            retry_failed=retry_failed,
-            reconcile=reconciled,
-            outputs=_outputs(outputs, reconciled),
-            allow_drift=on_drift == "allow",
-            ticket=ticket,
             actor=actor,
             approval=approval,
-            host_vars=parse_vars(var or ()),
+            host_vars=secrets,
+            resume=Resume(
+                run=recorded,
+                retry_failed=retry_failed,
+                reconcile=reconciled,
+                outputs=stated,
+                allow_drift=on_drift == "allow",
+                ticket=ticket,
+            ),
             **given,
         )
-        return resume_run(request, stack)
+        return prepare(request, stack)
 
     try:
         return carry_out(
@@ -96,7 +95,7 @@ def resume(
             as_json=json,
             pending_exit_code=pending_exit_code,
         )
-    except Finished as finished:
+    except RunFinished as finished:
         return _show_finished(finished.result, as_json=json)
 
 

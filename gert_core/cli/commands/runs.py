@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.errors import RunError
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.result import label
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import brief, failure_lines, summary
 from gert_core.cli.session import project_here
-from gert_core.runs.directory import RunDirectory, list_runs, run_info, runs_root
+from gert_core.runs.directory import RunDirectory, runs_root
+from gert_core.runs.listing import list_runs, run_info
+from gert_core.runs.result import RunResult, outcome_of
 
 if TYPE_CHECKING:
-    from gert_core.runs.directory import RunInfo
+    from gert_core.runs.listing import RunInfo
+    from gert_core.runs.state import RunState
 
 
 def list_(
@@ -77,13 +81,13 @@ def _document(info: RunInfo) -> dict[str, object]:
     if state is None:
         return _entry(info)
     return {
+        **RunResult(state=state, trace=info.directory.trace).to_json(),
         **_entry(info),
         "actor": state.facts.get("actor"),
         "mode": state.facts.get("mode"),
         "inputs": state.facts.get("inputs"),
         "steps": [record.to_json() for record in state.steps.values()],
         "progress": state.progress,
-        "outputs": state.outputs,
         "pending": state.pending,
         "unknown_outcomes": [record.key for record in state.unknown_outcomes],
         "resume_point": state.resume_point,
@@ -97,7 +101,7 @@ def _describe(info: RunInfo) -> None:
     if state is None:
         out(f"  {paint(escape(info.problem), 'red')}")
         return
-    outcome = f": {_outcome(info)}" if state.outcome else ""
+    outcome = f": {_outcome(state)}" if state.outcome else ""
     out(f"  runbook:  {escape(state.runbook)}")
     out(f"  status:   {paint(info.status, _colour(info.status))}{outcome}")
     if state.facts.get("actor"):
@@ -150,16 +154,15 @@ def _row(info: RunInfo) -> tuple[str, ...]:
         info.directory.run_id,
         escape(state.runbook),
         info.status,
-        _outcome(info),
+        _outcome(state),
         _ago(state.started),
         escape(state.blocked_on()),
     )
 
 
-def _outcome(info: RunInfo) -> str:
-    outcome = (info.state.outcome if info.state else None) or {}
-    code = outcome.get("code")
-    return escape(outcome.get("category") or "") + (f" ({escape(code)})" if code else "")
+def _outcome(state: RunState) -> str:
+    outcome = outcome_of(state)
+    return label(outcome) if outcome is not None else ""
 
 
 def _trace(info: RunInfo) -> str | None:

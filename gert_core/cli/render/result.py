@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import RunStatus
 from gert_core.cli.render.terminal import err, escape, out, paint
-from gert_core.template import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +44,8 @@ def label(outcome: Outcome) -> str:
 
 
 def _show_outcome(outcome: Outcome) -> None:
+    from gert_core.template import to_text  # not for lists of runs, which show no values
+
     out(f"{paint('✓', 'green')} Outcome: {label(outcome)}")
     for name, value in outcome.meta.items():
         out(escape(f"  {name}: {to_text(value)}"))

@@ -1,32 +1,34 @@
-"""Whether a run's documents are still what they were when it started; what changed is named."""
+"""Compares a run's documents with what they were when it started, and names what changed."""
 
 from __future__ import annotations
 
-from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import DocumentError, ErrorKind, RunError
-from gert_core.engine.prepare import check
+from gert_core.api import DocumentError, ErrorKind, RunError, UsageError
+from gert_core.documents import yaml
+from gert_core.engine.check import check
 from gert_core.template.regex import PATTERN_UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from gert_core.documents.tree import Runbook
-    from gert_core.engine.prepare import Request
+    from gert_core.documents.yaml import Document
+    from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
 
 _HINT = "start a new run, or go on with the recorded results: --on-drift allow"
 
 
-def same_runbook(request: Request, facts: Mapping[str, object], *, allowed: bool) -> Runbook:
-    """The runbook, validated again; a changed one is refused before anybody reads what it says now."""
-    changed = facts.get("runbook_hash") != _digest(request.runbook)
-    if changed and not allowed:
+def same_runbook(request: Request, resume: Resume) -> Runbook:
+    """Return the runbook, read and validated again; refuse a changed one before anything in it is looked at."""
+    document = _read(request.runbook)
+    changed = resume.run.state.facts.get("runbook_hash") != document.digest
+    if changed and not resume.allow_drift:
         raise RunError(f"runbook {request.runbook} changed since the run started", kind=ErrorKind.DRIFT, hint=_HINT)
     try:
-        return check(request)
+        return check(request, document)
     except DocumentError as error:
         if changed:
             raise
@@ -38,6 +40,18 @@ def same_runbook(request: Request, facts: Mapping[str, object], *, allowed: bool
             file=error.file,
             hint="put it back as it was, or start a new run",
             diagnostics=error.diagnostics,
+        ) from None
+
+
+def _read(path: Path) -> Document:
+    try:
+        return yaml.load(path)
+    except UsageError as error:
+        raise RunError(
+            f"{error.message}; a run is resumed only with its runbook",
+            kind=ErrorKind.DRIFT,
+            file=str(path),
+            hint="put the runbook back as it was, or start a new run",
         ) from None
 
 
@@ -55,7 +69,7 @@ def _refuse_patterns(error: DocumentError) -> None:
 
 
 def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> list[str]:
-    """What is not as ``run_start`` recorded it, by file."""
+    """Return what is not as ``run_start`` recorded it, by file."""
     found = []
     if facts.get("runbook_hash") != runbook.document.digest:
         found.append(f"runbook {runbook.document.file}")
@@ -68,29 +82,17 @@ def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> l
 
 
 def refuse(found: list[str]) -> None:
-    """Stop because of changes that nobody allowed."""
+    """Raise ``RunError`` when there are changes."""
     if found:
         raise RunError(f"{' and '.join(found)} changed since the run started", kind=ErrorKind.DRIFT, hint=_HINT)
 
 
 def _changed_policies(recorded: object, policies: Policies) -> list[str]:
-    """Sources keep their order, so the one that changed is found by its place even if its path is spelled anew."""
+    """Return the changed sources; they keep their order, so a path that is spelled differently is no change."""
     now = policies.digests()
     if not isinstance(recorded, list) or len(recorded) != len(now):
         return ["the list of policies"]
     return [f"policy {name}" for (name, digest), old in zip(now, recorded, strict=True) if old.get("digest") != digest]
-
-
-def _digest(path: Path) -> str:
-    try:
-        return "sha256:" + sha256(Path(path).read_bytes()).hexdigest()
-    except OSError as error:
-        raise RunError(
-            f"runbook {path} cannot be read any more: {error.strerror}",
-            kind=ErrorKind.DRIFT,
-            file=str(path),
-            hint="put it back as it was; a run goes on only with its runbook",
-        ) from None
 
 
 __all__ = ["changes", "refuse", "same_runbook"]

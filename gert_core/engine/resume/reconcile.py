@@ -1,4 +1,4 @@
-"""Steps that nobody may simply run again: which they are, and what a person says became of them."""
+"""Finds the steps that must not simply run again, and takes the results that people state for them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Runbook
     from gert_core.runs.state import RunState, StepState
 
-VERDICTS: Final = ("done", "redo", "failed")
+DECISIONS: Final = ("done", "redo", "failed")
 
 
-def settle(
+def stated_results(
     state: RunState,
     runbook: Runbook,
     *,
-    verdicts: Mapping[str, str],
+    decisions: Mapping[str, str],
     outputs: Mapping[str, Mapping[str, object]],
     retry: bool,
 ) -> dict[str, dict[str, object]]:
-    """The ``step_complete`` data of steps settled by a person; refuse to go on while one is open.
+    """Return the ``step_complete`` data of steps that a person decided; refuse while one is undecided.
 
     An interrupted step may have taken effect or not. One that failed (``retry``) may have taken effect in part, so
     running it again is under the same rule: its contract decides, or a person does.
@@ -34,25 +34,25 @@ def settle(
     unknown = {record.key: record for record in state.unknown_outcomes}
     if retry:
         unknown |= {record.key: record for record in state.risky_retries}
-    _check(verdicts, outputs, unknown)
-    still = [record for key, record in unknown.items() if key not in verdicts]
+    _check(decisions, outputs, unknown)
+    still = [record for key, record in unknown.items() if key not in decisions]
     if still:
         raise _unknown(state.run_id, still, retry=retry)
     return {
-        key: _completion(unknown[key], verdict, _typed(unknown[key], outputs.get(key, {}), runbook))
-        for key, verdict in verdicts.items()
-        if verdict != "redo"
+        key: _completion(unknown[key], decision, _typed(unknown[key], outputs.get(key, {}), runbook))
+        for key, decision in decisions.items()
+        if decision != "redo"
     }
 
 
-def voided(state: RunState) -> list[str]:
-    """The failing steps and everything they stand in, to be run again; refuse when there is nothing to run again."""
+def keys_to_retry(state: RunState) -> list[str]:
+    """Return the keys of the failing steps and of the steps around them; refuse when there is nothing to retry."""
     keys: dict[str, None] = {}
     for failing in state.failing:
         record = state.steps.get(failing)
-        if record is not None and record.reason == ErrorKind.APPROVAL_REJECTED:
+        if record is not None and record.reason == "approval_rejected":
             raise RunError(
-                f"step {failing} was not approved, and a step is put to approval once in a run",
+                f"step {failing} was not approved, and a run asks once for the approval of a step",
                 kind=ErrorKind.NOT_RESUMABLE,
                 hint="start a new run",
             )
@@ -72,18 +72,18 @@ def voided(state: RunState) -> list[str]:
 
 
 def _check(
-    verdicts: Mapping[str, str], outputs: Mapping[str, Mapping[str, object]], unknown: Mapping[str, StepState]
+    decisions: Mapping[str, str], outputs: Mapping[str, Mapping[str, object]], unknown: Mapping[str, StepState]
 ) -> None:
-    for key, verdict in verdicts.items():
+    for key, decision in decisions.items():
         if key not in unknown:
             raise UsageError(
                 f"--reconcile names {key!r}, whose outcome is not unknown",
                 hint=f"unknown are: {', '.join(unknown) or 'none'}",
             )
-        if verdict not in VERDICTS:
-            raise UsageError(f"--reconcile {key} takes {', '.join(VERDICTS)}, not {verdict!r}")
+        if decision not in DECISIONS:
+            raise UsageError(f"--reconcile {key} takes {', '.join(DECISIONS)}, not {decision!r}")
     for key in outputs:
-        if verdicts.get(key) != "done":
+        if decisions.get(key) != "done":
             raise UsageError(f"--outputs are for steps reconciled as done, and {key!r} is not")
 
 
@@ -93,14 +93,14 @@ def _unknown(run_id: str, still: list[StepState], *, retry: bool) -> RunError:
     command = f"gert resume --run {run_id}{' --retry-failed' if retry else ''}"
     choices = "".join(f" --reconcile {record.key}=done|redo|failed" for record in still)
     return RunError(
-        f"nobody knows whether {names} took effect: it writes, is not idempotent and {word}",
+        f"cannot determine whether {names} took effect: it writes, is not idempotent and {word}",
         kind=ErrorKind.UNKNOWN_OUTCOME,
         hint=f"look, then: {command}{choices}",
     )
 
 
 def _typed(record: StepState, outputs: Mapping[str, object], runbook: Runbook) -> dict[str, object]:
-    """Outputs a person states keep to the contract as the step's own would have to."""
+    """Return the outputs that a person stated, coerced to the contract as the step's own would be."""
     node = runbook.by_id.get(record.step_id)
     if node is None or not outputs:
         return dict(outputs)
@@ -119,12 +119,12 @@ def _typed(record: StepState, outputs: Mapping[str, object], runbook: Runbook) -
     return typed
 
 
-def _completion(record: StepState, verdict: str, outputs: Mapping[str, object]) -> dict[str, object]:
+def _completion(record: StepState, decision: str, outputs: Mapping[str, object]) -> dict[str, object]:
     data: dict[str, object] = {"step_id": record.step_id, "type": record.type, "status": str(StepStatus.SUCCESS)}
-    if verdict == "failed":
+    if decision == "failed":
         data["status"] = str(StepStatus.FAILED)
-        data["failure"] = {"kind": "reconciled", "message": "a person found that it had not taken effect"}
-    return {**data, "outputs": dict(outputs), "reconciled": verdict, "duration": "0.000s"}
+        data["failure"] = {"kind": "reconciled", "message": "a person stated that it had not taken effect"}
+    return {**data, "outputs": dict(outputs), "reconciled": decision, "duration": "0.000s"}
 
 
-__all__ = ["VERDICTS", "settle", "voided"]
+__all__ = ["DECISIONS", "keys_to_retry", "stated_results"]

@@ -1,15 +1,15 @@
-"""What an earlier process of the same run already did, found by step key.
+"""Finds what an earlier process of the same run did, by step key.
 
 A recorded result stands for its step without the step being rendered again, so nothing is compared per step. That
 it is still the result of the same question (type, inputs, contract, tool) is known for the run as a whole: runbook,
 tool files and policies hash as they did at ``run_start`` (else ``drift``), and everything a step's inputs are
-rendered from was recalled in the same way. What is re-entered is compared event by event (``journal``).
+rendered from is a recorded result itself. What is re-entered is compared event by event (``journal``).
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -17,11 +17,9 @@ from gert_core.api import ErrorKind, EventType, Outcome, RunError
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import NOTHING
 from gert_core.secrets import Masker
-from gert_core.trace.reader import read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
     from gert_core.api import TraceEvent
     from gert_core.runs.state import RunState
@@ -60,7 +58,7 @@ class RecordedResult(Struct, frozen=True, kw_only=True):
 
 
 class RecordedApproval(Struct, kw_only=True):
-    """What the trace says about one ticket."""
+    """What the trace records about one ticket."""
 
     created: str
     expires_at: str
@@ -71,30 +69,31 @@ class RecordedApproval(Struct, kw_only=True):
 
 
 class Recorded:
-    """The trace of a run, indexed for a second life of it; ``masker`` puts secrets back into what it hands out."""
+    """The events of a run, indexed for the process that resumes it; ``masker`` puts secrets back into results."""
 
-    def __init__(self, path: Path, *, allow_drift: bool = False) -> None:
+    def __init__(self, events: Iterable[TraceEvent]) -> None:
         self.masker = Masker({})
+        self.allow_drift = False
+        """Whether results are taken by step key alone, although documents changed."""
         self._fold = Fold()
         self._events: dict[str, dict[str, list[Mapping[str, object]]]] = {}
         self._starts: dict[str, int] = {}
         self._unopened: dict[str, set[str]] = {}
         self._lock = threading.Lock()
-        self._allow_drift = allow_drift
         self.outcome_written = False
         """Whether an earlier process came as far as ``outcome_resolved``, which is written once."""
-        for event in read(path):
+        for event in events:
             self._fold.feed(event)
             self._index(event)
         for key, known in self._events.items():
             if _is_leaf(known) and EventType.STEP_COMPLETE not in known:
                 self._events[key] = {type_: found for type_, found in known.items() if type_ in _BEFORE}
-            if not key.endswith("]"):  # items of a loop open in any order; their loop vouches for them
+            if not key.endswith("]"):  # items of a loop open in any order; the loop itself is compared
                 self._unopened.setdefault(_prefix(key), set()).add(key)
 
     @property
     def state(self) -> RunState:
-        """The fold of the same events."""
+        """Return the fold of the same events, continued by the journal of this process."""
         return self._fold.state
 
     def _index(self, event: TraceEvent) -> None:
@@ -121,10 +120,11 @@ class Recorded:
         for key in keys:
             self._void(key)
 
-    def complete(self, key: str, data: Mapping[str, Any]) -> None:
+    def complete(self, key: str, data: Mapping[str, object]) -> None:
         """Take a result that a person stated for a step whose outcome was unknown."""
         record = self._fold.state.steps[key]
-        record.outputs, record.fields = data.get("outputs") or NOTHING, NOTHING
+        outputs = data.get("outputs")
+        record.outputs, record.fields = outputs if isinstance(outputs, dict) else NOTHING, NOTHING
         self._events.setdefault(key, {})[EventType.STEP_COMPLETE] = [data]
 
     def _void(self, key: str) -> None:
@@ -136,7 +136,7 @@ class Recorded:
     # -- asked by the phases -------------------------------------------------------------------------------------
 
     def finished(self, key: str) -> RecordedResult | None:
-        """The record of a leaf that is over, or None when it must run."""
+        """Return the recorded result of a leaf, or None when the leaf must run."""
         state = self._fold.state.steps.get(key)
         if state is None or not state.done:
             return None
@@ -163,7 +163,7 @@ class Recorded:
             waiting = self._unopened.get(prefix)
             if waiting and key in waiting:
                 waiting.discard(key)
-            elif waiting and key not in self._events and not self._allow_drift:
+            elif waiting and key not in self._events and not self.allow_drift:
                 missing = ", ".join(sorted(waiting))
                 raise RunError(
                     f"the resumed run does not follow its trace: {key} would open before {missing}",
@@ -176,11 +176,11 @@ class Recorded:
             self._unopened.get(_prefix(key), set()).discard(key)
 
     def attempts(self, key: str) -> int:
-        """How often a leaf was started before."""
+        """Return how often a leaf was started before."""
         return self._starts.get(key, 0)
 
     def approval(self, key: str) -> RecordedApproval | None:
-        """The ticket of a step, if one was submitted."""
+        """Return the ticket of a step, if one was submitted."""
         known = self._events.get(key, {})
         submitted = known.get(EventType.APPROVAL_SUBMITTED)
         if not submitted:
@@ -198,13 +198,13 @@ class Recorded:
     # -- asked by the journal ------------------------------------------------------------------------------------
 
     def event(self, key: str, type: str, number: int) -> Mapping[str, object] | None:  # noqa: A002 - event field
-        """The n-th recorded event of a type of a key."""
+        """Return the n-th recorded event of a type of a key."""
         known = self._events.get(key, {}).get(type, ())
         return known[number] if number < len(known) else None
 
     def comparable(self, type: str, data: Mapping[str, object]) -> Mapping[str, object]:  # noqa: A002 - event field
-        """The part of an event that must be the same in every process."""
-        if self._allow_drift:
+        """Return the part of an event that must be the same in every process."""
+        if self.allow_drift:
             return {}
         drop = _VOLATILE.get(type, ())
         kept = {name: value for name, value in data.items() if name not in drop}
@@ -214,7 +214,7 @@ class Recorded:
 
 
 def _is_leaf(known: Mapping[str, list[Mapping[str, object]]]) -> bool:
-    """Whether these are the events of a step that acts: only such are governed and given an idempotency key."""
+    """Return whether these are the events of a step that acts: only such have a contract and an idempotency key."""
     return EventType.CONTRACT_EVALUATED in known or any(
         "idempotency_key" in data for data in known.get(EventType.STEP_START, ())
     )
@@ -225,7 +225,7 @@ def _approval_of(known: Mapping[str, list[Mapping[str, object]]]) -> dict[str, l
 
 
 def _prefix(key: str) -> str:
-    """The key of the list a step key stands in: everything up to the last separator."""
+    """Return the key of the list that a step key is in: everything up to the last separator."""
     return key[: key.rfind("/") + 1]
 
 

@@ -1,0 +1,76 @@
+"""What a host asks the engine for: a runbook to run, or a recorded run to resume."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+
+from gert_core.engine.cancel import Stop
+from gert_core.engine.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from gert_core.api import Console
+    from gert_core.documents.project import Project
+    from gert_core.documents.scenario import ScenarioModel
+    from gert_core.engine.resume.read import RecordedRun
+    from gert_core.engine.steps.compiled import CompiledRunbook
+    from gert_core.governance import Policies
+    from gert_core.plugin.registry import Registry
+
+MODES: Final = ("real", "dry-run", "probe", "replay")
+PROBE_EFFECTS: Final = frozenset({"network"})
+
+
+class Resume(Struct, frozen=True, kw_only=True):
+    """A recorded run to resume, and what people decided about it."""
+
+    run: RecordedRun
+    retry_failed: bool = False
+    reconcile: Mapping[str, str] = field(default_factory=dict)
+    """By step key what became of a step: ``done``, ``redo`` or ``failed``."""
+    outputs: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """By step key the outputs of steps reconciled as ``done``."""
+    allow_drift: bool = False
+    ticket: str | None = None
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What a host wants to run, and how.
+
+    With ``resume`` the choices that the run recorded when it began hold: its runbook, policy files and sync mode, and
+    its approval provider unless another one is given.
+    """
+
+    runbook: Path
+    registry: Registry
+    console: Console
+    project: Project | None = None
+    mode: str = "real"
+    host_vars: Mapping[str, object] = field(default_factory=dict)
+    file_vars: Mapping[str, object] = field(default_factory=dict)
+    scenario: ScenarioModel | None = None
+    policies: Sequence[Path] = ()
+    approval: str | None = None
+    actor: str | None = None
+    trace: Path | None = None
+    trace_sync: str = "group"
+    probe_effects: frozenset[str] = PROBE_EFFECTS
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    progress: Progress = field(default_factory=Progress)
+    stop: Stop = field(default_factory=Stop)
+    runs: Path | None = None
+    keep: bool = True
+    """False runs without a directory, observers and signature: the trace goes to ``trace``, or nowhere."""
+    compiled: CompiledRunbook | None = None
+    """The runbook when ``check`` found it valid already, for hosts that run it many times."""
+    governed: Policies | None = None
+    """Its policies when they are loaded already."""
+    resume: Resume | None = None
+
+
+__all__ = ["MODES", "PROBE_EFFECTS", "Request", "Resume"]

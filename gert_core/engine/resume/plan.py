@@ -1,0 +1,110 @@
+"""Decides how a recorded run goes on, and refuses before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gert_core.api import RunStatus, UsageError
+from gert_core.engine.resume.drift import changes, refuse
+from gert_core.engine.resume.reconcile import keys_to_retry, stated_results
+from gert_core.engine.resume.trust import refuse_forged
+from gert_core.runs.result import RunResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.documents.tree import Runbook
+    from gert_core.engine.request import Request, Resume
+    from gert_core.governance import Policies
+
+
+class RunFinished(Exception):  # noqa: N818 - not an error: the run has nothing left to do
+    """The run is over; ``result`` is how it ended."""
+
+    def __init__(self, result: RunResult) -> None:
+        super().__init__(str(result.status))
+        self.result = result
+
+
+class Resumption(Struct, frozen=True, kw_only=True):
+    """What ``run_resumed`` records, and what the resumed run takes as recorded."""
+
+    actor: str
+    void: list[str]
+    """Keys of failed steps, and of the steps around them, to be executed again."""
+    drift: list[str]
+    """The files that changed, when that is allowed."""
+    results: Mapping[str, Mapping[str, object]]
+    """By step key the ``step_complete`` data of results that people stated."""
+    reconciled: Mapping[str, str]
+    ticket: str | None = None
+    torn_bytes: int = 0
+
+
+def as_recorded(request: Request, resume: Resume) -> Request:
+    """Return the request with the choices that the run recorded when it began.
+
+    Raise ``RunFinished`` when the run has nothing left to do.
+    """
+    run = resume.run
+    refuse_forged(run, environ=request.environ, schemes=request.registry.signature_scheme)
+    _refuse_finished(resume)
+    _check_ticket(resume)
+    choices = run.choices
+    return replace(
+        request,
+        mode=choices.mode,
+        runbook=choices.runbook,
+        policies=tuple(Path(file) for file in choices.policy_files),
+        approval=request.approval or choices.approval_provider,
+        trace_sync=choices.trace_sync,
+        trace=run.trace,
+        keep=True,
+    )
+
+
+def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) -> Resumption:
+    """Return how the run goes on; refuse changed documents and steps whose effect is unknown."""
+    run, state = resume.run, resume.run.state
+    drift = changes(state.facts, runbook, policies)
+    if not resume.allow_drift:
+        refuse(drift)
+    run.recorded.allow_drift = resume.allow_drift
+    retry = resume.retry_failed and state.over
+    void = keys_to_retry(state) if retry else []
+    results = stated_results(state, runbook, decisions=resume.reconcile, outputs=resume.outputs, retry=retry)
+    return Resumption(
+        actor=actor,
+        void=void,
+        drift=drift,
+        results=results,
+        reconciled=resume.reconcile,
+        ticket=resume.ticket,
+        torn_bytes=run.end.torn,
+    )
+
+
+def _refuse_finished(resume: Resume) -> None:
+    state = resume.run.state
+    if not state.over or state.status == RunStatus.CANCELLED:
+        return
+    if resume.retry_failed and state.status in (RunStatus.FAILED, RunStatus.ERROR):
+        return
+    raise RunFinished(RunResult(state=state, trace=resume.run.trace))
+
+
+def _check_ticket(resume: Resume) -> None:
+    state = resume.run.state
+    if resume.ticket is None or resume.ticket in state.tickets or state.over:
+        return
+    raise UsageError(
+        f"run {state.run_id} has no open ticket {resume.ticket!r}",
+        hint=f"open tickets: {', '.join(sorted(state.tickets)) or 'none'}",
+    )
+
+
+__all__ = ["Resumption", "RunFinished", "as_recorded", "plan"]

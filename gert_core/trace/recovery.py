@@ -1,0 +1,111 @@
+"""Reads a trace that a run will be resumed from: once, checking its chain, up to the end that a crash left."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from typing import TYPE_CHECKING, BinaryIO
+
+from msgspec import Struct
+
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import TraceError
+from gert_core.api.events import EventType
+from gert_core.trace.events import SEALED_EVENTS, ZEROS
+from gert_core.trace.reader import decode
+from gert_core.trace.seals import AlteredError, read_seal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gert_core.api.events import TraceEvent
+    from gert_core.trace.seals import Seal
+
+
+class TraceEnd(Struct, frozen=True, kw_only=True):
+    """The end of a trace from which a resumed run continues."""
+
+    seq: int = 0
+    """The number of the last complete event, ``start_seq`` of the next writer."""
+    prev_hash: str = ZEROS
+    size: int = 0
+    torn: int = 0
+    """Bytes of a torn write after it, which are not a complete event."""
+
+
+class CheckedTrace:
+    """Reads a trace once and checks its chain: iterate over its events, then look at ``end`` and ``seals``.
+
+    Only an unfinished last line, or blocks that a power loss left as zeros, are torn; a chain that breaks anywhere
+    else was altered.
+    """
+
+    __slots__ = ("end", "path", "seals")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.end = TraceEnd()
+        self.seals: list[Seal] = []
+
+    def __iter__(self) -> Iterator[TraceEvent]:
+        """Read the events; raise ``TraceError`` when the file cannot be read or was altered."""
+        try:
+            with self.path.open("rb") as file:
+                yield from self._events(file)
+        except OSError as error:
+            raise TraceError(f"the trace {self.path} cannot be read: {error.strerror}", file=str(self.path)) from None
+        except (ValueError, AlteredError) as error:
+            raise TraceError(
+                f"the trace {self.path} was altered: {error}",
+                kind=ErrorKind.TRACE_ALTERED,
+                file=str(self.path),
+                hint="see gert trace verify; an altered run cannot be resumed",
+            ) from None
+
+    def _events(self, file: BinaryIO) -> Iterator[TraceEvent]:
+        seq = size = 0
+        previous, run_id, sealed = ZEROS, "", False
+        for line in file:
+            if not line.endswith(b"\n") or b"\0" in line:
+                break
+            event = decode(line)
+            seq += 1
+            run_id = run_id or event.run_id
+            if not line.endswith(b',"prev_hash":"%b"}\n' % previous.encode()) or event.seq != seq:
+                raise ValueError(f"the chain breaks at event {seq}")
+            if event.run_id != run_id or (sealed and event.type != EventType.RUN_RESUMED):
+                raise ValueError(f"event {seq} does not belong there")
+            sealed = event.type in SEALED_EVENTS
+            if sealed:
+                self.seals.append(read_seal(line[:-1], seq))
+            previous = sha256(line[:-1]).hexdigest()
+            size += len(line)
+            yield event
+        torn = os.fstat(file.fileno()).st_size - size
+        self.end = TraceEnd(seq=seq, prev_hash=previous, size=size, torn=torn)
+
+
+def cut_torn_end(path: Path, end: TraceEnd, *, aside: Path) -> None:
+    """Cut off a torn write behind the last complete event; what is cut is kept in ``aside``."""
+    if not end.torn:
+        return
+    try:
+        with path.open("r+b") as file:
+            file.seek(end.size)
+            _keep(file.read(), aside)
+            file.truncate(end.size)
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise TraceError(f"the trace {path} cannot be recovered: {error.strerror}", file=str(path)) from None
+
+
+def _keep(torn: bytes, aside: Path) -> None:
+    fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(torn + b"\n")
+        file.flush()
+        os.fsync(fd)
+
+
+__all__ = ["CheckedTrace", "TraceEnd", "cut_torn_end"]
