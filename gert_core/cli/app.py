@@ -1,4 +1,4 @@
-"""Finds the verb, imports only that verb, and turns what happens into an exit code."""
+"""Find the verb, import only that verb, and turn its result into an exit code."""
 
 from __future__ import annotations
 

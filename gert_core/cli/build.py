@@ -1,4 +1,4 @@
-"""Builds the Typer app of one verb, for the command lines that ``gert_core.cli.reader`` leaves to Typer."""
+"""Build the Typer app of one verb, for the command lines that ``gert_core.cli.reader`` leaves to Typer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plugin's command is given: the registry, the project with the plugin's own settings, the terminal."""
+"""The host of a plugin's command: the registry, the project with the plugin's own settings, the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports errors as text or JSON and chooses the exit code."""
+"""Report errors as text or JSON and choose the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``exec`` and ``resume`` share: run, watch for signals, print the result, choose the exit code."""
+"""Execute a run for ``exec`` and ``resume``: run, watch for signals, print the result, choose the exit code."""
 
 from __future__ import annotations
 

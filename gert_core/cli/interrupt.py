@@ -1,4 +1,4 @@
-"""Handles SIGINT and SIGTERM during a run: a thread cancels it, and ends the process if something hangs."""
+"""Handle SIGINT and SIGTERM during a run: a thread cancels it, and ends the process if something hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves out of a command's start and end what no command has a use for."""
+"""Set up and end the process of a command without work that no command needs."""
 
 from __future__ import annotations
 

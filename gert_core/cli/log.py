@@ -1,4 +1,4 @@
-"""Shows the log of gert on standard error when ``GERT_LOG`` names a level."""
+"""Show the log of gert on standard error when ``GERT_LOG`` names a level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a command line that is spelled right without Typer, whose import takes half as long as validating a runbook.
+"""Read a command line that is spelled right without Typer, whose import takes half as long as validating a runbook.
 
 ``gert_core.cli.parameters`` lists how each command is spelled; it is generated from the commands' Typer declarations.
 The reader returns exactly what Typer would, or nothing: help, unusual spellings and mistakes are left to Typer.

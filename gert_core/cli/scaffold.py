@@ -1,4 +1,4 @@
-"""Writes files from the templates that are shipped with gert, all of them or none."""
+"""Write files from the templates that are shipped with gert, all of them or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command shares: the global options, the project around it and the registry of plugins."""
+"""The session of a command: the global options, the project around it and the registry of plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drafts a scenario for a runbook: canned answers of the right shape, and the result of replaying them."""
+"""Draft a scenario for a runbook: canned answers of the right shape, and the result of replaying them."""
 
 from __future__ import annotations
 

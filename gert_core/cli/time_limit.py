@@ -1,4 +1,4 @@
-"""Ends work that takes too long, whatever it is blocked in, by an alarm in the main thread."""
+"""End work that takes too long, whatever it is blocked in, by an alarm in the main thread."""
 
 from __future__ import annotations
 

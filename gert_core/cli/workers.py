@@ -1,4 +1,4 @@
-"""Runs jobs in several processes and yields their results in order; a process that dies loses only its jobs."""
+"""Run jobs in several processes and yield their results in order; a process that ends early loses only its jobs."""
 
 from __future__ import annotations
 

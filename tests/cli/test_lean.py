@@ -43,7 +43,7 @@ sys.exit(code)
 def test_a_program_ends_at_once(book):
     done = python(PROGRAM, "validate", str(book))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("no problems\n")
+    assert done.stdout.endswith("no findings\n")
 
 
 def test_the_exit_code_is_kept(book):

@@ -69,7 +69,7 @@ def gert(here, monkeypatch, capsys):
 
 def test_a_valid_runbook(gert):
     done = gert("good.yaml")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "✓ good.yaml: runbook good, 1 step: no problems\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "✓ good.yaml: runbook good, 1 step: no findings\n", "")
 
 
 def test_a_wrong_runbook_shows_line_and_caret(gert):
@@ -91,7 +91,7 @@ def test_several_files_are_summed_up(gert):
     done = gert("good.yaml", "bad.yaml", "warned.yaml")
     assert done.returncode == 1
     assert done.stdout.split("\n")[-6:] == [
-        "✓ good.yaml: runbook good, 1 step: no problems",
+        "✓ good.yaml: runbook good, 1 step: no findings",
         "✗ bad.yaml: runbook bad, 2 steps: 1 error",
         "✓ warned.yaml: runbook warned, 1 step: 1 warning",
         "  requires 1 secret: GERT_TEST_ABSENT_SECRET (missing)",

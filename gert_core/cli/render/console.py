@@ -1,4 +1,4 @@
-"""Asks the person at the terminal: prompts on stderr, lines from standard input, one dialogue at a time."""
+"""Ask the person at the terminal: prompts on stderr, lines from standard input, one dialogue at a time."""
 
 from __future__ import annotations
 

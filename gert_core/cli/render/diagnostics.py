@@ -1,4 +1,4 @@
-"""Formats findings for people: grouped by file, each with its source line, a caret and a hint."""
+"""Format findings for people: grouped by file, each with its source line, a caret and a hint."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def one(item: Diagnostic, source: str) -> Iterator[str]:
 
 
 def counts(found: Iterable[Diagnostic]) -> str:
-    """Return ``2 errors and 1 warning``, or ``no problems``."""
+    """Return ``2 errors and 1 warning``, or ``no findings``."""
     items = list(found)
     errors = sum(1 for item in items if item.severity is Severity.ERROR)
     parts = [_count(errors, "error"), _count(len(items) - errors, "warning")]
-    return " and ".join(part for part in parts if part) or "no problems"
+    return " and ".join(part for part in parts if part) or "no findings"
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""One line per step on stderr while a run goes on; live elapsed time on a terminal, plain lines elsewhere."""
+"""Print one line per step on stderr during a run, with live elapsed time on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows the result of a run to people, just ended or read from its trace."""
+"""Show the result of a run to people, just ended or read from its trace."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _show_failures(result: RunResult, *, executed: bool) -> None:
         out(escape(f"  {where}{failure.message} ({failure.kind})"))
     if result.status is RunStatus.CANCELLED:
         reason = result.state.result.get("reason")
-        out(escape(f"  cancelled by {reason}; go on with: gert resume --run {result.run_id}"))
+        out(escape(f"  cancelled by {reason}; resume with: gert resume --run {result.run_id}"))
     elif not executed and any(key in result.state.steps for key in result.state.failing):
         out(f"  run the failed step again with: gert resume --run {result.run_id} --retry-failed")
 

@@ -1,4 +1,4 @@
-"""Formats findings as SARIF 2.1.0, which code review systems read."""
+"""Format findings as SARIF 2.1.0, which code review systems read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats scenario results for people: a line per scenario, then every failure with the steps of its run."""
+"""Format scenario results for people: a line per scenario, then every failure with the steps of its run."""
 
 from __future__ import annotations
 

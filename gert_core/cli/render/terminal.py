@@ -1,4 +1,4 @@
-"""Writes to the terminal: results on stdout, everything else on stderr, colour where the stream supports it."""
+"""Write to the terminal: results on stdout, everything else on stderr, colour where the stream supports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats a trace for people: relative times, nested by step, the failing step with its details."""
+"""Format a trace for people: relative times, nested by step, the failing step with its details."""
 
 from __future__ import annotations
 
