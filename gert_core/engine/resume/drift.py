@@ -88,7 +88,7 @@ def refuse(found: list[str]) -> None:
 
 
 def _changed_policies(recorded: object, policies: Policies) -> list[str]:
-    """Return the changed sources; they keep their order, so a path that is spelled differently is no change."""
+    """Return the changed sources; they keep their order, so another spelling of a path does not count."""
     now = policies.digests()
     if not isinstance(recorded, list) or len(recorded) != len(now):
         return ["the list of policies"]
