@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from gert_core.api.commands import Command, CommandHost, RegistryView
     from gert_core.api.context import (
+        WRONG_ANSWERS,
         Answer,
         BlockResult,
         Closable,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 _WHERE: Final = {
     "approvals": "ApprovalProvider ApprovalRequest ApprovalResponse ApprovalSession ApprovalTicket TicketStatus",
     "commands": "Command CommandHost RegistryView",
-    "context": "Answer BlockResult Closable Console Deadline NoAnswer Question Services StepContext",
+    "context": "WRONG_ANSWERS Answer BlockResult Closable Console Deadline NoAnswer Question Services StepContext",
     "contracts": "PURE UNKNOWN Contract Param",
     "data": "Json",
     "diagnostics": "Diagnostic Finding Severity",
@@ -106,6 +107,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "PURE",
     "UNKNOWN",
+    "WRONG_ANSWERS",
     "Action",
     "Answer",
     "ApprovalProvider",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gert_core.api.steps import Block, Branch
     from gert_core.api.transports import Reply
     from gert_core.api.views import ProjectInfo
+
+WRONG_ANSWERS: Final = 100
+"""How many answers that cannot be used a question takes before it stays unanswered: no person gives as many."""
 
 
 class Deadline(Protocol):
@@ -212,6 +215,7 @@ class StepContext(Protocol):
 
 
 __all__ = [
+    "WRONG_ANSWERS",
     "Answer",
     "BlockResult",
     "Closable",

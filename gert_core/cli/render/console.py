@@ -6,7 +6,7 @@ import os
 import select
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.cli.render.terminal import escape_output
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.api import Deadline
+
+_LONGEST_WAIT: Final = 3600.0
 
 
 class TerminalConsole:
@@ -46,7 +48,7 @@ class TerminalConsole:
     def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
         """Return one line, or None at the end of input, on expiry or cancel."""
         with self.exclusive():
-            if not self.interactive:
+            if not self.interactive or deadline.stopped:
                 return None
             sys.stderr.write(escape_output(prompt, colour=False))
             sys.stderr.flush()
@@ -58,12 +60,20 @@ class TerminalConsole:
             return line
 
     def _line(self, deadline: Deadline) -> str | None:
+        poll = select.poll()  # select() refuses descriptors above 1,023
+        poll.register(0, select.POLLIN)
+        poll.register(deadline.fileno(), select.POLLIN)
         while b"\n" not in self._buffer and not self._ended:
             left = deadline.remaining()
-            ready, _, _ = select.select([0, deadline.fileno()], [], [], left)
-            if 0 not in ready:
+            ready = poll.poll(None if left is None else min(left, _LONGEST_WAIT) * 1000)
+            if deadline.stopped:
                 return None
-            chunk = os.read(0, 65536)
+            if all(fd != 0 for fd, _ in ready):
+                continue
+            try:
+                chunk = os.read(0, 65536)
+            except OSError:  # the terminal was closed
+                chunk = b""
             if not chunk:
                 self._ended = True
             self._buffer += chunk

@@ -169,18 +169,24 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
 def ask_person(execution: StepExecution, question: Question) -> Answer:
     """Return the line a person types at the terminal; raise ``NoAnswer`` without a terminal."""
     facts, services = execution.facts, execution.services
+    _refuse_late(execution, question)  # a pipe that has answers waiting makes no question wait
     if not services.plugins.console.interactive:
         raise NoAnswer(f"{question.name} was asked for, but questions cannot be asked here")
     services.journal.sync()
     with services.plugins.console.exclusive():
         line = services.plugins.console.ask(services.masker.mask_text(question.prompt), deadline=execution.deadline)
     if line is None:
-        if execution.deadline.cancelled:
-            raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
-        if execution.deadline.stopped:
-            raise StepProblem(ErrorKind.TIMEOUT, f"{question.name} was not answered in time")
+        _refuse_late(execution, question)
         raise NoAnswer(f"the input ended before {question.name} was answered")
     return Answer(value=line, principal=Principal(kind="human", id=facts.actor))
+
+
+def _refuse_late(execution: StepExecution, question: Question) -> None:
+    """Raise ``StepProblem`` when nothing may be asked any more."""
+    if execution.deadline.cancelled:
+        raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
+    if execution.deadline.stopped:
+        raise StepProblem(ErrorKind.TIMEOUT, f"{question.name} was not answered in time")
 
 
 def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:

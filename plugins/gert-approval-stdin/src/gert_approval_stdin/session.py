@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from gert_approval_stdin.display import describe, printable
-from gert_core.api import ApprovalResponse, ApprovalTicket
+from gert_core.api import WRONG_ANSWERS, ApprovalResponse, ApprovalTicket
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, Deadline, Services
@@ -32,7 +32,8 @@ class StdinSession:
     def wait(self, ticket: ApprovalTicket, deadline: Deadline) -> ApprovalResponse | None:
         """Ask until a line is valid; return ``None`` at the end of input, which the core takes as a rejection.
 
-        The end of input gives no response: the trace must not record a rejection by a person who did not answer.
+        So it does after ``WRONG_ANSWERS`` other lines. Neither gives a response: the trace must not record a rejection
+        by a person who did not answer.
         """
         request = self._requests[ticket.ticket_id]
         console = self._services.console
@@ -43,7 +44,7 @@ class StdinSession:
             shown = [_again(request)] if given else describe(request, actor=self._services.actor)
             for text in shown:
                 console.say(text)
-            while True:
+            for _ in range(WRONG_ANSWERS):
                 line = console.ask(f"Approve {printable(request.step_id)}? {_GRAMMAR} ", deadline=deadline)
                 if line is None:
                     if not deadline.stopped:
@@ -55,6 +56,8 @@ class StdinSession:
                     word, approver, reason = match.groups()
                     return self._answer(ticket, approved=word.lower() == "y", approver=approver or "", reason=reason)
                 console.say(f"Please answer with {_GRAMMAR}.")
+            console.say(f"None of {WRONG_ANSWERS} lines was an answer.")
+            return None
 
     def _answer(self, ticket: ApprovalTicket, *, approved: bool, approver: str, reason: str | None) -> ApprovalResponse:
         return ApprovalResponse(

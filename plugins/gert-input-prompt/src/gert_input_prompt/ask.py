@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from gert_core.api import WRONG_ANSWERS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -33,10 +35,10 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
 
 
 def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
-    """Return the value, or ``None`` to leave it to the default."""
+    """Return the value, or ``None`` to leave it to the default; raise ``_End`` when there is none."""
     if binding.description:
         console.say(binding.description)
-    while True:
+    for _ in range(WRONG_ANSWERS):
         line = console.ask(_prompt(binding), deadline=deadline, hidden=binding.secret)
         if line is None:
             raise _End
@@ -53,6 +55,8 @@ def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
         except ValueError as error:
             reason = "" if binding.secret else f": {error}"
             console.say(f"{binding.name} must be {binding.type}{reason}.")
+    console.say(f"None of {WRONG_ANSWERS} answers could be used.")
+    raise _End
 
 
 def _prompt(binding: InputBinding) -> str:

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import (
+    WRONG_ANSWERS,
     Answer,
     Completed,
     Errored,
@@ -114,9 +115,9 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
 
 
 def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[object, Principal | None]:
-    """Ask until the answer is usable; an answer from a scenario is taken as it is."""
+    """Ask until the answer is usable, or raise ``NoAnswer``; an answer from a scenario is taken as it is."""
     title = evidence.description or evidence.name
-    while True:
+    for _ in range(WRONG_ANSWERS):
         question = Question(
             name=evidence.name,
             kind=evidence.kind,
@@ -141,6 +142,7 @@ def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[object, P
                 lead = f"  {problem.message}\n"
         else:
             return text, answer.principal
+    raise NoAnswer(f"{WRONG_ANSWERS} answers to {evidence.name} could not be used. {lead.strip()}")
 
 
 def _prompt(evidence: Evidence, title: str) -> str:
