@@ -10,12 +10,15 @@ from gert_core.api.events import EventType
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from gert_core.api.events import TraceEvent
+
 ZEROS: Final = "0" * 64
 """``prev_hash`` of the first event."""
 
 CORE_EVENTS: Final = frozenset(str(item) for item in EventType)
 SEALED_EVENTS: Final = frozenset({str(EventType.RUN_COMPLETE), str(EventType.RUN_SUSPENDED)})
 """The events that end a process's part of a run and carry ``chain_hash`` and the signature."""
+_SYNCED: Final = SEALED_EVENTS | {EventType.RUN_RESUMED, EventType.APPROVAL_SUBMITTED}
 SEAL_FIELDS: Final = ("signature_alg", "signing_key_id", "chain_hash", "signature")
 """The last fields of a sealed event's data, in this order; unsigned ones have ``chain_hash`` alone."""
 
@@ -27,4 +30,17 @@ def timestamp(now: datetime) -> str:
     return now.isoformat(timespec="microseconds")[:26] + "Z"
 
 
-__all__ = ["CORE_EVENTS", "SEALED_EVENTS", "SEAL_FIELDS", "ZEROS", "timestamp"]
+def is_synced(event: TraceEvent) -> bool:
+    """Return whether the run goes on behind this event only when it and all before it are on disk.
+
+    That holds for the beginning and the end of a process's part, for a ticket, and for the start of a leaf that acts
+    outside the run.
+    """
+    if event.type != EventType.STEP_START:
+        return event.type in _SYNCED
+    contract = event.data.get("contract_summary")
+    acts = isinstance(contract, dict) and any(contract.get(name) for name in ("effects", "writes", "writing"))
+    return acts and "idempotency_key" in event.data
+
+
+__all__ = ["CORE_EVENTS", "SEALED_EVENTS", "SEAL_FIELDS", "ZEROS", "is_synced", "timestamp"]

@@ -1,15 +1,18 @@
-"""Read a trace file as events."""
+"""Read a trace file as events, up to an end that a crash tore."""
 
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import TraceError
 from gert_core.api.events import TraceEvent
+from gert_core.trace.events import is_synced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
@@ -31,12 +34,43 @@ def decode(line: bytes) -> TraceEvent:
         raise ValueError(f"not a valid trace event: {error}") from None
 
 
+def is_torn(line: bytes) -> bool:
+    """Return whether a line is one that a crash leaves: without its newline, or with blocks that are zeros."""
+    return not line.endswith(b"\n") or b"\0" in line
+
+
+def check_torn(line: bytes, rest: Iterable[bytes]) -> None:
+    """Raise ``ValueError`` when the lines from a torn one on are not the end that a crash leaves.
+
+    Zeros in front of an event that was synced together with everything before it came later: a crash leaves none
+    there, and to cut them would lose what was executed.
+    """
+    for part in chain((line,), rest):
+        try:
+            event = decode(part.rpartition(b"\0")[2])
+        except ValueError:
+            continue
+        if part.endswith(b"\n") and is_synced(event):
+            raise ValueError(f"there are zeros in front of event {event.seq}, {event.type}, which was synced to disk")
+
+
+def altered(path: Path, error: Exception) -> TraceError:
+    """Return the error of a trace that is not as it was written."""
+    return TraceError(
+        f"the trace {path} was altered: {error}",
+        kind=ErrorKind.TRACE_ALTERED,
+        file=str(path),
+        hint="see gert trace verify; an altered run cannot be resumed",
+    )
+
+
 def read(path: Path) -> Iterator[TraceEvent]:
     """Yield the events of a trace without a torn end (no newline, or zeros); raise on any other invalid line."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n") or b"\0" in line:
+                if is_torn(line):
+                    _check_end(path, line, file)
                     return
                 try:
                     yield decode(line)
@@ -51,4 +85,11 @@ def read(path: Path) -> Iterator[TraceEvent]:
         raise TraceError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
 
 
-__all__ = ["decode", "read"]
+def _check_end(path: Path, line: bytes, rest: Iterable[bytes]) -> None:
+    try:
+        check_torn(line, rest)
+    except ValueError as error:
+        raise altered(path, error) from None
+
+
+__all__ = ["altered", "check_torn", "decode", "is_torn", "read"]

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from msgspec import Struct
 
-from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import TraceError
 from gert_core.api.events import EventType
 from gert_core.trace.events import SEALED_EVENTS, ZEROS
-from gert_core.trace.reader import decode
+from gert_core.trace.reader import altered, check_torn, decode, is_torn
 from gert_core.trace.seals import AlteredError, read_seal
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class CheckedTrace:
     """Reads a trace once and checks its chain: iterate over its events, then look at ``end`` and ``seals``.
 
     Only an unfinished last line, or blocks that a power loss left as zeros, are torn; a chain that breaks anywhere
-    else was altered.
+    else, and zeros in front of an event that was synced, were altered.
     """
 
     __slots__ = ("end", "path", "seals")
@@ -56,18 +55,14 @@ class CheckedTrace:
         except OSError as error:
             raise TraceError(f"the trace {self.path} cannot be read: {error.strerror}", file=str(self.path)) from None
         except (ValueError, AlteredError) as error:
-            raise TraceError(
-                f"the trace {self.path} was altered: {error}",
-                kind=ErrorKind.TRACE_ALTERED,
-                file=str(self.path),
-                hint="see gert trace verify; an altered run cannot be resumed",
-            ) from None
+            raise altered(self.path, error) from None
 
     def _events(self, file: BinaryIO) -> Iterator[TraceEvent]:
         seq = size = 0
         previous, run_id, sealed = ZEROS, "", False
         for line in file:
-            if not line.endswith(b"\n") or b"\0" in line:
+            if is_torn(line):
+                check_torn(line, file)
                 break
             event = decode(line)
             seq += 1
@@ -106,6 +101,11 @@ def _keep(torn: bytes, aside: Path) -> None:
         file.write(torn + b"\n")
         file.flush()
         os.fsync(fd)
+    directory = os.open(aside.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)  # what is cut is lost unless the name of the copy is on disk too
+    finally:
+        os.close(directory)
 
 
 __all__ = ["CheckedTrace", "TraceEnd", "cut_torn_end"]

@@ -7,6 +7,7 @@ import os
 import shutil
 
 import pytest
+from gertproc import Gert
 from lab import Lab, tool
 
 from gert_core.api import GertError, RunError, TraceError
@@ -21,6 +22,20 @@ STEPS = """
   branches:
     - steps: [ { id: c, type: tool, tool: lab, scope: c, inputs: { value: "{{ .a.value }}" } } ]
     - steps: [ { id: d, type: tool, tool: lab, scope: d, inputs: { value: ü } } ]
+"""
+SIGNED = """\
+apiVersion: kernel/v0
+meta: { name: signed }
+tools: [mark]
+steps:
+  - { id: act, type: tool, tool: mark }
+  - { type: end, outcome: { category: resolved } }
+"""
+MARK = """\
+apiVersion: tool/v0
+meta: { name: mark }
+contract: { effects: [host], writes: [file] }
+actions: { run: { argv: [sh, -c, "echo x >> marks"] } }
 """
 
 
@@ -184,9 +199,63 @@ def test_zeros_in_the_middle_lose_what_stands_behind_them_and_nothing_else(lab):
     trace = ran.result.trace
     lines = trace.read_bytes().splitlines(keepends=True)
     at = next(n for n, e in enumerate(ran.events) if e.type == "step_complete")
-    trace.write_bytes(b"".join(lines[:at]) + bytes(len(lines[at])) + b"".join(lines[at + 1 :]))
+    trace.write_bytes(b"".join(lines[:at]) + bytes(len(lines[at])) + b"".join(lines[at + 1 : -1]))
     assert run_info(RunDirectory(trace.parent)).state.unknown_outcomes[0].key == "w"
     with pytest.raises(RunError, match="cannot determine whether w took effect"):
         lab.runner.resume(ran.result.run_id)
     lab.runner.resume(ran.result.run_id, reconcile={"w": "done"}).assert_outcome("resolved")
     assert len(lab.calls) == 1
+
+
+@pytest.mark.parametrize("hole", [1, 64])
+def test_zeros_in_front_of_an_event_that_was_synced_were_not_left_by_a_crash(broken, hole):
+    """A crash cannot leave zeros in front of what is written only together with everything before it."""
+    calls = len(broken.lab.calls)
+    for number, line in enumerate(broken.lines[:-1]):
+        start = len(line) // 2
+        damaged = line[:start] + bytes(hole) + line[start + hole :]
+        _refused(broken, b"".join([*broken.lines[:number], damaged, *broken.lines[number + 1 :]]))
+        _refused(broken, b"".join([*broken.lines[:number], bytes(len(line)), *broken.lines[number + 1 :]]))
+    assert len(broken.lab.calls) == calls
+
+
+def test_zeros_in_front_of_a_step_that_acted_were_not_left_by_a_crash(broken):
+    start = next(n for n, line in enumerate(broken.lines) if b'"idempotency_key"' in line)
+    _refused(broken, b"".join([*broken.lines[: start - 1], bytes(600), *broken.lines[start : start + 1]]))
+
+
+def _refused(broken: Broken, data: bytes) -> None:
+    broken.with_trace(data)
+    with pytest.raises(TraceError, match="altered") as caught:
+        broken.lab.runner.resume(broken.run_id)
+    assert caught.value.kind == "trace_altered"
+    assert broken.trace.read_bytes() == data, "an altered trace is left as it is"
+    assert not (broken.home / "trace.torn").exists()
+    info = run_info(RunDirectory(broken.home))
+    assert info.status == "unreadable"
+    assert "altered" in str(info.problem)
+
+
+def test_a_finished_signed_run_with_one_byte_lost_is_neither_executed_nor_signed_again(tmp_path):
+    gert = Gert(tmp_path, GERT_TRACE_SIGNING_KEY="c2lnbmluZy1rZXktMDEyMzQ1Njc4OQ==")
+    gert.write(book=SIGNED, tool_mark=MARK)
+    assert gert("exec", "book.yaml").code == 0
+    trace = gert.run() / "trace.jsonl"
+    data = bytearray(trace.read_bytes())
+    data[len(data) // 2] = 0
+    trace.write_bytes(data)
+    said = gert("resume", "--run", gert.run().name)
+    assert (said.code, "was altered: there are zeros in front of event" in said.err) == (1, True), said.err
+    assert trace.read_bytes() == data
+    assert (tmp_path / "marks").read_text() == "x\n", "the tool ran once"
+    assert "unreadable" in gert("runs", "list").out
+
+
+def test_the_trace_of_another_run_is_not_gone_on_from(broken):
+    other = broken.lab(STEPS)
+    data = b"".join(other.result.trace.read_bytes().splitlines(keepends=True)[:5]) + b'{"type":"st'
+    broken.with_trace(data)
+    with pytest.raises(TraceError, match=f"is of run {other.result.run_id}"):
+        broken.lab.runner.resume(broken.run_id)
+    assert broken.trace.read_bytes() == data
+    assert not (broken.home / "trace.torn").exists()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from gert_core.api import ErrorKind, RunError
+from gert_core.api import ErrorKind, RunError, TraceError
 from gert_core.engine.resume.recorded import Recorded
 from gert_core.runs.choices import recorded_choices
 from gert_core.runs.directory import RunDirectory
@@ -56,6 +56,12 @@ def read_run(root: Path, run_id: str, stack: ExitStack) -> RecordedRun:
     if not facts:
         raise RunError(
             f"run {run_id} never started: its trace is empty", kind=ErrorKind.NOT_RESUMABLE, hint="start a new run"
+        )
+    if recorded.state.run_id != run_id:
+        raise TraceError(
+            f"the trace {trace} is of run {recorded.state.run_id}, not of {run_id}",
+            kind=ErrorKind.TRACE_ALTERED,
+            hint="restore the trace of this run; nothing was changed",
         )
     choices = recorded_choices(facts, meta, directory=directory.path)
     if choices.mode != "real":
