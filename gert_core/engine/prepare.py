@@ -15,11 +15,13 @@ from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import chosen_provider, new_place, recorded_place
+from gert_core.engine.progress import SafeProgress
 from gert_core.engine.request import MODES
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import resolve_inputs
+from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
 from gert_core.secrets import collect
@@ -105,7 +107,9 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         backend=backend,
         masker=masker,
         plugins=plugins.during(place.run_id, place.directory.path if place.directory else None),
-        progress=request.progress,
+        progress=SafeProgress(
+            request.progress, lambda fault: log_fault("progress", fault, environ=request.environ, mask=masker.mask_text)
+        ),
         stop=request.stop,
         recorded=recorded,
     )

@@ -1,4 +1,4 @@
-"""The interface to follow a run in progress: small records about its steps, and a base class for listeners."""
+"""The interface to follow a run in progress: records about its steps, and listeners, whose errors do not reach it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gert_core.api import ApprovalRequest, Contract, Outcome, StepStatus
     from gert_core.governance import Decision
@@ -75,4 +75,48 @@ class Progress:
         """Handle a warning; the run continues."""
 
 
-__all__ = ["Evaluation", "Progress", "StepInfo"]
+class SafeProgress(Progress):
+    """A listener whose exceptions do not reach the run; the first one is given to ``on_fault``."""
+
+    def __init__(self, listener: Progress, on_fault: Callable[[Exception], None]) -> None:
+        self._listener = listener
+        self._on_fault = on_fault
+        self._failed = False
+
+    def started(self, step: StepInfo) -> None:
+        self._tell(self._listener.started, step)
+
+    def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, object], duration: float) -> None:
+        self._tell(self._listener.finished, step, status, data, duration)
+
+    def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
+        self._tell(self._listener.evaluated, step, evaluation)
+
+    def recorded(self, step: StepInfo) -> None:
+        self._tell(self._listener.recorded, step)
+
+    def left_open(self, step: StepInfo, *, cancelled: bool) -> None:
+        self._tell(self._listener.left_open, step, cancelled=cancelled)
+
+    def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
+        self._tell(self._listener.pending, step, request)
+
+    def possible(self, outcome: Outcome) -> None:
+        self._tell(self._listener.possible, outcome)
+
+    def arm(self, step: StepInfo, name: str, why: str) -> None:
+        self._tell(self._listener.arm, step, name, why)
+
+    def warn(self, message: str, *, step: StepInfo | None = None) -> None:
+        self._tell(self._listener.warn, message, step=step)
+
+    def _tell(self, method: Callable[..., None], *given: object, **named: object) -> None:
+        try:
+            method(*given, **named)
+        except Exception as fault:
+            if not self._failed:
+                self._failed = True
+                self._on_fault(fault)
+
+
+__all__ = ["Evaluation", "Progress", "SafeProgress", "StepInfo"]

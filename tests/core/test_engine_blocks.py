@@ -11,7 +11,7 @@ from pydantic import Field
 from scenario_books import trial_of, write_book, write_scenario
 
 from gert_core import hookimpl
-from gert_core.api import PURE, Block, Branch, Completed, Flow, StepType
+from gert_core.api import PURE, Block, Branch, Completed, Failed, Flow, RunError, StepType
 from gert_core.documents.load import load_runbook
 from gert_core.engine.steps.compiled import CompiledRunbook, CompiledStep
 from gert_core.kit.models import StepModel, Steps
@@ -275,3 +275,40 @@ def test_the_scenarios_of_a_runbook_share_what_is_compiled(tmp_path, monkeypatch
     results = [trial.run(candidate) for candidate in candidates_of(book)]
     assert [str(result.status) for result in results] == ["passed"] * 3
     assert sorted(made) == sorted(set(made))
+
+
+@pytest.mark.parametrize("forked", [False, True])
+def test_an_error_of_the_run_inside_a_block_is_no_result_of_its_step(pair, forked):
+    """A resumed run that leaves its trace stops there, whatever the types around the place catch."""
+    count = iter(range(10))
+
+    def run(step, ctx):
+        if ctx.step_id == "inner":
+            ctx.emit("pair_note", {"number": next(count)})
+        try:
+            if forked:
+                ctx.fork([Branch(block=ctx.blocks[0], key=0)], catch=True)
+            else:
+                ctx.run_block(ctx.blocks[0], key=0, catch=True)
+        except Exception as error:
+            return Failed(kind="caught", message=str(error))
+        return Completed()
+
+    ran = pair(
+        """
+        - id: outer
+          type: pair
+          first: [ { id: inner, type: pair, first: [ { id: act, type: tool, tool: lab } ] } ]
+        """,
+        run,
+    )
+    trace = ran.result.trace
+    lines = trace.read_bytes().splitlines(keepends=True)
+    kept = next(n for n, event in enumerate(ran.events, 1) if event.step_key == "outer/0/inner/0/act")
+    trace.write_bytes(b"".join(lines[:kept]))
+    with pytest.raises(RunError, match="pair_note of step outer/0/inner would differ") as caught:
+        pair.lab.runner.resume(ran.result.run_id)
+    assert caught.value.kind == "resume_diverged"
+    assert b"caught" not in trace.read_bytes()
+    assert b'"step_complete"' not in trace.read_bytes()
+    assert len(pair.lab.calls) == 1

@@ -146,3 +146,29 @@ def test_a_dry_run_tells_what_it_found_out(lab):
     assert (dict(b.secrets), b.platforms) == ({"PRESENT": True, "ABSENT": False}, ("linux",))
     assert (dict(found["c"].inputs), dict(found["c"].secrets), found["c"].platforms) == ({}, {}, ())
     assert {key: info.maybe for key, info in seen.infos().items()} == {"a": False, "b": True, "c": False, "done": False}
+
+
+class Broken(Progress):
+    """Raises whatever it is told."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def _raise(self, *_, **__):
+        raise self.error
+
+    started = finished = evaluated = recorded = left_open = pending = possible = arm = warn = _raise
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), ValueError("a bug of the host")])
+def test_a_listener_that_raises_does_not_reach_the_run(lab, error):
+    ran = lab(BOOK, progress=Broken(error))
+    ran.assert_outcome("resolved")
+    assert {key: str(status) for key, status in ran.steps.items()} == {
+        **dict.fromkeys(("pick", "pick/0/each", "pick/0/each[x]", "pick/0/each[y]", "done"), "success"),
+        "never": "skipped",
+    }
+    failed = lab("- { id: first, type: tool, tool: lab, inputs: { exit: 1 } }", progress=Broken(error))
+    again = lab.runner.resume(failed.result.run_id, retry_failed=True, progress=Broken(error))
+    assert again.status == "failed"
+    lab(BOOK, mode="dry-run", progress=Broken(error)).assert_outcome("resolved")

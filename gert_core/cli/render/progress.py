@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, StepStatus
-from gert_core.cli.render.terminal import coloured, escape, paint
+from gert_core.cli.render.terminal import coloured, escape, paint, write_text
 from gert_core.engine.progress import Progress
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class TerminalProgress(Progress):
         self._held = 0
         self._kept: list[str] = []
         self._closed = False
+        self._lost: OSError | None = None
+        """The first error of the stream."""
         self._ticker: threading.Thread | None = None
 
     # -- the run -------------------------------------------------------------------------------------------------
@@ -143,15 +145,21 @@ class TerminalProgress(Progress):
                 self._release()
 
     def _release(self) -> None:
-        self._stream.write("".join(self._kept))
-        self._stream.flush()
-        self._kept.clear()
+        lines, self._kept = self._kept, []
+        self._write("".join(lines))
 
     def _erase(self) -> None:
         if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
             self._shown = False
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        """Write to the stream; what cannot be written is lost: a run does not depend on who watches it."""
+        try:
+            write_text(self._stream, text)
+            self._stream.flush()
+        except OSError as error:  # the reader has gone, the terminal was closed, the disk is full
+            self._lost = self._lost or error
 
     def _tick(self) -> None:
         while True:
@@ -164,9 +172,8 @@ class TerminalProgress(Progress):
                 title, since = next(iter(self._running.values()))
                 more = f" (+{len(self._running) - 1} more)" if len(self._running) > 1 else ""
                 text = escape(self.mask(f"  … {title}{more}  {now - since:.1f}s"))
-                self._stream.write(f"\r\x1b[K{text[:100]}")
-                self._stream.flush()
                 self._shown = True
+                self._write(f"\r\x1b[K{text[:100]}")
 
 
 class DryProgress(TerminalProgress):
@@ -174,6 +181,12 @@ class DryProgress(TerminalProgress):
 
     That is the result of a dry-run, so it goes to standard output.
     """
+
+    def close(self) -> None:
+        """Remove the live line from the screen; raise ``OSError`` when a part of the result was not written."""
+        super().close()
+        if self._lost is not None and self._stream is sys.stdout:
+            raise self._lost
 
     def begin(self, secrets: Mapping[str, bool]) -> None:
         """Show the secrets of the runbook itself, and whether each has a value."""

@@ -65,13 +65,17 @@ def _escaped(char: str) -> str:
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
-def _write(stream: TextIO, text: str) -> None:
-    line = f"{escape_output(text, colour=coloured(stream))}\n"
+def write_text(stream: TextIO, text: str) -> None:
+    """Write text to a stream; a character that its encoding does not have is replaced."""
     try:
-        stream.write(line)
+        stream.write(text)
     except UnicodeEncodeError:
         encoding = stream.encoding or "ascii"
-        stream.write(line.encode(encoding, "replace").decode(encoding))
+        stream.write(text.encode(encoding, "replace").decode(encoding))
 
 
-__all__ = ["coloured", "err", "escape", "escape_output", "out", "paint"]
+def _write(stream: TextIO, text: str) -> None:
+    write_text(stream, f"{escape_output(text, colour=coloured(stream))}\n")
+
+
+__all__ = ["coloured", "err", "escape", "escape_output", "out", "paint", "write_text"]

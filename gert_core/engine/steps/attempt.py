@@ -66,6 +66,8 @@ def attempt(execution: StepExecution) -> Result | None:
         return Errored(kind=ErrorKind.PLUGIN_FAILED, message=text)
     finally:
         context.shut()
+        if context.fault is not None:  # whatever the step type made of it
+            raise context.fault
     if execution.signals.worst is not None:
         return None
     # A step that finished although the run was cancelled keeps its result: the list stops at the next step.

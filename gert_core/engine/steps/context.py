@@ -49,6 +49,8 @@ class AttemptContext:
         self._blocks: StepBlocks | None = None
         self.ran: list[BlockNode] = []
         """The blocks that were run, each as often as it was."""
+        self.fault: Exception | None = None
+        """The error because of which a block has no result. It ends the run; no step type can catch it."""
         self.inputs = execution.inputs
         self.contract = execution.compiled.contract
         self.key = execution.key
@@ -93,7 +95,7 @@ class AttemptContext:
     def _enter(self, *, acts: bool = False) -> StepExecution:
         if not self._open or threading.get_ident() != self._thread:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
-        if self._execution.signals.worst is not None:
+        if self.fault is not None or self._execution.signals.worst is not None:
             raise Unwind
         if acts and not self._execution.compiled.leaf:
             raise RuntimeError("a step with blocks acts only through its blocks")
@@ -144,7 +146,11 @@ class AttemptContext:
         if bind:
             layer.bind({execution.compiled.type.name: dict(bind)})
         before = None if not once else set(layer.vars)
-        signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch)
+        try:
+            signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch)
+        except Exception as fault:
+            self.fault = fault
+            raise Unwind from None
         produced = {n: v for n, v in layer.vars.items() if layer.owners.get(n) and (not before or n not in before)}
         produced.update(layer.passed)
         if not once and key is not None:
@@ -169,7 +175,11 @@ class AttemptContext:
         waits = fork.waits_of(execution.run, nodes)
         if on_start is not None:
             on_start(waits)
-        outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit)
+        try:
+            outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit)
+        except Exception as fault:
+            self.fault = fault
+            raise Unwind from None
         self._collect([signal for signal, _ in outcome], catch=catch)
         return [_block_result(signal, outputs) for signal, outputs in outcome]
 

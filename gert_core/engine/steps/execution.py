@@ -165,7 +165,7 @@ class StepExecution:
                 return
             raise StepProblem(ErrorKind.TEMPLATE, f"scope: {error.message}") from None
         self.scope = tuple(part for part in text.replace(".", "/").split("/") if part)
-        if not self.scope:
+        if not self.scope and not quiet:
             raise StepProblem(ErrorKind.TEMPLATE, f"scope: {text!r} is not a valid scope")
 
     def _render_principal(self) -> None:
