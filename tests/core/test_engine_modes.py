@@ -266,6 +266,35 @@ def test_a_repeat_whose_bound_is_unknown_is_walked_once(lab):
     assert len([k for k in ran.steps if k.endswith("/b")]) == 1
 
 
+@pytest.mark.parametrize("until", ["", ", until: false", ', until: "{{ gt .repeat.index 999998 }}"'])
+def test_a_repeat_is_walked_once_whatever_its_bound(lab, until):
+    ran, seen = dry(
+        lab,
+        f"""
+        - id: r
+          type: repeat
+          repeat: {{ max: 1000000{until} }}
+          steps:
+            - {{ id: a, type: tool, tool: lab }}
+            - {{ id: c, type: assert, assert: [ {{ type: equals, value: 1, expected: 1 }} ] }}
+        - {{ id: b, type: tool, tool: lab, inputs: {{ value: "{{{{ .r.iterations }}}}" }} }}
+        """,
+    )
+    assert list(ran.steps) == ["r/0/a", "r/0/c", "r", "b", "done"]
+    assert seen.inputs["b"]["value"] == "{{ .r.iterations }}"
+
+
+def test_a_repeat_of_one_round_is_known(lab):
+    _, seen = dry(
+        lab,
+        """
+        - { id: r, type: repeat, repeat: { max: 1 }, steps: [ { id: a, type: tool, tool: lab } ] }
+        - { id: b, type: tool, tool: lab, inputs: { value: "{{ .r.iterations }}" } }
+        """,
+    )
+    assert seen.inputs["b"]["value"] == 1
+
+
 def test_a_manual_step_asks_nobody(lab):
     ran, _ = dry(
         lab,

@@ -36,6 +36,10 @@ class Backend(Protocol):
     def jumps_back(self) -> bool:
         """Whether backward jumps are taken."""
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a block is run a second time; if not, one round represents all of them."""
+
     # -- the run -------------------------------------------------------------------------------------------------
 
     def seed(self, run: Run) -> str:

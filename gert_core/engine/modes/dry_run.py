@@ -28,6 +28,7 @@ class DryRunBackend:
     symbolic = True
     enforces = False
     jumps_back = False
+    repeats = False
 
     def seed(self, run: Run) -> str:
         """Return the run id."""

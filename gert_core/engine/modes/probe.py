@@ -30,6 +30,7 @@ class ProbeBackend:
     symbolic = True
     enforces = True
     jumps_back = False
+    repeats = True
 
     def __init__(self, effects: frozenset[str]) -> None:
         self.effects = effects

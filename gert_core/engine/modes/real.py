@@ -40,6 +40,7 @@ class RealBackend:
     symbolic = False
     enforces = True
     jumps_back = True
+    repeats = True
 
     def seed(self, run: Run) -> str:
         """Return the run id: a resumed run gets the same numbers."""

@@ -49,6 +49,7 @@ class ReplayBackend:
     symbolic = False
     enforces = True
     jumps_back = True
+    repeats = True
 
     def __init__(self, scenario: ScenarioModel) -> None:
         self._scenario = scenario

@@ -6,7 +6,7 @@ import random
 import threading
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import BlockResult, BlockStatus, ErrorKind, RunError, StepProblem
+from gert_core.api import BlockResult, BlockStatus, ErrorKind, RunError, StepProblem, Undecided
 from gert_core.contracts import find_action
 from gert_core.engine.flow import fork
 from gert_core.engine.flow.frame import Frame
@@ -140,6 +140,7 @@ class AttemptContext:
     ) -> BlockResult:
         execution = self._enter()
         node = self._step_blocks().node(block)
+        self._require_first([node])
         self._note(node, key)
         once = block.runs[1] == 1 and not bind
         layer = execution.layer if once else Layer(execution.layer, stays=False)
@@ -170,6 +171,7 @@ class AttemptContext:
     ) -> Sequence[BlockResult]:
         execution = self._enter()
         nodes = self._step_blocks().nodes([one.block for one in runs])
+        self._require_first(nodes)
         for one, node in zip(runs, nodes, strict=True):
             self._note(node, one.key)
         waits = fork.waits_of(execution.run, nodes)
@@ -187,6 +189,13 @@ class AttemptContext:
         execution = self._enter()
         waits = fork.waits_of(execution.run, self._step_blocks().nodes(blocks))
         return [(j, i) for i, before in enumerate(waits) for j in before]
+
+    def _require_first(self, nodes: Sequence[BlockNode]) -> None:
+        """Raise ``Undecided`` before a second round where one represents all of them."""
+        if self.ran and not self._execution.services.backend.repeats:
+            again = next((node for node in nodes if any(node is one for one in self.ran)), None)
+            if again is not None:
+                raise Undecided(f"what follows the first round of {again.name}")
 
     def _note(self, node: BlockNode, key: int | None) -> None:
         """Reserve a key for one pass over a block; no other pass has the same."""
