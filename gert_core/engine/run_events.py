@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gert_core import __version__
 from gert_core.api import ErrorKind, Principal, RunStatus
 from gert_core.api.events import EventType
+from gert_core.documents.generated import generated_digests
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import Failure, Rank
 from gert_core.plugin.states import PluginState
@@ -62,6 +63,7 @@ def _facts(run: Run) -> dict[str, object]:
         "runbook": book.name,
         "runbook_hash": book.document.digest,
         "tool_hashes": {name: tool.digest for name, tool in book.tools.items()},
+        "block_hashes": generated_digests(book),
         "policy_digest": run.facts.policies.digest,
         "policies": [{"name": name, "digest": digest} for name, digest in run.facts.policies.digests()],
         "plugins": [

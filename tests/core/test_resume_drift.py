@@ -6,20 +6,17 @@ import json
 import re
 import sys
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from lab import Lab, tool
 
 from gert_core import hookimpl
-from gert_core.api import Block, Completed, Flow, GertError, InputError, RunError, StepType, UsageError
+from gert_core.api import PURE, Block, Completed, Flow, GertError, InputError, RunError, StepType, UsageError
 from gert_core.engine.cancel import Stop
 from gert_core.kit.models import StepModel, Steps
 from gert_core.plugin.registry import Registry
 from gert_core.trace.verify import verify
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STEPS = """
 - { id: a, type: tool, tool: lab, inputs: { value: 1 } }
@@ -170,6 +167,75 @@ def test_removed_and_added_steps_under_allowed_drift(lab):
     again = lab.runner.resume(ran.result.run_id, allow_drift=True)
     assert again.status == "completed"
     assert lab.values() == ["new", 3]
+
+
+class Plan(StepModel):
+    """Runs the steps that a file lists, one block per line."""
+
+    file: str
+
+
+def _planned(step):
+    lines = Path(step.file).read_text().split()
+    return [
+        Block(name=line, steps=[{"id": f"do_{line}", "type": "tool", "tool": "lab", "inputs": {"value": line}}])
+        for line in lines
+    ]
+
+
+def _carry_out(step, ctx):
+    for number, block in enumerate(ctx.blocks):
+        ctx.run_block(block, key=number)
+    return Completed()
+
+
+class Planning:
+    """A type whose blocks come from a file that the runbook only names."""
+
+    @hookimpl
+    def gert_step_types(self):
+        yield StepType(name="plan", model=Plan, run=_carry_out, blocks=_planned, contract=PURE, flow=Flow.IN_ORDER)
+
+
+@pytest.fixture
+def planned(lab):
+    """A run that was interrupted inside generated blocks."""
+    lab.runner.registry = lab.registry_with(Planning())
+    file = lab.directory / "plan.txt"
+    file.write_text("one two")
+    ran = cut(lab(f"- {{ id: p, type: plan, file: '{file}' }}"), key="p/1/do_two")
+    lab.calls.clear()
+    return ran
+
+
+def test_blocks_that_a_type_reads_from_a_file_are_part_of_the_drift_check(lab, planned):
+    assert list(planned.of("run_start")[0]["block_hashes"]) == ["p"]
+    file = lab.directory / "plan.txt"
+    file.write_text("one three")
+    error = refused(lab, planned, "the generated blocks of step p changed since the run started")
+    assert "--on-drift allow" in error.hint
+    file.write_text("one two")
+    again = lab.runner.resume(planned.result.run_id)
+    assert again.status == "completed"
+    assert lab.values() == ["two"]
+
+
+def test_changed_generated_blocks_are_allowed_on_request(lab, planned):
+    (lab.directory / "plan.txt").write_text("one three")
+    again = lab.runner.resume(planned.result.run_id, allow_drift=True)
+    assert again.of("run_resumed")[0]["drift"] == ["the generated blocks of step p"]
+    assert lab.values() == ["three"]
+
+
+def test_a_run_of_a_version_that_did_not_record_generated_blocks_is_resumed(lab, planned):
+    trace = planned.result.trace
+    lines = [re.sub(rb'"block_hashes":\{[^}]*\},', b"", line) for line in trace.read_bytes().splitlines()]
+    forge(trace, lines)
+    assert lab.runner.resume(planned.result.run_id).status == "completed"
+
+
+def test_blocks_of_the_document_are_covered_by_its_hash_alone(lab, crashed):
+    assert crashed.of("run_start")[0]["block_hashes"] == {}
 
 
 # -- the way it took ---------------------------------------------------------------------------------------------------

@@ -121,9 +121,7 @@ class Lab:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        plugins = [import_module(name) for name in PLUGINS]
-        registry = Registry.build(scan=(), extra_plugins=[*plugins, _Plugin(self)])
-        self.runner = CheckedRunner(directory=self.directory, registry=registry)
+        self.runner = CheckedRunner(directory=self.directory, registry=self.registry_with())
         self.runner.write(tool("lab"))
 
     def __call__(
@@ -143,6 +141,11 @@ class Lab:
             + indent(dedent(steps).strip("\n") + last, "  ")
             + "\n"
         )
+
+    def registry_with(self, *plugins: object) -> Registry:
+        """The registry of the laboratory with more plugins."""
+        known = [import_module(name) for name in PLUGINS]
+        return Registry.build(scan=(), extra_plugins=[*known, _Plugin(self), *plugins])
 
     def values(self) -> list[Any]:
         """What the tools were given as ``value``, in the order of the calls."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import DocumentError, ErrorKind, RunError, UsageError
 from gert_core.documents import yaml
+from gert_core.documents.generated import generated_digests
 from gert_core.engine.check import check
 from gert_core.template.regex import PATTERN_UNSUPPORTED
 
@@ -76,9 +77,18 @@ def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> l
     before = facts.get("tool_hashes") or {}
     found += [f"tool {t.document.file}" for name, t in runbook.tools.items() if before.get(name) != t.digest]
     found += [f"tool {name} (no longer listed)" for name in before if name not in runbook.tools]
+    found += _changed_blocks(facts.get("block_hashes"), generated_digests(runbook))
     if facts.get("policy_digest") != policies.digest:
         found += _changed_policies(facts.get("policies"), policies)
     return found
+
+
+def _changed_blocks(recorded: object, now: Mapping[str, str]) -> list[str]:
+    """Return the steps whose generated blocks changed; early runs of 0.1 did not record them."""
+    if not isinstance(recorded, dict):
+        return []
+    names = dict.fromkeys((*now, *recorded))
+    return [f"the generated blocks of step {name}" for name in names if recorded.get(name) != now.get(name)]
 
 
 def refuse(found: list[str]) -> None:
