@@ -5,10 +5,30 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+class TimeSource:
+    """The time that deadlines and waits are measured by; a test may replace it."""
+
+    def monotonic(self) -> float:
+        """Return seconds that only grow."""
+        return time.monotonic()
+
+    def now(self) -> datetime:
+        """Return the time of day."""
+        return datetime.now(UTC)
+
+    def wait(self, event: threading.Event, seconds: float | None) -> bool:
+        """Wait for an event, at most ``seconds``; return whether it happened."""
+        return event.wait(seconds)
+
+
+SYSTEM_TIME: Final = TimeSource()
 
 
 class Stop:
@@ -17,7 +37,8 @@ class Stop:
     It is never thrown from a signal handler: the handler only writes a byte, a thread calls ``throw``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, time_source: TimeSource = SYSTEM_TIME) -> None:
+        self.time = time_source
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._callbacks: dict[int, Callable[[], None]] = {}
@@ -46,7 +67,7 @@ class Stop:
 
     def wait(self, seconds: float | None) -> bool:
         """Wait for the switch; True when it is thrown."""
-        return self._event.wait(seconds)
+        return self.time.wait(self._event, seconds)
 
     def on_throw(self, fn: Callable[[], None]) -> Callable[[], None]:
         """Call ``fn`` when thrown (at once if it already is); returns the undo."""
@@ -88,19 +109,19 @@ class Deadline:
 
     def __init__(self, stop: Stop, seconds: float | None = None, *, at: float | None = None) -> None:
         self._stop = stop
-        self._at = time.monotonic() + seconds if seconds is not None else at
+        self._at = stop.time.monotonic() + seconds if seconds is not None else at
 
     def within(self, seconds: float | None) -> Deadline:
         """Return a deadline at most ``seconds`` from now, and never later than this one."""
         if seconds is None:
             return self
-        at = time.monotonic() + seconds
+        at = self._stop.time.monotonic() + seconds
         return Deadline(self._stop, at=at if self._at is None else min(at, self._at))
 
     @property
     def expired(self) -> bool:
         """Whether the time is up."""
-        return self._at is not None and time.monotonic() >= self._at
+        return self._at is not None and self._stop.time.monotonic() >= self._at
 
     @property
     def stopped(self) -> bool:
@@ -114,7 +135,7 @@ class Deadline:
 
     def remaining(self) -> float | None:
         """Return the seconds left, never negative; None means no limit."""
-        return None if self._at is None else max(0.0, self._at - time.monotonic())
+        return None if self._at is None else max(0.0, self._at - self._stop.time.monotonic())
 
     def wait(self, seconds: float) -> bool:
         """Sleep for at most ``seconds``; True as soon as the work must stop."""
@@ -131,4 +152,4 @@ class Deadline:
         return self._stop.fileno()
 
 
-__all__ = ["Deadline", "Stop"]
+__all__ = ["SYSTEM_TIME", "Deadline", "Stop", "TimeSource"]

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from gert_core import hookspecs
 from gert_core.kit.log import debug
 from gert_core.plugin.claims import faulty_claim
-from gert_core.plugin.kinds import KINDS, STEP
+from gert_core.plugin.kinds import KINDS, OBSERVER_HOOK, STEP
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.states import PluginInfo, PluginState
 
@@ -160,6 +160,10 @@ def _inspect(hooks: Mapping[str, pluggy.HookImpl]) -> None:
             raise Fault(f"implements unknown hook {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
         if impl.wrapper or impl.hookwrapper:
             raise Fault(f"{name} is a wrapper; gert has no wrappers, return records instead")
+        if inspect.iscoroutinefunction(impl.function) or inspect.isasyncgenfunction(impl.function):
+            raise Fault(f"{name} is an async function; hooks are plain functions that return or yield")
+        if name == OBSERVER_HOOK and inspect.isgeneratorfunction(impl.function):
+            raise Fault(f"{name} is a generator function, so its body would never run; it returns nothing")
     if not hooks:
         raise Fault("implements no hook; mark its functions with @gert_core.hookimpl")
 

@@ -6,17 +6,15 @@ from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError
 from gert_core.plugin import kinds
 from gert_core.plugin.advice import pip, ways_out
-from gert_core.plugin.claims import contested
 from gert_core.plugin.discovery import GROUP, Candidate, normalise
 from gert_core.plugin.discovery import scan as scan_installed
 from gert_core.plugin.selection import Selection, unmet
 from gert_core.plugin.states import PluginState, UnknownName
+from gert_core.plugin.tables import collect, conflict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,17 +37,7 @@ if TYPE_CHECKING:
     from gert_core.plugin.kinds import RecordKind
     from gert_core.plugin.loader import Manager, Plugin
     from gert_core.plugin.states import PluginInfo
-
-
-class Table:
-    """The records of one kind: usable ones by name, and the names that several plugins claim."""
-
-    __slots__ = ("conflicts", "owners", "records")
-
-    def __init__(self) -> None:
-        self.records: dict[str, Any] = {}
-        self.owners: dict[str, Plugin] = {}
-        self.conflicts: dict[str, list[Plugin]] = {}
+    from gert_core.plugin.tables import Table
 
 
 class Registry:
@@ -88,6 +76,10 @@ class Registry:
         )
         found = scan_installed() if scan is None else tuple(scan)
         return cls(found, selection=selection, extra=tuple(extra_plugins))
+
+    def with_plugins(self, *plugins: object) -> Registry:
+        """Return a registry with further plugins that are already imported."""
+        return Registry(self.candidates, selection=self._selection, extra=(*self._extra, *plugins))
 
     # -- records by name ------------------------------------------------------------------------------------
 
@@ -136,6 +128,10 @@ class Registry:
     def commands(self) -> dict[str, Command]:
         """Return every usable command by name."""
         return dict(self._table(kinds.COMMAND).records)
+
+    def records(self, kind: RecordKind) -> dict[str, Any]:
+        """Return every usable record of a kind by name."""
+        return dict(self._table(kind).records)
 
     # -- hooks that take arguments --------------------------------------------------------------------------
 
@@ -219,7 +215,7 @@ class Registry:
         """Return which plugin would provide a missing record, installed but not active or not installed."""
         table = self._table(kind)
         if name in table.conflicts:
-            return _conflict(kind, name, table.conflicts[name])
+            return conflict(kind, name, table.conflicts[name])
         provider = kinds.provider_of(kind, name)
         for info in self.plugins:
             if info.distribution == provider and info.state is not PluginState.ACTIVE:
@@ -245,7 +241,7 @@ class Registry:
             return table.records[name]
         if name in table.conflicts:
             raise PluginError(
-                _conflict(kind, name, table.conflicts[name]), kind=ErrorKind.CONFLICT, hint=ways_out(self.problems())
+                conflict(kind, name, table.conflicts[name]), kind=ErrorKind.CONFLICT, hint=ways_out(self.problems())
             )
         from difflib import get_close_matches
 
@@ -293,54 +289,14 @@ class Registry:
 
     @cached_property
     def _collected(self) -> dict[str, Table]:
-        tables = {}
-        for kind in kinds.KINDS:
-            table = tables[kind.word] = Table()
-            claims: dict[str, list[tuple[Plugin, object]]] = {}
-            for plugin in self._plugins:
-                for record in plugin.records.get(kind.word, ()):
-                    claims.setdefault(getattr(record, kind.key), []).append((plugin, record))
-            for name, claimed in claims.items():
-                if len(claimed) == 1:
-                    table.owners[name], table.records[name] = claimed[0]
-                    continue
-                rivals = table.conflicts[name] = [plugin for plugin, _ in claimed]
-                for plugin in rivals:
-                    if kind.optional:
-                        plugin.notes.append(_conflict(kind, name, rivals))
-                    else:
-                        plugin.state, plugin.cause = PluginState.CONFLICTING, _conflict(kind, name, rivals)
-        _drop_contested_claims(tables[kinds.STEP.word])
-        return tables
-
-
-def _drop_contested_claims(table: Table) -> None:
-    """Remove every claim to a field that several step types claim, and make their plugins CONFLICTING."""
-    for path, names in contested(table.records).items():
-        rivals = [table.owners[name] for name in names]
-        words = " and ".join(f"{name!r} of {_version(table.owners[name])}" for name in names)
-        for name, plugin in zip(names, rivals, strict=True):
-            table.records[name] = replace(table.records[name], claims="")
-            plugin.state = PluginState.CONFLICTING
-            plugin.cause = (
-                f"the step types {words} claim the field {path!r} of other steps, so none gets it; "
-                "uninstall or block all but one of them"
-            )
-
-
-def _version(plugin: Plugin) -> str:
-    return f"{plugin.candidate.distribution} {plugin.candidate.version}"
-
-
-def _conflict(kind: RecordKind, name: str, rivals: Sequence[Plugin]) -> str:
-    who = " and ".join(map(_version, rivals))
-    all_, none, others = ("both", "neither", "one") if len(rivals) < 3 else ("all", "none", "all but one")
-    return f"{who} {all_} provide {kind.label} {name!r}, so {none} is used; uninstall or block {others} of them"
+        return collect(self._plugins)
 
 
 def _candidate_for(given: object) -> Candidate:
     name = getattr(given, "__name__", type(given).__name__)
-    return Candidate(name=name, distribution=normalise(name), version="0", group=GROUP, target=name)
+    distribution = normalise(name)
+    named = distribution.removeprefix("gert-") if name.startswith("gert_") and "." not in name else name
+    return Candidate(name=named, distribution=distribution, version="0", group=GROUP, target=name)
 
 
-__all__ = ["Registry", "Table"]
+__all__ = ["Registry"]

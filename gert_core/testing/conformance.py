@@ -16,6 +16,7 @@ from gert_core.engine.resume.plan import RunFinished
 from gert_core.kit.models import StepModel
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.registry import Registry
+from gert_core.testing.cases import PluginConformance
 from gert_core.testing.peers import (
     ApprovalProviderConformance,
     InputResolverConformance,
@@ -157,6 +158,7 @@ def forbid_outside_effects(monkeypatch: pytest.MonkeyPatch) -> None:
 __all__ = [
     "ApprovalProviderConformance",
     "InputResolverConformance",
+    "PluginConformance",
     "SignatureSchemeConformance",
     "StepTypeConformance",
     "TransportConformance",

@@ -17,8 +17,9 @@ from gert_core.documents.load import load_tool
 from gert_core.documents.lookup import find_tool
 from gert_core.documents.scenario import SCENARIO_FILE, load_scenario
 from gert_core.documents.tree import ToolNode
+from gert_core.plugin.kinds import TOOLS
 from gert_core.plugin.registry import Registry
-from gert_core.testing.peers import Light
+from gert_core.testing.cases import PluginConformance, records
 from gert_core.tools import render_action
 from gert_core.validation import validate_file
 
@@ -102,7 +103,7 @@ def path_with(directory: Path, name: str, **answer: Any) -> str:
     return f"{directory}{os.pathsep}{path}"
 
 
-class ToolPackConformance(Light):
+class ToolPackConformance(PluginConformance):
     """The tests every tool pack must pass; subclass it and set ``plugin`` and ``books`` (runbooks with scenarios).
 
     ``takes_value`` names options whose next word is always their value, whatever it looks like.
@@ -114,7 +115,7 @@ class ToolPackConformance(Light):
 
     def tools(self) -> Iterator[tuple[str, Path, ToolModel]]:
         """Yield every tool of the pack: its name as runbooks list it, its file and its model."""
-        for pack in self.plugin.gert_tool_packs():
+        for pack in records(self.plugin, TOOLS):
             for file in sorted(pack.directory.glob("*.tool.yaml")):
                 tool = load_tool(file).tool
                 assert tool is not None, f"{file.name} is not valid"
@@ -127,7 +128,7 @@ class ToolPackConformance(Light):
             assert tool.meta.name == name.partition("/")[2]
 
     def test_a_tool_is_found_by_its_name_with_and_without_the_pack_and_by_path(self) -> None:
-        packs = {pack.name: pack for pack in self.plugin.gert_tool_packs()}
+        packs = {pack.name: pack for pack in records(self.plugin, TOOLS)}
         for name, file, tool in self.tools():
             for entry in (name, tool.meta.name, str(file)):
                 found = find_tool(entry, base=self.books, project=None, packs=packs)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
@@ -21,41 +21,26 @@ from gert_core.api import (
     InputBinding,
     InputError,
     InputResolver,
-    ProjectInfo,
     Reply,
-    Services,
     SignatureScheme,
     StepProblem,
     Target,
     Transport,
 )
 from gert_core.engine.cancel import Deadline, Stop
+from gert_core.plugin.kinds import APPROVAL, INPUT, SIGNATURE, TRANSPORT
 from gert_core.plugin.lazy import resolve
-from gert_core.testing.running import ScriptedConsole
+from gert_core.testing.cases import PluginConformance
+from gert_core.testing.console import ScriptedConsole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-_HEAVY = ("pydantic", "jinja2", "typer", "jsonschema", "yaml", "asyncio", "cryptography", "subprocess")
+    from gert_core.api import ApprovalSession, Console
 
 
-def _project(root: Path) -> ProjectInfo:
-    return ProjectInfo(root=root, tools_dir=root / "tools", runs_dir=root / "runs")
-
-
-class Light:
-    """Every plugin's entry module is cheap to import."""
-
-    plugin: ClassVar[Any]
-
-    def test_the_entry_module_imports_nothing_heavy(self) -> None:
-        code = f"import sys, {self.plugin.__name__}; print([m for m in {_HEAVY!r} if m in sys.modules])"
-        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert said.stdout.strip() == "[]"
-
-
-class TransportConformance(Light):
+class TransportConformance(PluginConformance):
     """The tests of a transport; set ``plugin``, ``target``, ``action`` and ``slow`` (one that takes over 5 seconds)."""
 
     target: ClassVar[Mapping[str, Any]] = {}
@@ -65,15 +50,14 @@ class TransportConformance(Light):
 
     def transport(self) -> Transport:
         """Return the transport the plugin registers."""
-        found: Transport = self.plugin.gert_transports()[0]
+        found: Transport = self.record(TRANSPORT)
         return found
 
     def session(self, tmp_path: Path) -> Any:
         """Return a session on the target."""
-        import os
-
-        target = replace(Target(tool="example", environ=dict(os.environ)), **self.target)
-        return resolve(self.transport().open)(target, Services(console=ScriptedConsole(), run_dir=tmp_path))
+        environ = {**os.environ, **self.environ}
+        target = replace(Target(tool="example", environ=environ), **self.target)
+        return resolve(self.transport().open)(target, self.services(tmp_path))
 
     def test_a_call_answers_and_the_session_closes_twice(self, tmp_path: Path) -> None:
         session = self.session(tmp_path)
@@ -109,19 +93,42 @@ class TransportConformance(Light):
             timer.cancel()
         assert time.monotonic() - began < 3, "cancel is honoured within a second, give or take the machine"
 
+    def test_calls_from_several_threads_are_all_answered(self, tmp_path: Path) -> None:
+        session = self.session(tmp_path)
+        replies: list[Reply] = []
 
-class ApprovalProviderConformance(Light):
+        def call() -> None:
+            replies.append(session.call(Action(**self.action), self.inputs, Deadline(Stop(), 30)))
+
+        threads = [threading.Thread(target=call) for _ in range(4)]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(40)
+        finally:
+            session.close()
+        assert [reply.failed for reply in replies] == [False] * 4
+
+
+class ApprovalProviderConformance(PluginConformance):
     """The tests of an approval provider; set ``plugin`` and override ``approve``."""
 
     def provider(self) -> ApprovalProvider:
         """Return the provider the plugin registers."""
-        found: ApprovalProvider = self.plugin.gert_approval_providers()[0]
+        found: ApprovalProvider = self.record(APPROVAL)
+        return found
+
+    def session(self, tmp_path: Path, console: Console | None = None) -> ApprovalSession:
+        """Return an opened provider; ``console`` replaces the one with ``answers``."""
+        services = self.services(tmp_path)
+        found: ApprovalSession = resolve(self.provider().open)(
+            services if console is None else replace(services, console=console)
+        )
         return found
 
     def approve(self, request: ApprovalRequest, tmp_path: Path, session: object) -> None:
         """Approve a request, for providers that are answered from outside."""
-
-    answers: ClassVar[tuple[str, ...]] = ()
 
     def request(self) -> ApprovalRequest:
         """Return a request like the core's."""
@@ -141,8 +148,7 @@ class ApprovalProviderConformance(Light):
         )
 
     def test_submit_returns_at_once_and_twice_is_once(self, tmp_path: Path) -> None:
-        services = Services(console=ScriptedConsole(self.answers), run_dir=tmp_path, actor="tester")
-        session = resolve(self.provider().open)(services)
+        session = self.session(tmp_path)
         request = self.request()
         began = time.monotonic()
         first, second = session.submit(request), session.submit(request)
@@ -151,8 +157,7 @@ class ApprovalProviderConformance(Light):
         assert first.ticket_id == second.ticket_id == request.ticket_id
 
     def test_wait_gives_the_answer_of_the_ticket(self, tmp_path: Path) -> None:
-        services = Services(console=ScriptedConsole(self.answers), run_dir=tmp_path, actor="tester")
-        session = resolve(self.provider().open)(services)
+        session = self.session(tmp_path)
         request = self.request()
         ticket = session.submit(request)
         self.approve(request, tmp_path, session)
@@ -163,8 +168,7 @@ class ApprovalProviderConformance(Light):
         assert response.timestamp
 
     def test_wait_honours_a_stopped_deadline(self, tmp_path: Path) -> None:
-        services = Services(console=ScriptedConsole(), run_dir=tmp_path, actor="tester")
-        session = resolve(self.provider().open)(services)
+        session = self.session(tmp_path, ScriptedConsole())
         ticket = session.submit(self.request())
         stop = Stop()
         stop.throw("test")
@@ -172,32 +176,39 @@ class ApprovalProviderConformance(Light):
         assert session.wait(ticket, Deadline(stop)) is None
         assert time.monotonic() - began < 1
 
+    def test_a_cancelled_wait_gives_up_at_once(self, tmp_path: Path) -> None:
+        session, stop = self.session(tmp_path, ScriptedConsole(patient=True)), Stop()
+        ticket = session.submit(self.request())
+        timer = threading.Timer(0.3, stop.throw, ["test"])
+        timer.start()
+        began = time.monotonic()
+        try:
+            session.wait(ticket, Deadline(stop))
+        finally:
+            session.close()
+            timer.cancel()
+        assert time.monotonic() - began < 3, "cancel is honoured within a second, give or take the machine"
+
     def test_a_closed_session_keeps_its_tickets(self, tmp_path: Path) -> None:
-        services = Services(console=ScriptedConsole(self.answers), run_dir=tmp_path, actor="tester")
         request = self.request()
         for _ in range(2):
-            session = resolve(self.provider().open)(services)
+            session = self.session(tmp_path)
             assert session.submit(request).ticket_id == request.ticket_id, "the next process uses the same ticket"
             session.close()
             session.close()
 
 
-class InputResolverConformance(Light):
+class InputResolverConformance(PluginConformance):
     """The tests of an input resolver; set ``plugin``, ``source`` (a ``from:`` text) and ``expected``."""
 
     source: ClassVar[str]
     expected: ClassVar[object]
     environ: ClassVar[Mapping[str, str]] = {}
-    answers: ClassVar[tuple[str, ...]] = ()
 
     def resolver(self) -> InputResolver:
         """Return the resolver the plugin registers."""
-        found: InputResolver = self.plugin.gert_input_resolvers()[0]
+        found: InputResolver = self.record(INPUT)
         return found
-
-    def services(self, tmp_path: Path) -> Services:
-        """Return the services for the resolver."""
-        return Services(console=ScriptedConsole(self.answers), environ=self.environ, project=_project(tmp_path))
 
     def test_a_binding_gets_its_value(self, tmp_path: Path) -> None:
         binding = InputBinding(name="x", source=self.source, path=self.source.partition("/")[2])
@@ -209,15 +220,25 @@ class InputResolverConformance(Light):
 
     def test_what_cannot_be_resolved_is_left_out_or_said(self, tmp_path: Path) -> None:
         missing = InputBinding(name="x", source=f"{self.source}-missing", path=f"{self.source}-missing")
-        services = Services(console=ScriptedConsole(), project=_project(tmp_path))
+        services = replace(self.services(tmp_path), console=ScriptedConsole())
         try:
             answer = resolve(self.resolver().resolve)([missing], Deadline(Stop(), 20), services)
         except InputError as error:
             answer = {} if "x" in error.message else {"x": f"an error that does not name the input: {error.message}"}
         assert answer.get("x") is None
 
+    def test_a_cancelled_resolution_gives_up_at_once(self, tmp_path: Path) -> None:
+        binding = InputBinding(name="x", source=self.source, path=self.source.partition("/")[2])
+        services = replace(self.services(tmp_path), console=ScriptedConsole(patient=True))
+        stop = Stop()
+        stop.throw("test")
+        began = time.monotonic()
+        with suppress(InputError):
+            resolve(self.resolver().resolve)([binding], Deadline(stop), services)
+        assert time.monotonic() - began < 3, "cancel is honoured within a second, give or take the machine"
 
-class SignatureSchemeConformance(Light):
+
+class SignatureSchemeConformance(PluginConformance):
     """The tests of a signature scheme; set ``plugin``, ``signing_key`` and ``verify_key`` (raw bytes)."""
 
     signing_key: ClassVar[bytes]
@@ -225,7 +246,7 @@ class SignatureSchemeConformance(Light):
 
     def scheme(self) -> SignatureScheme:
         """Return the scheme the plugin registers."""
-        found: SignatureScheme = self.plugin.gert_signature_schemes()[0]
+        found: SignatureScheme = self.record(SIGNATURE)
         return found
 
     def test_what_is_signed_verifies(self) -> None:

@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+from gert_core.documents.project import Project, ProjectModel, find_project
+from gert_core.engine.cancel import Stop
 from gert_core.host import resume, run
+from gert_core.testing.console import ScriptedConsole
+from gert_core.testing.findings import findings_shown
 from gert_core.trace.reader import read
+from gert_core.validation import validate_runbook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from gert_core.api import Deadline, TraceEvent
+    from gert_core.api import Diagnostic, Json, TraceEvent
     from gert_core.plugin.registry import Registry
     from gert_core.runs.result import RunResult
-
-
-class ScriptedConsole:
-    """A console that answers from a list; ``said`` and ``asked`` are the texts it was given."""
-
-    def __init__(self, answers: Sequence[str] = (), *, interactive: bool = True) -> None:
-        self.interactive = interactive
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self._answers = list(answers)
-        self._lock = threading.RLock()
-
-    def say(self, text: str) -> None:
-        """Record the text."""
-        self.said.append(text)
-
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
-        """Return the next answer, or None at the end of input."""
-        self.asked.append(prompt)
-        return self._answers.pop(0) if self._answers else None
-
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Allow one dialogue at a time."""
-        with self._lock:
-            yield
+    from gert_core.testing.clock import FakeClock
+    from gert_core.testing.console import Answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +69,17 @@ class Ran:
 
 @dataclass(slots=True, kw_only=True)
 class GertRunner:
-    """A runner that writes a runbook and its files into a directory and runs it with a registry."""
+    """A runner that writes a runbook and its files into a directory and runs it with a registry.
+
+    ``config`` are the settings of plugins by plugin or distribution name, as in a project's ``plugins.config``. With a
+    ``clock`` the runs go by its time.
+    """
 
     directory: Path
     registry: Registry
     environ: dict[str, str] = field(default_factory=dict)
+    config: dict[str, Mapping[str, Json]] = field(default_factory=dict)
+    clock: FakeClock | None = None
 
     def write(self, files: Mapping[str, str]) -> None:
         """Write files below the directory; text is dedented."""
@@ -108,34 +94,61 @@ class GertRunner:
         *,
         files: Mapping[str, str] | None = None,
         inputs: Mapping[str, object] | None = None,
-        answers: Sequence[str] = (),
+        answers: Answers = (),
         interactive: bool = True,
         **options: Any,
     ) -> Ran:
         """Run a runbook given as text or as a path; further options are those of ``gert_core.run``."""
-        self.write(files or {})
-        path = runbook if isinstance(runbook, Path) else self.directory / "runbook.yaml"
-        if not isinstance(runbook, Path):
-            self.write({"runbook.yaml": runbook})
-        console = ScriptedConsole(answers, interactive=interactive)
-        options.setdefault("environ", self.environ)
+        path = self._write_book(runbook, files)
+        options.setdefault("console", ScriptedConsole(answers, interactive=interactive))
         options.setdefault("actor", "tester")
-        result = run(
-            path,
-            inputs=inputs,
-            registry=self.registry,
-            console=console,
-            runs=self.directory / "runs",
-            **options,
-        )
-        return self._ran(result, console)
+        options.setdefault("runs", self.directory / "runs")
+        with self._options(options):
+            result = run(path, inputs=inputs, **options)
+        return self._ran(result, options["console"])
 
-    def resume(self, run_id: str, *, answers: Sequence[str] = (), **options: Any) -> Ran:
+    def resume(self, run_id: str, *, answers: Answers = (), **options: Any) -> Ran:
         """Resume an earlier run of this runner."""
-        console = ScriptedConsole(answers)
+        options.setdefault("console", ScriptedConsole(answers))
+        with self._options(options):
+            result = resume(run_id, root=self.directory / "runs", **options)
+        return self._ran(result, options["console"])
+
+    def findings(self, runbook: str | Path, *, files: Mapping[str, str] | None = None) -> list[Diagnostic]:
+        """Return what validation says about a runbook, with the findings of plugins."""
+        path = self._write_book(runbook, files)
+        found = validate_runbook(path, registry=self.registry, project=self._project(path))
+        return list(found.diagnostics)
+
+    def _write_book(self, runbook: str | Path, files: Mapping[str, str] | None) -> Path:
+        self.write(files or {})
+        if isinstance(runbook, Path):
+            return runbook
+        self.write({"runbook.yaml": runbook})
+        return self.directory / "runbook.yaml"
+
+    def _project(self, path: Path) -> Project | None:
+        found = find_project(path.parent)
+        if found is None and self.config:
+            settings = {"plugins": {"config": {name: dict(config) for name, config in self.config.items()}}}
+            return Project(root=self.directory, model=ProjectModel.model_validate(settings))
+        return found
+
+    @contextmanager
+    def _options(self, options: dict[str, Any]) -> Iterator[None]:
+        """Fill in the options that a run and its resume share; a stop switch made here is closed afterwards."""
+        options.setdefault("registry", self.registry)
         options.setdefault("environ", self.environ)
-        result = resume(run_id, root=self.directory / "runs", registry=self.registry, console=console, **options)
-        return self._ran(result, console)
+        options.setdefault("project", self._project(self.directory / "runbook.yaml"))
+        stop = Stop(self.clock) if self.clock is not None and "stop" not in options else None
+        if stop is not None:
+            options["stop"] = stop
+        try:
+            with findings_shown():
+                yield
+        finally:
+            if stop is not None:
+                stop.close()
 
     def _ran(self, result: RunResult, console: ScriptedConsole) -> Ran:
         return Ran(result=result, events=list(read(result.trace)), directory=self.directory, console=console)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from repository import ROOT, project_of
 
+from gert_core import hookimpl
 from gert_core.api import ToolPack
 from gert_core.documents.load import load_tool
 from gert_core.plugin.registry import Registry
@@ -76,7 +77,7 @@ def judge(tmp_path, *, argv=SAFE, contract=CONTRACT, **options):
         TOOL.format(argv=argv.replace("--kind={{ .what }}", '"--kind={{ .what }}"'), contract=contract)
     )
     pack = ToolPack(name="mine", directory=tmp_path / "tools")
-    plugin = SimpleNamespace(gert_tool_packs=lambda: [pack])
+    plugin = SimpleNamespace(gert_tool_packs=hookimpl(lambda: [pack]))
     return type("Judge", (ToolPackConformance,), {"plugin": plugin, "books": tmp_path, **options})()
 
 

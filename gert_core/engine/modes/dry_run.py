@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, StepProblem, Undecided
@@ -11,6 +10,7 @@ from gert_core.engine.modes.explore import symbolic_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from gert_core.api import Answer, ApprovalRequest, Question, Reply, Result, Services
     from gert_core.api.context import Peer
@@ -62,7 +62,7 @@ class DryRunBackend:
 
     def now(self, execution: StepExecution) -> datetime:
         """Return the time of day."""
-        return datetime.now(UTC)
+        return execution.services.stop.time.now()
 
     def sleep(self, execution: StepExecution, seconds: float) -> None:
         """Return at once."""

@@ -6,7 +6,6 @@ import itertools
 import os
 import time
 from copy import deepcopy
-from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +19,7 @@ from gert_core.tools import extract, render_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from gert_core.api import ApprovalRequest, Question, Reply, Result, Services, Transport, TransportSession
     from gert_core.api.context import Peer
@@ -74,7 +74,7 @@ class RealBackend:
 
     def now(self, execution: StepExecution) -> datetime:
         """Return the time of day."""
-        return datetime.now(UTC)
+        return execution.services.stop.time.now()
 
     def sleep(self, execution: StepExecution, seconds: float) -> None:
         """Wait, cancellable."""

@@ -1,0 +1,79 @@
+"""Collect the records of plugins by kind and name, and take away what several of them claim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from gert_core.plugin.claims import contested
+from gert_core.plugin.kinds import KINDS, STEP
+from gert_core.plugin.states import PluginState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.plugin.kinds import RecordKind
+    from gert_core.plugin.loader import Plugin
+
+
+class Table:
+    """The records of one kind: usable ones by name, and the names that several plugins claim."""
+
+    __slots__ = ("conflicts", "owners", "records")
+
+    def __init__(self) -> None:
+        self.records: dict[str, Any] = {}
+        self.owners: dict[str, Plugin] = {}
+        self.conflicts: dict[str, list[Plugin]] = {}
+
+
+def collect(plugins: Sequence[Plugin]) -> dict[str, Table]:
+    """Return a table for each kind; plugins that claim the same name become CONFLICTING and the name is not used."""
+    tables = {}
+    for kind in KINDS:
+        table = tables[kind.word] = Table()
+        claims: dict[str, list[tuple[Plugin, object]]] = {}
+        for plugin in plugins:
+            for record in plugin.records.get(kind.word, ()):
+                claims.setdefault(getattr(record, kind.key), []).append((plugin, record))
+        for name, claimed in claims.items():
+            if len(claimed) == 1:
+                table.owners[name], table.records[name] = claimed[0]
+                continue
+            rivals = table.conflicts[name] = [plugin for plugin, _ in claimed]
+            for plugin in rivals:
+                if kind.optional:
+                    plugin.notes.append(conflict(kind, name, rivals))
+                else:
+                    plugin.state, plugin.cause = PluginState.CONFLICTING, conflict(kind, name, rivals)
+    _drop_contested_claims(tables[STEP.word])
+    return tables
+
+
+def conflict(kind: RecordKind, name: str, rivals: Sequence[Plugin]) -> str:
+    """Return the message about a name that several plugins provide."""
+    who = " and ".join(map(_version, rivals))
+    all_, none, others = ("both", "neither", "one") if len(rivals) < 3 else ("all", "none", "all but one")
+    return f"{who} {all_} provide {kind.label} {name!r}, so {none} is used; uninstall or block {others} of them"
+
+
+def _drop_contested_claims(table: Table) -> None:
+    """Remove every claim to a field that several step types claim, and make their plugins CONFLICTING."""
+    for path, names in contested(table.records).items():
+        rivals = [table.owners[name] for name in names]
+        words = " and ".join(f"{name!r} of {_version(table.owners[name])}" for name in names)
+        for name, plugin in zip(names, rivals, strict=True):
+            table.records[name] = replace(table.records[name], claims="")
+            plugin.state = PluginState.CONFLICTING
+            plugin.cause = (
+                f"the step types {words} claim the field {path!r} of other steps, so none gets it; "
+                "uninstall or block all but one of them"
+            )
+
+
+def _version(plugin: Plugin) -> str:
+    return f"{plugin.candidate.distribution} {plugin.candidate.version}"
+
+
+__all__ = ["Table", "collect", "conflict"]
