@@ -258,7 +258,7 @@ class TraceWriter:
         if isinstance(error, FileNotFoundError):
             self._error = TraceError(
                 f"the trace {self.path} was deleted, moved or replaced while the run wrote it; the run stops here",
-                hint="what was executed since then is recorded nowhere else; put the file back before you resume the run",
+                hint="nothing else records what was executed since; put the file back before you resume the run",
             )
             return self._error
         self._error = TraceError(
