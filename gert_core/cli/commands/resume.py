@@ -115,7 +115,7 @@ def _enter(run: RecordedRun, stack: ExitStack) -> None:
     try:
         if not Path(cwd).samefile(Path.cwd()):
             stack.enter_context(chdir(cwd))
-            with suppress(OSError):  # nobody has to read it
+            with suppress(OSError):  # the run continues without the message
                 err(escape(f"continuing in {cwd}, where the run was started"))
     except OSError as error:
         raise RunError(
