@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -177,6 +177,12 @@ class StepContext(Protocol):
         """Run a child block now; a failure unwinds unless ``catch``.
 
         ``block`` is one of ``blocks``, or a block that equals exactly one of them.
+        """
+
+    def reraise(self, *results: BlockResult) -> NoReturn:
+        """Fail with failures that were caught, each from a ``catch=True``: the run names the steps that failed.
+
+        It does not return. The step is ``failed`` or ``error`` as the worst of them is.
         """
 
     def fork(

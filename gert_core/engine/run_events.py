@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core import __version__
 from gert_core.api import ErrorKind, Principal, RunStatus
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
     from gert_core.engine.state import Layer
+
+_KEPT: Final = {"reconciled": "done"}
 
 
 def write_start(run: Run) -> None:
@@ -48,11 +50,13 @@ def _write_resumed(run: Run, resumption: Resumption) -> None:
         data["ticket_id"] = resumption.ticket
     journal.add(EventType.RUN_RESUMED, data)
     person = Principal(kind="human", id=resumption.actor)
-    for key, result in resumption.results.items():
+    kept = {key: recorded.completion(key) for key in resumption.kept}
+    results = resumption.results | {key: {**recorded.masker.unmask(data), **_KEPT} for key, data in kept.items()}
+    for key, result in results.items():
         journal.add(EventType.STEP_COMPLETE, result, key=key, principal=person, fresh=True)
     journal.sync()
     recorded.void(resumption.void)
-    for key, result in resumption.results.items():
+    for key, result in (resumption.results | kept).items():
         recorded.complete(key, result)
 
 

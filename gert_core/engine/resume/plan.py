@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
 from gert_core.engine.resume.drift import changes, refuse
-from gert_core.engine.resume.reconcile import keys_to_retry, stated_results
+from gert_core.engine.resume.reconcile import kept_results, stated_results
+from gert_core.engine.resume.retry import keys_to_retry, risky_keys
 from gert_core.engine.resume.trust import refuse_forged
 from gert_core.runs.result import RunResult
 
@@ -35,11 +36,13 @@ class Resumption(Struct, frozen=True, kw_only=True):
 
     actor: str
     void: list[str]
-    """Keys of failed steps, and of the steps around them, to be executed again."""
+    """Keys of failed steps, of the steps around them and of what depends on them, to be executed again."""
     drift: list[str]
     """The files that changed, when that is allowed."""
-    results: Mapping[str, Mapping[str, object]]
+    results: dict[str, dict[str, object]]
     """By step key the ``step_complete`` data of results that people stated."""
+    kept: list[str]
+    """Void keys whose recorded result is taken as it is: people stated that it stays."""
     reconciled: Mapping[str, str]
     ticket: str | None = None
     torn_bytes: int = 0
@@ -77,13 +80,15 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
         refuse(drift)
     run.recorded.allow_drift = resume.allow_drift
     retry = resume.retry_failed and state.over
-    void = keys_to_retry(state) if retry else []
-    results = stated_results(state, runbook, decisions=resume.reconcile, outputs=resume.outputs, retry=retry)
+    void = keys_to_retry(run.recorded, runbook) if retry else []
+    again = risky_keys(state, void) if retry else None
+    results = stated_results(state, runbook, decisions=resume.reconcile, outputs=resume.outputs, again=again)
     return Resumption(
         actor=actor,
         void=void,
         drift=drift,
         results=results,
+        kept=kept_results(again or (), resume.reconcile, resume.outputs),
         reconciled=resume.reconcile,
         ticket=resume.ticket,
         torn_bytes=run.end.torn,

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, RunError, StepStatus, UsageError
 from gert_core.contracts import Contracts
-from gert_core.runs.state import parent_key
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gert_core.documents.tree import Runbook
     from gert_core.runs.state import RunState, StepState
@@ -24,51 +23,34 @@ def stated_results(
     *,
     decisions: Mapping[str, str],
     outputs: Mapping[str, Mapping[str, object]],
-    retry: bool,
+    again: Sequence[StepState] | None,
 ) -> dict[str, dict[str, object]]:
     """Return the ``step_complete`` data of steps that a person decided; refuse while one is undecided.
 
-    An interrupted step may have taken effect or not. One that failed (``retry``) may have taken effect in part, so
-    running it again is under the same rule: its contract decides, or a person does.
+    An interrupted step may have taken effect or not. To retry a step that failed or took effect (``again``) is under
+    the same rule: its contract decides, or a person does. One that succeeded and stays ``done`` keeps its result.
     """
-    unknown = {record.key: record for record in state.unknown_outcomes}
-    if retry:
-        unknown |= {record.key: record for record in state.risky_retries}
+    unknown = {record.key: record for record in (*state.unknown_outcomes, *(again or ()))}
     _check(decisions, outputs, unknown)
     still = [record for key, record in unknown.items() if key not in decisions]
     if still:
-        raise _unknown(state.run_id, still, retry=retry)
+        raise _unknown(state.run_id, still, retry=again is not None)
     return {
         key: _completion(unknown[key], decision, _typed(unknown[key], outputs.get(key, {}), runbook))
         for key, decision in decisions.items()
-        if decision != "redo"
+        if decision != "redo" and not _stays(unknown[key], decision, outputs)
     }
 
 
-def keys_to_retry(state: RunState) -> list[str]:
-    """Return the keys of the failing steps and of the steps around them; refuse when there is nothing to retry."""
-    keys: dict[str, None] = {}
-    for failing in state.failing:
-        record = state.steps.get(failing)
-        if record is not None and record.reason == "approval_rejected":
-            raise RunError(
-                f"step {failing} was not approved, and a run asks once for the approval of a step",
-                kind=ErrorKind.NOT_RESUMABLE,
-                hint="start a new run",
-            )
-        key = failing
-        while key:
-            keys[key] = None
-            key = parent_key(key)
-    found = [key for key in keys if key in state.steps]
-    if not found:
-        why = (state.failure or {}).get("message") or "no step failed"
-        raise RunError(
-            f"run {state.run_id} has no failed step to run again: {why}",
-            kind=ErrorKind.NOT_RESUMABLE,
-            hint="start a new run",
-        )
-    return found
+def kept_results(
+    again: Sequence[StepState], decisions: Mapping[str, str], outputs: Mapping[str, Mapping[str, object]]
+) -> list[str]:
+    """Return the keys of steps that succeeded and keep their recorded result."""
+    return [record.key for record in again if _stays(record, decisions.get(record.key, ""), outputs)]
+
+
+def _stays(record: StepState, decision: str, outputs: Mapping[str, object]) -> bool:
+    return decision == "done" and record.status == StepStatus.SUCCESS and record.key not in outputs
 
 
 def _check(
@@ -88,12 +70,21 @@ def _check(
 
 
 def _unknown(run_id: str, still: list[StepState], *, retry: bool) -> RunError:
-    names = ", ".join(record.key for record in still)
-    word = "failed" if all(record.done for record in still) else "was interrupted"
+    done = [record.key for record in still if record.status == StepStatus.SUCCESS]
+    open_ = [record for record in still if record.key not in done]
+    sentences = []
+    if open_:
+        names = ", ".join(record.key for record in open_)
+        word = "failed" if all(record.done for record in open_) else "was interrupted"
+        sentences.append(
+            f"cannot determine whether {names} took effect: it writes, is not idempotent and {word}",
+        )
+    if done:
+        sentences.append(f"{', '.join(done)} would run again: it writes, is not idempotent and succeeded")
     command = f"gert resume --run {run_id}{' --retry-failed' if retry else ''}"
     choices = "".join(f" --reconcile {record.key}=done|redo|failed" for record in still)
     return RunError(
-        f"cannot determine whether {names} took effect: it writes, is not idempotent and {word}",
+        "; ".join(sentences),
         kind=ErrorKind.UNKNOWN_OUTCOME,
         hint=f"look, then: {command}{choices}",
     )
@@ -127,4 +118,4 @@ def _completion(record: StepState, decision: str, outputs: Mapping[str, object])
     return {**data, "outputs": dict(outputs), "reconciled": decision, "duration": "0.000s"}
 
 
-__all__ = ["DECISIONS", "keys_to_retry", "stated_results"]
+__all__ = ["DECISIONS", "kept_results", "stated_results"]

@@ -79,6 +79,7 @@ class Recorded:
         self._events: dict[str, dict[str, list[Mapping[str, object]]]] = {}
         self._starts: dict[str, int] = {}
         self._unopened: dict[str, set[str]] = {}
+        self._forked: set[str] = set()
         self._lock = threading.Lock()
         self.outcome_written = False
         """Whether an earlier process came as far as ``outcome_resolved``, which is written once."""
@@ -96,6 +97,11 @@ class Recorded:
         """Return the fold of the same events, continued by the journal of this process."""
         return self._fold.state
 
+    @property
+    def forked(self) -> frozenset[str]:
+        """Return the prefixes of the keys in blocks that ran as branches of a fork."""
+        return frozenset(self._forked)
+
     def _index(self, event: TraceEvent) -> None:
         if event.type == EventType.OUTCOME_RESOLVED:
             self.outcome_written = True
@@ -109,6 +115,8 @@ class Recorded:
         known.setdefault(event.type, []).append(event.data)
         if event.type == EventType.STEP_START:
             self._starts.setdefault(key, 1)
+            if branch := event.data.get("branch"):
+                self._forked.add(f"{branch['parent']}/{branch['index']}/")
         elif event.type == EventType.STEP_ATTEMPT:
             self._starts[key] = int(event.data.get("attempt") or 2)
         elif event.type == EventType.STEP_COMPLETE and _is_leaf(known):
@@ -120,11 +128,16 @@ class Recorded:
         for key in keys:
             self._void(key)
 
+    def completion(self, key: str) -> Mapping[str, object]:
+        """Return the ``step_complete`` data of a finished leaf as it was written."""
+        return self._events[key][EventType.STEP_COMPLETE][-1]
+
     def complete(self, key: str, data: Mapping[str, object]) -> None:
         """Take a result that a person stated for a step whose outcome was unknown."""
         record = self._fold.state.steps[key]
-        outputs = data.get("outputs")
-        record.outputs, record.fields = outputs if isinstance(outputs, dict) else NOTHING, NOTHING
+        outputs, fields = data.get("outputs"), data.get("fields")
+        record.outputs = outputs if isinstance(outputs, dict) else NOTHING
+        record.fields = fields if isinstance(fields, dict) else NOTHING
         self._events.setdefault(key, {})[EventType.STEP_COMPLETE] = [data]
 
     def _void(self, key: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from gert_core.api import BlockResult, BlockStatus, ErrorKind, RunError, StepProblem, Undecided
 from gert_core.contracts import find_action
@@ -49,6 +49,7 @@ class AttemptContext:
         self._blocks: StepBlocks | None = None
         self.ran: list[BlockNode] = []
         """The blocks that were run, each as often as it was."""
+        self._caught: list[tuple[BlockResult, Signal]] = []
         self.fault: Exception | None = None
         """The error because of which a block has no result. It ends the run; no step type can catch it."""
         self.inputs = execution.inputs
@@ -156,10 +157,10 @@ class AttemptContext:
         produced.update(layer.passed)
         if not once and key is not None:
             execution.layer.write_scope((execution.compiled.type.name, execution.compiled.id, str(key)), produced)
-        self._collect([signal], catch=catch)
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
-        return _block_result(signal, produced)
+        (result,) = self._collect([(signal, produced)], catch=catch)
+        return result
 
     def fork(
         self,
@@ -182,8 +183,7 @@ class AttemptContext:
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
-        self._collect([signal for signal, _ in outcome], catch=catch)
-        return [_block_result(signal, outputs) for signal, outputs in outcome]
+        return self._collect(outcome, catch=catch)
 
     def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
         execution = self._enter()
@@ -204,9 +204,27 @@ class AttemptContext:
         self._keys.add(key)
         self.ran.append(node)
 
-    def _collect(self, signals: Sequence[Signal | None], *, catch: bool) -> None:
+    def _collect(
+        self, outcome: Sequence[tuple[Signal | None, Mapping[str, object]]], *, catch: bool
+    ) -> list[BlockResult]:
         """Collect the signals of blocks, so that none is lost; a type that catches failures handles them itself."""
-        self._execution.signals.add(s for s in signals if not (catch and s is not None and s.rank is Rank.FAILED))
+        results = [_block_result(signal, outputs) for signal, outputs in outcome]
+        kept = []
+        for result, (signal, _) in zip(results, outcome, strict=True):
+            if catch and signal is not None and signal.rank is Rank.FAILED:
+                self._caught.append((result, signal))
+            else:
+                kept.append(signal)
+        self._execution.signals.add(kept)
+        return results
+
+    def reraise(self, *results: BlockResult) -> NoReturn:
+        execution = self._enter()
+        signals = [signal for result in results for caught, signal in self._caught if caught is result]
+        if not signals or len(signals) != len(results):
+            raise RuntimeError("reraise takes results of blocks that failed and were caught (catch=True)")
+        execution.signals.add(signals)
+        raise Unwind
 
     # -- outside the run -----------------------------------------------------------------------------------------
 

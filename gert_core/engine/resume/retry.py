@@ -1,0 +1,117 @@
+"""Finds what ``--retry-failed`` runs again: failing steps, failures caught below them, and what depends on these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.api import ErrorKind, RunError
+from gert_core.runs.state import parent_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gert_core.documents.tree import Runbook
+    from gert_core.engine.resume.recorded import Recorded
+    from gert_core.runs.state import RunState, StepState
+
+
+def keys_to_retry(recorded: Recorded, runbook: Runbook) -> list[str]:
+    """Return the keys whose records become void; refuse when there is nothing to retry.
+
+    These are the failing steps and the steps around them. Below a failing step whose type caught failures it is those
+    failures. Where a step ran another block after the failure, such as one that undoes what was done, everything below
+    that step becomes void: earlier results may no longer hold.
+    """
+    state = recorded.state
+    _refuse_rejected(state)
+    failed = [key for key in state.failing if key in state.steps]
+    failed += _caught(state, frozenset(failed), runbook)
+    keys: dict[str, None] = {}
+    for key in failed:
+        for one in (key, *_around(key)):
+            keys[one] = None
+    for owner in _restarted(state, failed, recorded.forked):
+        keys |= dict.fromkeys(_below(state, owner))
+    found = [key for key in keys if key in state.steps]
+    if not found:
+        why = (state.failure or {}).get("message") or "no step failed"
+        raise RunError(
+            f"run {state.run_id} has no failed step to run again: {why}",
+            kind=ErrorKind.NOT_RESUMABLE,
+            hint="start a new run",
+        )
+    return found
+
+
+def risky_keys(state: RunState, void: list[str]) -> list[StepState]:
+    """Return the leaves among void keys that acted, write and are not idempotent: to repeat them is a decision."""
+    records = (state.steps[key] for key in void)
+    return [
+        record
+        for record in records
+        if record.idempotency_key and not record.container and record.writing and not record.idempotent
+    ]
+
+
+def _refuse_rejected(state: RunState) -> None:
+    for key in state.failing:
+        record = state.steps.get(key)
+        if record is not None and record.reason == ErrorKind.APPROVAL_REJECTED:
+            raise RunError(
+                f"step {key} was not approved, and a run asks once for the approval of a step",
+                kind=ErrorKind.NOT_RESUMABLE,
+                hint="start a new run",
+            )
+
+
+def _caught(state: RunState, failing: frozenset[str], runbook: Runbook) -> list[str]:
+    """Return the failed steps below failing ones: what the types of these have caught."""
+    found = []
+    for key, record in state.steps.items():
+        if not record.failed or key in failing:
+            continue
+        for one in (key, *_around(key)):
+            if one in failing:
+                found.append(key)
+                break
+            if _continued(state.steps.get(one), runbook):
+                break  # the run went on after it, so it did not make the step around it fail
+    return found
+
+
+def _continued(record: StepState | None, runbook: Runbook) -> bool:
+    node = runbook.by_id.get(record.step_id) if record is not None else None
+    return node is not None and bool(node.fields.continue_on_fail)
+
+
+def _restarted(state: RunState, failed: list[str], forked: frozenset[str]) -> Iterator[str]:
+    """Yield the steps that ran another block after one of these failures, concurrent branches aside."""
+    begun = {key: number for number, key in enumerate(state.steps)}
+    for owner in {owner: None for key in failed for owner in _around(key)}:
+        inside = f"{owner}/"
+        below = [key for key in begun if key.startswith(inside)]
+        passes: dict[str, int] = {}
+        for key in below:
+            passes.setdefault(_pass(key, owner), begun[key])
+        last = max((number for prefix, number in passes.items() if prefix not in forked), default=-1)
+        if any(begun[key] < last for key in failed if key.startswith(inside)):
+            yield owner
+
+
+def _pass(key: str, owner: str) -> str:
+    """Return the prefix of the keys of one pass over a block of ``owner``; it has a number, or is the only one."""
+    number, slash, _ = key[len(owner) + 1 :].partition("/")
+    return f"{owner}/{number}/" if slash and number.isdigit() else f"{owner}/"
+
+
+def _around(key: str) -> Iterator[str]:
+    """Yield the keys of the steps around a step, innermost first."""
+    while key := parent_key(key):
+        yield key
+
+
+def _below(state: RunState, owner: str) -> Iterator[str]:
+    return (key for key in state.steps if key.startswith((f"{owner}/", f"{owner}[")))
+
+
+__all__ = ["keys_to_retry", "risky_keys"]
