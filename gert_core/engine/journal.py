@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 KERNEL: Final = Principal()
 """The principal of decisions about contracts and policies, whichever principal the step has."""
 SYSTEM: Final = KERNEL.to_json()
+BRANCH: Final = "branch"
+"""The field of events written by one of several concurrent lists: its index, label and parent."""
 
 
 class Journal:
@@ -59,7 +61,7 @@ class Journal:
             if encoded is not None:
                 encoded = encoded[:-1] + b',"branch":' + self.writer.encode(branch) + b"}"
             else:
-                data = {**data, "branch": branch}
+                data = {**data, BRANCH: branch}
         if self._recorded is not None and key is not None and not fresh and self._known(type, key, data, encoded):
             return
         take = self._takes.get(type)
@@ -106,4 +108,4 @@ class Journal:
         self.writer.sync()
 
 
-__all__ = ["KERNEL", "SYSTEM", "Journal"]
+__all__ = ["BRANCH", "KERNEL", "SYSTEM", "Journal"]

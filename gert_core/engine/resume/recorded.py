@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from gert_core.api import ErrorKind, EventType, Outcome, RunError
+from gert_core.engine.journal import BRANCH
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import NOTHING
 from gert_core.secrets import Masker
@@ -115,7 +116,7 @@ class Recorded:
         known.setdefault(event.type, []).append(event.data)
         if event.type == EventType.STEP_START:
             self._starts.setdefault(key, 1)
-            if branch := event.data.get("branch"):
+            if branch := event.data.get(BRANCH):
                 self._forked.add(f"{branch['parent']}/{branch['index']}/")
         elif event.type == EventType.STEP_ATTEMPT:
             self._starts[key] = int(event.data.get("attempt") or 2)
