@@ -139,8 +139,6 @@ class _Resolution:
         for name, model in self.declared.items():
             if model.required and name in self.sources and self.values[name] is None:
                 self.add_error(name, _missing(name, model, unreachable))
-            elif model.secret and name in self.sources and not _maskable(self.values[name]):
-                self.add_error(name, f"secret input {name!r} contains a number, and only strings can be masked")
         if self.errors:
             raise InputError(
                 "; ".join(self.errors),
@@ -170,15 +168,6 @@ class _Resolution:
 def coerce_any(value: object, type: str) -> object:  # noqa: A002 - the document's word
     """Coerce text from the command line, or data from files and providers."""
     return coerce_text(value, type) if isinstance(value, str) else coerce(value, type)
-
-
-def _maskable(value: object) -> bool:
-    """Return whether a secret consists of strings only; numbers would appear in the trace unmasked."""
-    if isinstance(value, (list, tuple)):
-        return all(map(_maskable, value))
-    if isinstance(value, dict):
-        return all(map(_maskable, value.values()))
-    return value is None or isinstance(value, (str, bool))
 
 
 def has_default(model: InputModel) -> bool:

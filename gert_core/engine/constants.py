@@ -10,12 +10,15 @@ from gert_core.template import TemplateError, UndefinedVariable, compile_value, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from gert_core.secrets import Masker
+
 
 class _Constants:
     """The constants of a runbook, each resolved when it is first used; a cycle is an error."""
 
-    def __init__(self, raw: Mapping[str, object], inputs: Mapping[str, object]) -> None:
+    def __init__(self, raw: Mapping[str, object], inputs: Mapping[str, object], masker: Masker) -> None:
         self._raw = raw
+        self._masker = masker
         self._inputs = inputs
         self._open: list[str] = []
         self.done: dict[str, object] = {}
@@ -41,15 +44,16 @@ class _Constants:
         try:
             value = compile_value(self._raw[name]).render(self)
         except TemplateError as error:
-            raise DocumentError(f"constant {name}: {error.message}", kind=ErrorKind.TEMPLATE) from None
+            reason = self._masker.mask_text(self._masker.mask_fragments(error.message))
+            raise DocumentError(f"constant {name}: {reason}", kind=ErrorKind.TEMPLATE) from None
         self._open.pop()
         self.done[name] = value
         return value
 
 
-def render_constants(raw: Mapping[str, object], inputs: Mapping[str, object]) -> dict[str, object]:
-    """Return every constant with its value, in document order."""
-    rendering = _Constants(raw, inputs)
+def render_constants(raw: Mapping[str, object], inputs: Mapping[str, object], *, masker: Masker) -> dict[str, object]:
+    """Return every constant with its value, in document order; errors name no secret."""
+    rendering = _Constants(raw, inputs, masker)
     return {name: rendering.constant(name) for name in raw}
 
 

@@ -62,7 +62,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     )
     actor = request.actor or default_actor(request.environ)
     resumption = _resumption(resume, runbook, policies, actor=actor) if resume is not None else None
-    secrets = collect(runbook, request.environ)
+    secrets = collect(runbook, request.environ, request.project)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.keep else None
     plugins = PluginServices(
         Services(console=request.console, actor=actor, environ=request.environ),
@@ -166,8 +166,8 @@ def _values(
         deadline=Deadline(request.stop),
         scenario=request.scenario.inputs if request.scenario is not None else None,
     )
-    constants = render_constants(runbook.model.meta.constants, inputs.values)
-    return inputs, constants, secrets.masker(inputs.secrets)
+    masker = secrets.masker(inputs.secrets)
+    return inputs, render_constants(runbook.model.meta.constants, inputs.values, masker=masker), masker
 
 
 def _approval_provider(request: Request) -> ApprovalProvider | None:

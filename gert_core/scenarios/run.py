@@ -73,7 +73,11 @@ class ScenarioRunner:
         except DocumentError as error:
             return error
         policies = load_policies(registry=self.registry, project=self.project, files=(), runbook=book)
-        return CompiledRunbook(book), policies, _without_short_secrets(self.environ, collect(book, self.environ))
+        return (
+            CompiledRunbook(book),
+            policies,
+            _without_short_secrets(self.environ, collect(book, self.environ, self.project)),
+        )
 
     def prepare(self) -> None:
         """Read and check the runbook; raise when a policy is invalid, keep the error of an invalid runbook."""
@@ -99,7 +103,7 @@ class ScenarioRunner:
         except GertError as error:
             return _error(scenario.name, error)
         except Exception as error:  # an error in one test must not stop the others
-            mask = collect(prepared[0].runbook, prepared[2]).masker().mask_text
+            mask = collect(prepared[0].runbook, prepared[2], self.project).masker().mask_text
             fault("scenarios", error, environ=self.environ, mask=mask)
             text = mask(f"internal error: {type(error).__name__}: {error}")
             hint = "this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where"

@@ -106,7 +106,7 @@ class TraceWriter:
         try:
             text = encode_json(data)
             if self._masker is not None and self._masker.suspicious(text):
-                data = self._masker.mask(data)
+                data = self._masker.mask_event(data)
                 text = encode_json(data)
         except (TypeError, ValueError, RecursionError) as error:
             raise TraceError(

@@ -402,7 +402,7 @@ def test_secrets_are_masked_in_data_only(tmp_path) -> None:
     trace.add("note", {"a": ["x hunter22"], "hunter22": {"n": 1}, "lit": "<REDACTED:PW>"}, step_key="hunter22")
     trace.close()
     event = json.loads(lines(tmp_path / "t")[0])
-    assert event["data"] == {"a": ["x <REDACTED:PW>"], "<REDACTED:PW>": {"n": 1}, "lit": "<REDACTED::PW>"}
+    assert event["data"] == {"a": ["x <REDACTED:PW>"], "hunter22": {"n": 1}, "lit": "<REDACTED::PW>"}
     assert (event["run_id"], event["step_key"]) == ("hunter22", "hunter22")
 
 

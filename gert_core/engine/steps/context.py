@@ -128,7 +128,8 @@ class AttemptContext:
         worst = self._execution.signals.worst
         if worst is not None and worst.rank in (Rank.SUSPENDED, Rank.CANCELLED):
             return  # the step stays open, and its events are written when it is entered again
-        self._execution.add(type, data)
+        masker = self._execution.services.masker
+        self._execution.add(type, masker.mask(data) if masker.count else data)  # a step's fields are never gert's own
 
     def state_hash(self) -> str:
         execution = self._enter()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from gert_core.api import Deadline, InputBinding, Services
 
 _LIMIT: Final = 1024 * 1024
+_SYSTEM: Final = (Path("/proc"), Path("/sys"), Path("/dev"), Path("/etc/gert"))
+"""Not files of a user: what is in them may be gert's own environment, with its keys."""
 
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, str]:
@@ -21,28 +25,39 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
     given = {}
     root = Path() if services.project is None else services.project.root
     for binding in bindings:
-        text = _read(binding, root / binding.path)
+        text = _read(binding, root / binding.path, own=_runs(services))
         if text is not None:
             given[binding.name] = text
     return given
 
 
-def _read(binding: InputBinding, path: Path) -> str | None:
+def _runs(services: Services) -> Path:
+    """Return the directory of the runs, whose traces and tickets cannot be inputs."""
+    return (Path("runs") if services.project is None else services.project.runs_dir).resolve()
+
+
+def _read(binding: InputBinding, path: Path, *, own: Path) -> str | None:
     if not binding.path:
         raise InputError(
             f"the input {binding.name!r} is `from: {binding.source}`, which has no path", hint="write file/PATH"
         )
     try:
-        if path.exists() and not path.is_file():
-            raise _problem(binding, path, "is not a regular file")
-        with path.open("rb") as stream:
+        real = path.resolve()
+        if any(one.is_relative_to(place) for one in (real, path.absolute()) for place in (*_SYSTEM, own)):
+            raise _problem(binding, path, f"is {real}: files of the system and of gert itself cannot be inputs")
+        # The path is resolved: a link that takes its place in between is not followed, and a pipe is not waited for.
+        with os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise _problem(binding, path, "is not a regular file")
             content = stream.read(_LIMIT + 1)
     except FileNotFoundError:
         if binding.required and not binding.has_default:
             raise _problem(binding, path, "does not exist") from None
         return None
-    except OSError as error:
-        raise _problem(binding, path, f"cannot be read: {error.strerror}") from None
+    except IsADirectoryError:
+        raise _problem(binding, path, "is not a regular file") from None
+    except (OSError, RuntimeError) as error:
+        raise _problem(binding, path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(content) > _LIMIT:
         raise _problem(binding, path, "is larger than 1 MiB")
     try:

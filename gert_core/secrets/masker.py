@@ -1,33 +1,32 @@
-"""Mask secrets in everything gert writes, restore them on resume, and limit which tool receives which."""
+"""Replace secrets by masks that name secret and form, and restore what was masked."""
 
 from __future__ import annotations
 
-import json
 import re
+from bisect import bisect_left, bisect_right
+from itertools import accumulate, pairwise
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, field
-
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
+from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, pieces, wrapped
+from gert_core.secrets.own import PARTS, written_by_gert
 from gert_core.trace.encoding import to_json_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from gert_core.documents.tree import Runbook
-
 MARK: Final = "<REDACTED:"
-MINIMUM: Final = 4
-LINE_MINIMUM: Final = 8
 FRAGMENT: Final = 8
 """The least number of characters of a value that are masked as a fragment of it."""
 FRAGMENT_MASK: Final = "<REDACTED>"
 _NAME: Final = re.compile(r"[^:<>\s]+")
 _MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
+_NUMBER: Final = re.compile(r"<REDACTED:([^:<>\s]+):(int|float)>")
 _FROM: Final = re.compile(r":from(\d+)\Z")
-_SIGNING_KEY: Final = re.compile(r"GERT_.*_KEY")
+_WRAPPED: Final = re.compile(r":(lf|crlf)([0-9-]+)\Z")
+_NEWLINES: Final = {"lf": "\n", "crlf": "\r\n"}
 
 
 class Masked(str):
@@ -43,24 +42,39 @@ class Masker:
     A declared secret without a value (``None`` or empty) is never masked; ``unmask`` reports it by name.
     """
 
-    __slots__ = ("_masks", "_triggers", "_written", "count", "names")
+    __slots__ = ("_masks", "_numbers", "_triggers", "_wrapping", "_written", "count", "names")
 
-    def __init__(self, secrets: Mapping[str, str | None]) -> None:
+    def __init__(self, secrets: Mapping[str, str | float | None], *, always: Mapping[str, str] | None = None) -> None:
         self.names = tuple(secrets)
         """Every declared name, with or without a value."""
         self.count = 0
         """How many secrets have a value to mask."""
         self._masks: dict[str, str] = {}
+        self._wrapping: dict[str, str] = {}
+        self._numbers: dict[float, str] = {}
         for name, value in secrets.items():
-            if value:
-                _check(name, value)
-                self.count += 1
-                for form, text in _forms(value):
-                    if len(text) >= MINIMUM:
-                        self._masks.setdefault(text, f"{name}:{form}" if form else name)
-        self._triggers = _shortest([MARK, *self._masks])
+            if value is not None and value != "":
+                self._add(name, value)
+        for name, value in (always or {}).items():
+            if name not in secrets and len(value) >= MINIMUM:
+                self._add(name, value)
+        parts = [piece for text in self._wrapping for piece in pieces(text)]
+        self._triggers = _shortest([MARK, *self._masks, *parts])
         # JSON escapes character by character: a secret inside a string is inside the text, escaped.
-        self._written = _shortest(encode_basestring(text)[1:-1] for text in (MARK, *self._masks))
+        self._written = _shortest(encode_basestring(text)[1:-1] for text in (MARK, *self._masks, *parts))
+
+    def _add(self, name: str, value: str | float) -> None:
+        text = str(value)
+        _check(name, text)
+        self.count += 1
+        if not isinstance(value, str):
+            self._numbers.setdefault(value, f"{name}:{type(value).__name__}")
+        for form, shown in forms(text):
+            if len(shown) >= MINIMUM:
+                self._masks.setdefault(shown, f"{name}:{form}" if form else name)
+        for form, shown in encoded_forms(text):
+            if len(shown) >= WRAP_MINIMUM:
+                self._wrapping.setdefault(shown, f"{name}:{form}")
 
     def suspicious(self, encoded: str) -> bool:
         """Return whether JSON text may contain something to mask; ``False`` is certain and saves walking the value."""
@@ -90,12 +104,26 @@ class Masker:
             return [self.mask(item) for item in value]
         if hasattr(value, "keys"):
             return {self.mask(key): self.mask(value[key]) for key in value}
-        if value is None or isinstance(value, (int, float)):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            label = self._numbers.get(value) if self._numbers else None
+            return value if label is None else Masked(f"{MARK}{label}>")
+        if value is None or isinstance(value, bool):
             return value
         try:  # a record, a set, a path: masked in the form that the trace has
             return self.mask(to_json_value(value))
         except TypeError:
             return value
+
+    def mask_event(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a copy of an event's data, masked except for what gert itself writes; see ``written_by_gert``."""
+        return {key: self._mask_field(key, data[key]) for key in data}
+
+    def _mask_field(self, name: str, value: Any) -> Any:
+        if written_by_gert(name, value):
+            return value
+        if name in PARTS and hasattr(value, "keys"):
+            return self.mask_event(value)
+        return self.mask(value)
 
     def mask_fragments(self, text: str) -> str:
         """Replace fragments of secrets that shortening has left in ``text``, where ``mask`` does not find the value.
@@ -149,13 +177,21 @@ class Masker:
         if isinstance(value, str):
             if MARK not in value:
                 return value
-            texts = {label: text for text, label in self._masks.items()}
+            if self._numbers and (number := self._number(value)) is not None:
+                return number
+            texts = {label: text for group in (self._wrapping, self._masks) for text, label in group.items()}
             return _MASK.sub(lambda match: _original(match.group(1), texts), value)
         if isinstance(value, (list, tuple)):
             return [self.unmask(item) for item in value]
         if hasattr(value, "keys"):
             return {self.unmask(key): self.unmask(value[key]) for key in value}
         return value
+
+    def _number(self, text: str) -> float | None:
+        """Return the number that a typed mask stands for."""
+        match = _NUMBER.fullmatch(text)
+        label = f"{match[1]}:{match[2]}" if match else None
+        return next((value for value, name in self._numbers.items() if name == label), None)
 
     def _choose(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the places to replace, from left to right; of overlapping ones, enough to cover all."""
@@ -181,71 +217,30 @@ class Masker:
             while start >= 0:
                 hits.append((start, start + len(form), label))
                 start = text.find(form, start + 1)
+        if self._wrapping and "\n" in text:
+            hits += self._find_wrapped(text)
         hits.sort(key=lambda hit: (hit[0], -hit[1]))
         return hits
 
-
-class Secrets(Struct, frozen=True, kw_only=True):
-    """The secrets of a run: their values, and which of them each tool receives."""
-
-    values: Mapping[str, str | None] = field(default_factory=dict)
-    """Every declared name with its value, ``None`` when it is not set (or empty)."""
-    runbook: frozenset[str] = frozenset()
-    tools: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    required: frozenset[str] = frozenset()
-    tools_required: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every declared name: the runbook's first, then the tools'."""
-        return tuple(self.values)
-
-    def allowed(self, tool: str | None = None) -> frozenset[str]:
-        """Return the secrets a tool receives: its own and the runbook's, never another tool's."""
-        return self.runbook | self.tools.get(tool or "", frozenset())
-
-    def missing(self, tool: str | None = None) -> tuple[str, ...]:
-        """Return the required secrets without a value: the runbook's and, with ``tool``, that tool's."""
-        wanted = self.required | self.tools_required.get(tool or "", frozenset())
-        return tuple(name for name, value in self.values.items() if name in wanted and not value)
-
-    def present(self, names: Iterable[str]) -> dict[str, bool]:
-        """Return for each name whether it has a value."""
-        return {name: bool(self.values.get(name)) for name in names}
-
-    def child_environ(self, environ: Mapping[str, str], tool: str | None = None) -> dict[str, str]:
-        """Return the environment of a child process of ``tool``."""
-        return child_environ(environ, self.allowed(tool), declared=self.values)
-
-    def masker(self, inputs: Mapping[str, object] | None = None) -> Masker:
-        """Return the masker of the run; ``inputs`` are the values of inputs declared ``secret: true``."""
-        known: dict[str, str | None] = dict(self.values)
-        for name, value in (inputs or {}).items():
-            for label, text in _leaves(name, value):
-                known[label if known.get(label, text) == text else f"input.{label}"] = text
-        return Masker(known)
-
-
-def collect(runbook: Runbook, environ: Mapping[str, str]) -> Secrets:
-    """Collect the secrets that the runbook and each of its tools declare, with their values in ``environ``."""
-    own = list(runbook.model.meta.secrets or ())
-    tools = {name: list(node.tool.all_secrets) for name, node in runbook.tools.items()}
-    names = dict.fromkeys(s.env for group in (own, *tools.values()) for s in group)
-    return Secrets(
-        values={name: environ.get(name) or None for name in names},
-        runbook=frozenset(s.env for s in own),
-        tools={name: frozenset(s.env for s in group) for name, group in tools.items()},
-        required=frozenset(s.env for s in own if s.required),
-        tools_required={name: frozenset(s.env for s in group if s.required) for name, group in tools.items()},
-    )
-
-
-def child_environ(
-    environ: Mapping[str, str], allowed: Iterable[str], *, declared: Iterable[str] = ()
-) -> dict[str, str]:
-    """Return ``environ`` without the declared secrets that are not allowed and without any of gert's own keys."""
-    hidden = frozenset(declared) - frozenset(allowed)
-    return {k: v for k, v in environ.items() if k not in hidden and not _SIGNING_KEY.match(k)}
+    def _find_wrapped(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield the places of encoded forms that go on over the end of a line."""
+        lines = text.split("\n")
+        newline = "crlf" if len(lines) > 1 and all(line.endswith("\r") for line in lines[:-1]) else "lf"
+        if newline == "crlf":
+            lines = [*(line[:-1] for line in lines[:-1]), lines[-1]]
+        joined = "".join(lines)
+        ends = list(accumulate(map(len, lines)))
+        width = len(_NEWLINES[newline])
+        for form, label in self._wrapping.items():
+            start = joined.find(form)
+            while start >= 0:
+                end = start + len(form)
+                first, last = bisect_right(ends, start), bisect_left(ends, end)
+                if first < last:
+                    cuts = [start, *ends[first:last]]
+                    sizes = "-".join(str(after - before) for before, after in pairwise(cuts))
+                    yield start + first * width, end + last * width, f"{label}:{newline}{sizes}"
+                start = joined.find(form, start + 1)
 
 
 def _check(name: str, value: str) -> None:
@@ -263,41 +258,6 @@ def _check(name: str, value: str) -> None:
         )
 
 
-def _forms(value: str) -> Iterator[tuple[str, str]]:
-    """Yield every form of a value with the form's name; equal texts keep the first name."""
-    from urllib.parse import quote, quote_plus
-
-    yield "", value
-    yield "strip", value.strip()
-    for text, form in ((json.dumps(value)[1:-1], "json"), (encode_basestring(value)[1:-1], "json-utf8")):
-        yield form, text
-        yield f"{form}-slash", text.replace("/", "\\/")
-    data = value.encode("utf-8", "surrogateescape")
-    urls = {"url": quote(data, safe=""), "url-path": quote(data), "url-plus": quote_plus(data)}
-    for form, text in urls.items():
-        yield form, text
-        yield f"{form}-lower", re.sub(r"%..", lambda match: match.group().lower(), text)
-    yield from _base64_forms(data)
-    lines = value.splitlines()
-    if len(lines) > 1:
-        for number, line in enumerate(lines, 1):
-            if len(line.strip()) >= LINE_MINIMUM:
-                yield f"line{number}", line.strip()
-
-
-def _base64_forms(data: bytes) -> Iterator[tuple[str, str]]:
-    from base64 import b64encode
-
-    for form, alphabet in (("b64", None), ("b64url", b"-_")):
-        whole = b64encode(data, alphabet).decode()
-        yield form, whole
-        yield f"{form}-raw", whole.rstrip("=")
-        for offset in range(3):
-            # Inside longer data the characters at both ends include other bits: keep the certain ones.
-            text = b64encode(bytes(offset) + data, alphabet).decode()
-            yield f"{form}-at{offset}", text[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
-
-
 def _shortest(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the texts without those that contain another one: enough to find whether any of them occurs."""
     kept: list[str] = []
@@ -312,6 +272,8 @@ def _original(label: str | None, texts: Mapping[str, str]) -> str:
         return MARK
     cut = _FROM.search(label)
     base = label[: cut.start()] if cut else label
+    wrap = _WRAPPED.search(base)
+    base = base[: wrap.start()] if wrap else base
     if base not in texts:
         name = base.partition(":")[0]
         raise RunError(
@@ -319,18 +281,10 @@ def _original(label: str | None, texts: Mapping[str, str]) -> str:
             kind=ErrorKind.SECRET_MISSING,
             hint=f"set {name} as it was when the run started, then resume again",
         )
-    return texts[base][int(cut.group(1)) if cut else 0 :]
+    text = texts[base]
+    if wrap:
+        text = wrapped(text, [int(size) for size in wrap[2].split("-")], _NEWLINES[wrap[1]])
+    return text[int(cut.group(1)) if cut else 0 :]
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            yield from _leaves(f"{name}.{index}", item)
-    elif hasattr(value, "keys"):
-        for key in value:
-            yield from _leaves(f"{name}.{key}", value[key])
-    elif value is not None and not isinstance(value, bool):
-        yield name, str(value)
-
-
-__all__ = ["MARK", "Masked", "Masker", "Secrets", "child_environ", "collect"]
+__all__ = ["MARK", "Masked", "Masker"]

@@ -1,0 +1,20 @@
+"""Secrets: collect them, mask them in everything gert writes, restore them on resume, withhold them from tools."""
+
+from __future__ import annotations
+
+from gert_core.secrets.collect import Secrets, collect
+from gert_core.secrets.environ import child_environ, own_keys, provider_variables
+from gert_core.secrets.forms import MINIMUM
+from gert_core.secrets.masker import MARK, Masked, Masker
+
+__all__ = [
+    "MARK",
+    "MINIMUM",
+    "Masked",
+    "Masker",
+    "Secrets",
+    "child_environ",
+    "collect",
+    "own_keys",
+    "provider_variables",
+]

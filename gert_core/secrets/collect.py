@@ -1,0 +1,105 @@
+"""Collect the secrets of a run, and which of them each tool receives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+
+from gert_core.secrets.environ import child_environ, own_keys, provider_variables
+from gert_core.secrets.masker import Masker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook
+
+
+class Secrets(Struct, frozen=True, kw_only=True):
+    """The secrets of a run: their values, and which of them each tool receives."""
+
+    values: Mapping[str, str | None] = field(default_factory=dict)
+    """Every declared name with its value, ``None`` when it is not set (or empty)."""
+    runbook: frozenset[str] = frozenset()
+    tools: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    tools_required: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    """Values that are secret without a declaration: gert's keys, tokens of providers."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every declared name: the runbook's first, then the tools'."""
+        return tuple(self.values)
+
+    def allowed(self, tool: str | None = None) -> frozenset[str]:
+        """Return the secrets a tool receives: its own and the runbook's, never another tool's."""
+        return self.runbook | self.tools.get(tool or "", frozenset())
+
+    def missing(self, tool: str | None = None) -> tuple[str, ...]:
+        """Return the required secrets without a value: the runbook's and, with ``tool``, that tool's."""
+        wanted = self.required | self.tools_required.get(tool or "", frozenset())
+        return tuple(name for name, value in self.values.items() if name in wanted and not value)
+
+    def present(self, names: Iterable[str]) -> dict[str, bool]:
+        """Return for each name whether it has a value."""
+        return {name: bool(self.values.get(name)) for name in names}
+
+    def child_environ(self, environ: Mapping[str, str], tool: str | None = None) -> dict[str, str]:
+        """Return the environment of a child process of ``tool``."""
+        return child_environ(environ, self.allowed(tool), declared=(*self.values, *self.withheld))
+
+    def masker(self, inputs: Mapping[str, object] | None = None) -> Masker:
+        """Return the masker of the run; ``inputs`` are the values of inputs declared ``secret: true``."""
+        known: dict[str, str | float | None] = dict(self.values)
+        for name, value in (inputs or {}).items():
+            for label, leaf in _leaves(name, value):
+                known[label if known.get(label, leaf) == leaf else f"input.{label}"] = leaf
+        return Masker(known, always=self.withheld)
+
+
+def collect(runbook: Runbook, environ: Mapping[str, str], project: Project | None = None) -> Secrets:
+    """Collect the secrets that the runbook and each of its tools declare, with their values in ``environ``.
+
+    Variables that the project's configuration names as a provider's, that a secret input comes from, and gert's
+    own keys are withheld: masked in everything, and given to no tool that does not declare them.
+    """
+    own = list(runbook.model.meta.secrets or ())
+    tools = {name: list(node.tool.all_secrets) for name, node in runbook.tools.items()}
+    names = dict.fromkeys(s.env for group in (own, *tools.values()) for s in group)
+    withheld = own_keys(environ)
+    for name in _variables(runbook, project):
+        if environ.get(name) and name not in names:
+            withheld[name] = environ[name]
+    return Secrets(
+        values={name: environ.get(name) or None for name in names},
+        runbook=frozenset(s.env for s in own),
+        tools={name: frozenset(s.env for s in group) for name, group in tools.items()},
+        required=frozenset(s.env for s in own if s.required),
+        tools_required={name: frozenset(s.env for s in group if s.required) for name, group in tools.items()},
+        withheld=withheld,
+    )
+
+
+def _variables(runbook: Runbook, project: Project | None) -> frozenset[str]:
+    inputs = runbook.model.meta.inputs.values()
+    named = provider_variables([model.from_ for model in inputs if model.secret and model.from_])
+    if project is None:
+        return named
+    providers = [provider.config for provider in project.model.providers.values()]
+    return named | provider_variables([project.plugin_config, project.approval_config, providers])
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
+    if isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _leaves(f"{name}.{index}", item)
+    elif hasattr(value, "keys"):
+        for key in value:
+            yield from _leaves(f"{name}.{key}", value[key])
+    elif value is not None and not isinstance(value, bool):
+        yield name, value if isinstance(value, (int, float)) else str(value)
+
+
+__all__ = ["Secrets", "collect"]

@@ -1,0 +1,63 @@
+"""Which variables of the environment are gert's own keys or a provider's tokens, and what tools get of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_OWN: Final = re.compile(r"GERT_.*_KEY.*")
+"""What no tool receives: signing and verifying keys, their ids and algorithms."""
+_KEY: Final = re.compile(r"GERT_.*_KEY(?:_.+)?")
+_NO_KEY: Final = re.compile(r"GERT_.*_(?:KEY_ID|KEY_ALG)")
+_VERIFY: Final = re.compile(r"(GERT_.*_VERIFY)_KEY(?:_.+)?")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PUBLIC: Final = "ed25519"
+
+
+def own_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return gert's private and shared keys in ``environ``, which are masked in everything; public ones are not."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if value and _KEY.fullmatch(name) and not _NO_KEY.fullmatch(name) and not _is_public(name, value, environ)
+    }
+
+
+def _is_public(name: str, value: str, environ: Mapping[str, str]) -> bool:
+    verify = _VERIFY.fullmatch(name)
+    if verify is None:
+        return False
+    return value.startswith(f"{_PUBLIC}:") or environ.get(f"{verify[1]}_ALG", "").lower() == _PUBLIC
+
+
+def provider_variables(config: object) -> frozenset[str]:
+    """Return the variables that a configuration names: as the value of a field ``*_env``, or as ``env/NAME``."""
+    return frozenset(_named(config))
+
+
+def _named(value: object, field: str = "") -> Iterator[str]:
+    if isinstance(value, str):
+        name = value.removeprefix("env/") if value.startswith("env/") else value if field.endswith("_env") else ""
+        if _VARIABLE.fullmatch(name):
+            yield name
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _named(item, field)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _named(item, str(key))
+
+
+def child_environ(
+    environ: Mapping[str, str], allowed: Iterable[str], *, declared: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return ``environ`` without the declared secrets that are not allowed and without any of gert's own keys."""
+    hidden = frozenset(declared) - frozenset(allowed)
+    return {k: v for k, v in environ.items() if k not in hidden and not _OWN.fullmatch(k)}
+
+
+__all__ = ["child_environ", "own_keys", "provider_variables"]

@@ -1,0 +1,111 @@
+"""The forms in which the value of a secret appears in texts: quoted, encoded, wrapped."""
+
+from __future__ import annotations
+
+import json
+import re
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MINIMUM: Final = 4
+"""The least length of a value that can be masked."""
+LINE_MINIMUM: Final = 8
+"""The least length of a line of a value of several lines that is masked by itself."""
+WRAP_MINIMUM: Final = 16
+"""The least length of an encoded form that is also found when it is wrapped over several lines."""
+COLUMNS: Final = 64
+"""The narrowest wrapping that is found; what encoders use is 64 and 76."""
+_SHELL_SAFE: Final = re.compile(r"([^A-Za-z0-9_./@%+=:,\-])")
+
+
+def forms(value: str) -> Iterator[tuple[str, str]]:
+    """Yield every form of a value with the form's name; equal texts keep the first name."""
+    yield "", value
+    yield "strip", value.strip()
+    yield from _json_forms(value)
+    yield from _url_forms(value)
+    yield from _quoted_forms(value)
+    yield from encoded_forms(value)
+    lines = value.splitlines()
+    if len(lines) > 1:
+        for number, line in enumerate(lines, 1):
+            if len(line.strip()) >= LINE_MINIMUM:
+                yield f"line{number}", line.strip()
+
+
+def _json_forms(value: str) -> Iterator[tuple[str, str]]:
+    for text, form in ((json.dumps(value)[1:-1], "json"), (encode_basestring(value)[1:-1], "json-utf8")):
+        yield form, text
+        yield f"{form}-slash", text.replace("/", "\\/")
+        yield f"{form}-twice", encode_basestring(text)[1:-1]
+
+
+def _url_forms(value: str) -> Iterator[tuple[str, str]]:
+    from urllib.parse import quote, quote_plus
+
+    data = value.encode("utf-8", "surrogateescape")
+    urls = {
+        "url": quote(data, safe=""),
+        "url-path": quote(data),
+        "url-plus": quote_plus(data),
+        "url-all": "".join(f"%{byte:02X}" for byte in data),
+    }
+    for form, text in urls.items():
+        yield form, text
+        yield f"{form}-lower", re.sub(r"%..", lambda match: match.group().lower(), text)
+
+
+def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
+    """Yield the value as shells, Python and HTML quote it, without the quotes around it."""
+    from html import escape
+
+    yield "shell", value.replace("'", "'\"'\"'")
+    yield "shell-quote", value.replace("'", "'\\''")
+    yield "shell-double", re.sub(r'([\\"$`])', r"\\\1", value)
+    yield "shell-words", _SHELL_SAFE.sub(r"\\\1", value)
+    yield "repr", repr(value)[1:-1]
+    yield "repr-single", repr(value + '"')[1:-2]
+    yield "html", escape(value)
+    yield "html-text", escape(value, quote=False)
+    yield "html-decimal", escape(value).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+
+
+def encoded_forms(value: str) -> Iterator[tuple[str, str]]:
+    """Yield the forms that encoders wrap over several lines: base64 at any alignment, and hexadecimal."""
+    from base64 import b64encode
+
+    data = value.encode("utf-8", "surrogateescape")
+    for form, alphabet in (("b64", None), ("b64url", b"-_")):
+        whole = b64encode(data, alphabet).decode()
+        yield form, whole
+        yield f"{form}-raw", whole.rstrip("=")
+        for offset in range(3):
+            # Inside longer data the characters at both ends include other bits: keep the certain ones.
+            text = b64encode(bytes(offset) + data, alphabet).decode()
+            yield f"{form}-at{offset}", text[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
+    yield "hex", data.hex()
+    yield "hex-upper", data.hex().upper()
+
+
+def wrapped(text: str, breaks: list[int], newline: str) -> str:
+    """Return ``text`` with a newline after each of these numbers of characters; the rest follows the last one."""
+    parts = []
+    start = 0
+    for size in breaks:
+        parts.append(text[start : start + size])
+        start += size
+    return newline.join((*parts, text[start:]))
+
+
+def pieces(text: str) -> tuple[str, ...]:
+    """Return parts of an encoded form of which at least one stays whole when the form is wrapped at ``COLUMNS``."""
+    if len(text) < WRAP_MINIMUM:
+        return ()
+    size = min(len(text), COLUMNS) // 2
+    return text[:size], text[size : 2 * size]
+
+
+__all__ = ["LINE_MINIMUM", "MINIMUM", "WRAP_MINIMUM", "encoded_forms", "forms", "pieces", "wrapped"]

@@ -1,0 +1,33 @@
+"""What gert itself writes into the data of an event, and a reader of the trace relies on: it is never masked.
+
+A secret may be equal to a status or be part of a digest by chance. Masking these would end in a trace that cannot be
+resumed, and would tell which word the secret is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gert_core.api.error_kinds import ErrorKind
+
+PARTS: Final = frozenset({"failure", "outcome"})
+"""Fields whose value has fields of gert's own again."""
+_FIELDS: Final = frozenset(
+    {
+        *("status", "type", "step_id", "step_key", "key", "mode", "decision", "result", "risk_level", "category"),
+        *("runbook", "runbook_hash", "tool_hashes", "block_hashes", "policy_digest", "policies", "plugins"),
+        *("gert_version", "actor", "host", "cwd", "run_directory", "trace_sync", "approval_provider", "signer"),
+        *("secrets", "input", "source", "input_sources", "idempotency_key", "duration", "severity", "rule"),
+        *("ticket_id", "tickets", "request_hash", "created", "expires_at", "timestamp", "approver_id"),
+        *("void", "failing", "signature", "signature_alg", "signing_key_id", "key_id", "algorithm"),
+    }
+)
+_WORDS: Final = frozenset(kind.value for kind in ErrorKind)
+
+
+def written_by_gert(name: str, value: object) -> bool:
+    """Return whether a field is gert's own: by its name, or a ``kind`` or ``reason`` that is one of gert's kinds."""
+    return name in _FIELDS or (name in {"kind", "reason"} and value in _WORDS)
+
+
+__all__ = ["PARTS", "written_by_gert"]

@@ -1,0 +1,199 @@
+"""Secrets that used to get through: in errors, commands, wrapped output, statuses, files and environments."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+import textwrap
+
+import pytest
+from gertproc import Gert
+
+QUOTED = 'it\'s a \\ "p4ss"\u00a0word'
+LONG = "correct horse battery staple " * 5
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: spy, transport: stdio, binary: sh}
+contract: {inputs: {script: {type: string}, more: {type: string, required: false, default: ""}}, outputs: {all: {}}, effects: [host], writes: []}
+actions: {run: {argv: [sh, -c, "{{ .script }}", "{{ .more }}"], extract: {all: {from: stdout}}}}
+"""
+BOOK = """\
+apiVersion: kernel/v0
+meta:
+  name: keys
+  inputs: {script: {type: string, default: "true"}, pw: {type: TYPE, secret: true, required: false}}
+  constants: CONSTANTS
+  secrets: [SECRETS]
+tools: [spy]
+steps:
+  - {id: spy, type: tool, tool: spy, inputs: {script: "{{ .script }}"}}
+STEPS
+  - {type: end, outcome: {category: resolved, code: done}}
+"""
+
+
+def book(*, constants: str = "{}", secrets: str = "", steps: str = "", type: str = "string") -> str:  # noqa: A002
+    text = BOOK.replace("CONSTANTS", constants).replace("SECRETS", secrets).replace("TYPE", type)
+    return text.replace("STEPS\n", textwrap.indent(textwrap.dedent(steps), "  "))
+
+
+def written(gert: Gert, *said) -> str:
+    files = [path.read_text(errors="replace") for path in gert.root.rglob("runs/**/*") if path.is_file()]
+    return "\n".join([*files, *(one.all for one in said)])
+
+
+def fragments(value: str, size: int = 8) -> list[str]:
+    return [value[start : start + size] for start in range(len(value) - size + 1)]
+
+
+@pytest.mark.parametrize("value", ["hunter2hunter2hunter2", QUOTED, LONG])
+@pytest.mark.parametrize(
+    "template", ["{{ int .pw }}", "{{ fromJson .pw }}", "{{ printf `%d` .pw }}", "{{ float (printf `some %s` .pw) }}"]
+)
+def test_no_constant_tells_a_secret_in_its_error(tmp_path, value, template):
+    gert = Gert(tmp_path)
+    gert.write(tool_spy=TOOL, book=book(constants=f'{{bad: "{template}"}}'))
+    said = gert("exec", "book.yaml", "--var", f"pw={value}")
+    assert said.code == 1, said.all
+    assert "constant bad:" in said.err
+    seen = written(gert, said)
+    assert not [part for part in fragments(value) if part in seen], seen
+
+
+@pytest.mark.parametrize("value", [QUOTED, LONG])
+def test_quoting_does_not_undo_the_mask(tmp_path, value):
+    """In commands, maps and errors of templates, by whatever quoting."""
+    gert = Gert(tmp_path)
+    steps = """\
+    - {id: a, type: tool, tool: spy, inputs: {script: "exit 3", more: "{{ .pw }}"}, continue_on_fail: true}
+    - {id: b, type: tool, tool: spy, continue_on_fail: true, inputs: {script: "{{ int .pw }}"}}
+    - {id: c, type: tool, tool: spy, continue_on_fail: true, inputs: {script: "{{ toJson .deep }}"}}
+    - {id: d, type: tool, tool: spy, continue_on_fail: true, inputs: {script: "{{ printf `%d` .deep }}"}}
+    - {id: e, type: assert, continue_on_fail: true, assert: [{type: equals, value: "{{ .deep }}", expected: x}]}
+    """
+    gert.write(tool_spy=TOOL, book=book(constants='{deep: {a: ["{{ .pw }}"]}}', steps=steps))
+    for mode in ("real", "dry-run"):
+        said = gert("exec", "book.yaml", "--var", f"pw={value}", "--mode", mode, "--trace", f"{mode}.jsonl")
+        seen = written(gert, said) + (tmp_path / f"{mode}.jsonl").read_text()
+        for form in (value, repr(value)[1:-1], shlex.quote(value)[1:-1], json.dumps(value)[1:-1]):
+            assert form not in seen
+            assert json.dumps(form)[1:-1] not in seen
+        assert not [part for part in fragments(value, 12) if part in seen]
+
+
+@pytest.mark.parametrize("columns", [64, 76])
+@pytest.mark.parametrize("before", ["", "u", "us", "user:"])
+@pytest.mark.parametrize("encode", ["base64", "hex"])
+def test_wrapped_encodings_are_masked_and_restored(tmp_path, columns, before, encode):
+    """A secret that is encoded with something before it, and wrapped; a resumed run has the same text again."""
+    data = (before + LONG + " and more").encode()
+    text = base64.b64encode(data).decode() if encode == "base64" else data.hex()
+    lines = textwrap.wrap(text, columns)
+    (tmp_path / "lines").write_text("\n".join(lines) + "\n")
+    steps = """\
+    - {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}
+    - {id: same, type: tool, tool: spy, inputs: {script: 'printf "%s" "$0" > out', more: "{{ .spy.all }}"}}
+    """
+    gert = Gert(tmp_path, PW=LONG)
+    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}", steps=steps))
+    said = gert("exec", "book.yaml", "--var", "script=cat lines")
+    assert said.code == 1
+    seen = written(gert, said)
+    certain = lines[1:-1] if len(lines) > 2 else []
+    assert certain
+    assert not [line for line in certain if line in seen]
+    (tmp_path / "go").touch()
+    again = gert("resume", "--run", gert.run().name, "--retry-failed")
+    assert again.code == 0, again.all
+    assert (tmp_path / "out").read_text() == "\n".join(lines)
+
+
+@pytest.mark.parametrize("word", ["success", "completed", "resolved", "tool", "gate", "allow", "0.00"])
+def test_a_secret_that_is_a_word_of_the_trace(tmp_path, word):
+    gert = Gert(tmp_path, PW=word)
+    steps = '- {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}\n'
+    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}", steps=steps))
+    said = gert("exec", "book.yaml", "--var", 'script=echo "$PW"')
+    assert said.code == 1, said.all
+    assert f'"all":"{word}"' not in (gert.run() / "trace.jsonl").read_text()
+    (tmp_path / "go").touch()
+    again = gert("resume", "--run", gert.run().name, "--retry-failed")
+    assert again.code == 0, again.all
+    assert gert("trace", "verify", str(gert.run() / "trace.jsonl")).code == 0
+
+
+def test_a_number_can_be_secret(tmp_path):
+    gert = Gert(tmp_path)
+    steps = """\
+    - {id: say, type: tool, tool: spy, inputs: {script: "echo pin {{ .pw }}"}}
+    - {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}
+    - {id: same, type: assert, assert: [{type: equals, value: "{{ .pw }}", expected: 90210}]}
+    """
+    gert.write(tool_spy=TOOL, book=book(steps=steps, type="int"))
+    said = gert("exec", "book.yaml", "--var", "pw=90210")
+    assert said.code == 1
+    seen = written(gert, said)
+    assert "90210" not in seen.replace(gert.run().name, "")
+    assert gert.events()[0]["data"]["inputs"]["pw"] == "<REDACTED:pw:int>"
+    (tmp_path / "go").touch()
+    again = gert("resume", "--run", gert.run().name, "--retry-failed", "--var", "pw=90210")
+    assert again.code == 0, again.all
+    short = gert("exec", "book.yaml", "--var", "pw=123")
+    assert (short.code, "shorter than 4" in short.err) == (2, True), short.all
+
+
+@pytest.mark.parametrize(
+    "path", ["/proc/self/environ", "/dev/stdin", "/sys/kernel/mm/transparent_hugepage/enabled", "link"]
+)
+def test_files_of_the_system_are_no_inputs(tmp_path, path):
+    key = base64.b64encode(b"a key that signs things, of 32 b").decode()
+    gert = Gert(tmp_path, GERT_TRACE_SIGNING_KEY=key)
+    (tmp_path / "link").symlink_to("/proc/self/environ")
+    gert.write(
+        book="apiVersion: kernel/v0\nmeta: {name: x, inputs: {all: {from: file/PATH}}}\n"
+        "steps: [{type: end, outcome: {category: resolved, code: done}}]\n".replace("PATH", path)
+    )
+    said = gert("exec", "book.yaml")
+    assert said.code == 2
+    assert "cannot be inputs" in said.err
+    assert key not in written(gert, said)
+    assert gert.runs() == []
+
+
+def test_files_of_runs_are_no_inputs(tmp_path):
+    gert = Gert(tmp_path)
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    (tmp_path / "runs" / "one" / "trace.jsonl").write_text("{}\n")
+    gert.write(
+        book="apiVersion: kernel/v0\nmeta: {name: x, inputs: {all: {from: file/runs/one/trace.jsonl}}}\n"
+        "steps: [{type: end, outcome: {category: resolved, code: done}}]\n"
+    )
+    said = gert("exec", "book.yaml")
+    assert (said.code, "cannot be inputs" in said.err) == (2, True), said.all
+
+
+def test_tokens_of_providers_reach_no_tool(tmp_path):
+    gert = Gert(tmp_path, CHAT_TOKEN="xoxb-the-chat-token", VAULT="vault-token-1234", PLAIN="plain-value")
+    (tmp_path / "gert-project.yaml").write_text(
+        "name: p\napprovals: {config: {token_env: CHAT_TOKEN, nested: [{key: env/VAULT}], url: PLAIN}}\n"
+    )
+    gert.write(tool_spy=TOOL, book=book())
+    said = gert("exec", "book.yaml", "--var", "script=env; echo xoxb-the-chat-token")
+    assert said.code == 0, said.all
+    (done,) = [e for e in gert.events() if e["type"] == "step_complete" and e["data"]["step_id"] == "spy"]
+    seen = done["data"]["outputs"]["all"]
+    assert "PLAIN=plain-value" in seen
+    assert "CHAT_TOKEN=" not in seen
+    assert "VAULT=" not in seen
+    assert "<REDACTED:CHAT_TOKEN>" in seen, "masked wherever it comes from"
+    gert.write(book=book(secrets="{env: VAULT}"))
+    assert gert("exec", "book.yaml", "--var", 'script=test "$VAULT" = vault-token-1234').code == 0, "declared: given"
+
+
+def test_the_variable_of_a_secret_input_reaches_no_tool(tmp_path):
+    gert = Gert(tmp_path, DB_PASSWORD="hunter2hunter2")
+    gert.write(tool_spy=TOOL, book=book().replace("secret: true", "secret: true, from: env/DB_PASSWORD"))
+    said = gert("exec", "book.yaml", "--var", "script=env")
+    assert said.code == 0, said.all
+    assert "DB_PASSWORD=" not in written(gert, said)
