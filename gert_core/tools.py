@@ -45,6 +45,13 @@ def render_action(tool: ToolNode, action: str, inputs: Mapping[str, object], *, 
     )
 
 
+def call_inputs(contract: Contract, inputs: Mapping[str, object], *, idempotency_key: str) -> Mapping[str, object]:
+    """Return the inputs of one call: a declared ``idempotency_key`` that the step does not give is the call's own."""
+    if "idempotency_key" in contract.inputs and inputs.get("idempotency_key") is None:
+        return {**inputs, "idempotency_key": idempotency_key}
+    return inputs
+
+
 def preview(tool: ToolNode, action: str, inputs: Mapping[str, object]) -> tuple[str, ...]:
     """Return the command to show before it runs; values known only in a real run remain as their templates."""
     model = tool.tool.actions[action]
@@ -218,4 +225,4 @@ def first_line(text: str) -> str:
     return repr(line if len(line) <= 80 else line[:77] + "...") if line else "(empty)"
 
 
-__all__ = ["extract", "first_line", "preview", "render_action", "walk_json"]
+__all__ = ["call_inputs", "extract", "first_line", "preview", "render_action", "walk_json"]

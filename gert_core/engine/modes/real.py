@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gert_core.api import Answer, ErrorKind, NoAnswer, Principal, StepProblem, Target
 from gert_core.plugin.kinds import APPROVAL, STEP, TRANSPORT
 from gert_core.plugin.lazy import resolve
-from gert_core.tools import extract, render_action
+from gert_core.tools import call_inputs, extract, render_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,7 +114,9 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
         names = ", ".join(f"`{name}`" for name in missing)
         raise StepProblem(ErrorKind.SECRET_MISSING, f"tool `{tool.name}` requires secret {names}, which is not set")
     model = tool.tool.actions[action]
-    rendered = render_action(tool, action, inputs, idempotency_key=facts.idempotency_key(execution.key))
+    key = facts.idempotency_key(execution.key)
+    inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
+    rendered = render_action(tool, action, inputs, idempotency_key=key)
     session = services.sessions.get(f"tool:{tool.name}", lambda: _open_transport(execution, tool))
     timeout = model.timeout or tool.tool.meta.timeout or DEFAULT_TOOL_TIMEOUT
     services.journal.sync()

@@ -158,13 +158,6 @@ def test_a_null_result_has_no_outputs(session, deadline):
     assert session.call(action("value"), {"value": None}, deadline()).outputs == {}
 
 
-def test_the_idempotency_key_fills_the_input_that_asks_for_it(session, deadline):
-    call = lambda inputs: session.call(action("look"), inputs, deadline()).outputs["params"]  # noqa: E731
-    assert call({"idempotency_key": None}) == {"idempotency_key": "key-1"}
-    assert call({"idempotency_key": "own"}) == {"idempotency_key": "own"}
-    assert call({}) == {}
-
-
 def test_arguments_and_environment_of_an_action_start_its_process(session, deadline):
     reply = session.call(action("look", argv=("server", "--fast"), env={"TOKEN": "other"}), {}, deadline())
     assert (reply.outputs["argv"], reply.outputs["token"]) == (["--fast"], "other")

@@ -36,12 +36,9 @@ class JsonRpcSession:
                 ErrorKind.SPAWN, f"action {action.name!r} of tool {self._target.tool!r} has no method to call"
             )
         shown = (*command, action.method)
-        params = dict(inputs)
-        if "idempotency_key" in params and params["idempotency_key"] is None:
-            params["idempotency_key"] = action.idempotency_key
         key = (command, frozenset(action.env.items()))
         try:
-            result = self._client(key).call(action.method, params, deadline)
+            result = self._client(key).call(action.method, dict(inputs), deadline)
         except RpcError as error:
             message = f"{self._target.tool} {action.method}: {error.message} (code {error.code})"
             stderr = error.message if error.data is None else f"{error.message}\n{encode(error.data)}"
