@@ -12,16 +12,32 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raise. Without ``argv``, as a program, end the process."""
     args = list(sys.argv[1:] if argv is None else argv)
-    if args == ["--version"]:
-        from gert_core import __version__
-
-        sys.stdout.write(f"gert {__version__}\n")
+    if args == ["--version"] and _print_version():
         return 0
+    if argv is None:
+        from gert_core.cli import early
+
+        early.leave_on_interrupt(as_json="--json" in args)
     from gert_core.cli.app import run
     from gert_core.cli.lean import leave
 
-    code = run(args)
+    try:
+        code = run(args)
+    except KeyboardInterrupt:  # once more, while the first one is reported
+        code = 130
     return leave(code) if argv is None else code
+
+
+def _print_version() -> bool:
+    """Return whether the version was printed; the command line reports what prevents it."""
+    from gert_core import __version__
+
+    try:
+        sys.stdout.write(f"gert {__version__}\n")
+        sys.stdout.flush()
+    except (AttributeError, OSError):  # it is closed, or cannot be written
+        return False
+    return True
 
 
 __all__ = ["main"]

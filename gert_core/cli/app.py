@@ -6,13 +6,13 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import UsageError
-from gert_core.cli import reader
+from gert_core.cli import early, reader
 from gert_core.cli.errors import hide_keys, report_exception
 from gert_core.cli.lean import lean, restore
 from gert_core.cli.log import logged
 from gert_core.cli.render.terminal import err, out
 from gert_core.cli.session import Options, registry_for
-from gert_core.cli.verbs import COMMANDS, VERBS
+from gert_core.cli.verbs import COMMANDS, RUNS, VERBS
 from gert_core.plugin.kinds import COMMAND
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def _verb(verb: str, args: list[str], options: Options) -> int:
     """Call a verb's function, with the arguments that the reader or Typer makes of the command line."""
     command, words = (verb, args) if verb in COMMANDS else (f"{verb} {args[0]}" if args else verb, args[1:])
     given = reader.read(command, words, reader.Context(options))
+    if command not in RUNS:
+        early.raise_on_interrupt()
     if given is not None:
         from gert_core.plugin.lazy import resolve
 
@@ -84,6 +86,7 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
         hint = f"did you mean `gert {close[0]}`?" if close else "`gert --help` lists the commands"
         raise UsageError(f"there is no command {verb!r}", hint=hint)
     function = resolve(commands[verb].target)
+    early.raise_on_interrupt()
     restore(options.environ)
     from gert_core.cli.command_host import TerminalHost
 

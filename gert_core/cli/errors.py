@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import GertError, UsageError
-from gert_core.cli.render.terminal import err, out, paint
+from gert_core.cli.early import INTERRUPTED
+from gert_core.cli.render.terminal import err, out, paint, silence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.api.diagnostics import Diagnostic
 
-INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 INTERNAL: Final = 1
 _SHORTEST_KEY: Final = 8
@@ -24,11 +24,15 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 def report(error: GertError, *, as_json: bool) -> int:
-    """Print an expected error and return its exit code."""
+    """Print an expected error and return its exit code, which is all that is left where nothing can be printed."""
     if as_json:
         import json
 
-        out(json.dumps({"error": error.to_json()}, ensure_ascii=False))
+        try:
+            out(json.dumps({"error": error.to_json()}, ensure_ascii=False))
+            sys.stdout.flush()
+        except OSError:
+            silence("stdout")
     else:
         where = ":".join(str(part) for part in (error.file, error.line, error.column) if part is not None)
         if where and where in error.message:
@@ -44,7 +48,7 @@ def report(error: GertError, *, as_json: bool) -> int:
 def report_exception(exc: BaseException, *, as_json: bool) -> int:
     """Report what ended a command and return its exit code; the unexpected is one sentence, never a traceback."""
     if isinstance(exc, BrokenPipeError) or isinstance(exc.__context__, BrokenPipeError):  # typer makes it an exit
-        silence_stdout()
+        silence("stdout")
         return BROKEN_PIPE
     if type(exc).__name__ == "Exit" and isinstance(code := getattr(exc, "exit_code", None), int):  # typer's own
         return code
@@ -56,7 +60,10 @@ def report_exception(exc: BaseException, *, as_json: bool) -> int:
 
         err(hide("".join(traceback.format_exception(exc)).rstrip()))
     if isinstance(exc, KeyboardInterrupt) or type(exc).__name__ == "Abort":
-        err("interrupted")
+        if as_json:
+            report(GertError("interrupted", kind=ErrorKind.CANCELLED), as_json=True)
+        else:
+            err("interrupted")
         return INTERRUPTED
     if isinstance(exc, GertError):
         exc.message = hide(exc.message)
@@ -64,7 +71,7 @@ def report_exception(exc: BaseException, *, as_json: bool) -> int:
     if _from_typer(exc):
         return _usage(exc, as_json=as_json)
     if isinstance(exc, OSError) and exc.errno in _FULL:
-        silence_stdout()  # it may be what is full
+        silence("stdout")  # it may be what is full
         what = f"{exc.filename} cannot be written" if exc.filename else "the output cannot be written"
         hint = "free disk space and try again; what was executed is in the trace of the run"
         return report(GertError(f"{what}: {exc.strerror}", kind=ErrorKind.OUTPUT, hint=hint), as_json=False)
@@ -97,15 +104,6 @@ def _is_key(name: str) -> bool:
     return name.startswith("GERT_") and "_KEY" in name and not name.endswith("_KEY_ID")
 
 
-def silence_stdout() -> None:
-    """Redirect stdout to the null device, so that flushing it at exit cannot fail: its reader has gone."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-    except (OSError, ValueError):
-        sys.stdout = None  # the stream has no descriptor (a test's buffer)
-
-
 def _from_typer(exc: BaseException) -> bool:
     # typer carries its own copy of click since 0.26 and used the real one before; both classes look like this.
     return hasattr(exc, "format_message") and hasattr(exc, "exit_code")
@@ -129,4 +127,4 @@ def _diagnostic(found: Diagnostic) -> str:
     return f"{where + ': ' if where else ''}{found.severity} [{found.rule}] {found.message}{hint}"
 
 
-__all__ = ["BROKEN_PIPE", "INTERNAL", "INTERRUPTED", "hide_keys", "report", "report_exception", "silence_stdout"]
+__all__ = ["BROKEN_PIPE", "INTERNAL", "INTERRUPTED", "hide_keys", "report", "report_exception"]

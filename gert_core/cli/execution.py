@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, GertError, RunError, RunStatus, UsageError
@@ -66,17 +66,22 @@ def carry_out(
             raise
         finally:
             progress.close()
-        if as_json:
-            document = result.to_json()
-            document["trace"] = run.services.masker.mask_text(
-                document["trace"]
-            )  # the one text that is not from the state
-            out(json.dumps(document, ensure_ascii=False, default=str))
-        else:
-            show(result, faults=run.faults)
     if run.facts.directory is not None and result.status is RunStatus.APPROVAL_PENDING:
-        run.facts.directory.state()
+        with suppress(GertError, OSError):  # a cache; what is wrong with it concerns the next command
+            run.facts.directory.state()
+    _show(run, result, as_json=as_json)
     return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code)
+
+
+def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
+    """Print the result, once everything that could still fail is over: it is the only document on standard output."""
+    if not as_json:
+        show(result, faults=run.faults)
+        return
+    document = result.to_json()
+    # The one text that is not from the state.
+    document["trace"] = run.services.masker.mask_text(document["trace"])
+    out(json.dumps(document, ensure_ascii=False, default=str))
 
 
 def exit_code(result: RunResult, *, interrupt_code: int, pending: int) -> int:

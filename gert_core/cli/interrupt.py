@@ -9,6 +9,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+from gert_core.cli.early import is_early
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -75,6 +77,8 @@ def interrupts(stop: Stop) -> Iterator[Interrupt]:
             os.write(write, bytes([number]))
 
     before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    if is_early(before[signal.SIGINT]):
+        before[signal.SIGINT] = signal.default_int_handler
     if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # inherited; exit codes would be lost
         before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     watcher = threading.Thread(target=state._watch, args=(read,), name="gert-signals", daemon=True)

@@ -52,13 +52,10 @@ def leave(code: int) -> int:
     Freeing them takes a tenth of a short command's time. Functions registered with ``atexit`` are not called: plugins
     close what they opened in ``close``. Where something may be left to finish, return and let Python end the process.
     """
+    from gert_core.cli.render.terminal import flush
+
+    flush()
     if _watched() or any(name in sys.modules for name in _BUSY_AT_EXIT) or _other_threads():
-        return code
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None:
-                stream.flush()
-    except (OSError, ValueError):
         return code
     os._exit(code)
 

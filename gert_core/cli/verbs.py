@@ -50,10 +50,13 @@ COMMANDS: Final[dict[str, str]] = {
 }
 """``"module:function"`` of every command, as typed: a verb, or a verb with a command of its own."""
 
+RUNS: Final = frozenset({"exec", "resume"})
+"""The commands that execute a run; they handle signals themselves."""
+
 
 def commands_of(verb: str) -> dict[str, str]:
     """Return the commands of a group by name; empty for a verb without commands of its own."""
     return {path.removeprefix(f"{verb} "): target for path, target in COMMANDS.items() if path.startswith(f"{verb} ")}
 
 
-__all__ = ["COMMANDS", "VERBS", "commands_of"]
+__all__ = ["COMMANDS", "RUNS", "VERBS", "commands_of"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json as json_
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.errors import RunError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.result import label
-from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import brief, failure_lines, summary
 from gert_core.cli.session import project_here
@@ -21,8 +20,6 @@ from gert_core.runs.result import RunResult, outcome_of
 if TYPE_CHECKING:
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.state import RunState
-
-_HEADER: Final = ("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
 
 
 def list_(
@@ -42,8 +39,13 @@ def list_(
     if not found:
         err(f"no runs found in {root}")
         return 0
-    for line in table(_HEADER, [_row(info) for info in found], column=2, colour=_colour):
-        out(line)
+    rows = [("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON"), *(_row(info) for info in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    for number, row in enumerate(rows):
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        if number:
+            cells[2] = paint(cells[2], _colour(row[2]))
+        out("  ".join(cells).rstrip() if number else paint("  ".join(cells).rstrip(), "bold"))
     return 0
 
 

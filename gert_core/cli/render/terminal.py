@@ -21,8 +21,31 @@ def out(text: str = "") -> None:
 
 
 def err(text: str = "") -> None:
-    """Print a line for people on stderr."""
-    _write(sys.stderr, text)
+    """Print a line for people on stderr; where that is impossible it is dropped."""
+    try:
+        _write(sys.stderr, text)
+    except OSError:
+        silence("stderr")
+
+
+def flush() -> None:
+    """Flush both streams; what cannot be written is dropped, so that Python does not fail with it when it ends."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            silence(name)
+
+
+def silence(name: str) -> None:
+    """Redirect ``stdout`` or ``stderr`` to the null device: its reader has gone, or it is full."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, getattr(sys, name).fileno())
+    except (OSError, ValueError):
+        setattr(sys, name, None)  # the stream has no descriptor (a test's buffer)
 
 
 def coloured(stream: TextIO) -> bool:
@@ -78,4 +101,4 @@ def _write(stream: TextIO, text: str) -> None:
     write_text(stream, f"{escape_output(text, colour=coloured(stream))}\n")
 
 
-__all__ = ["coloured", "err", "escape", "escape_output", "out", "paint", "write_text"]
+__all__ = ["coloured", "err", "escape", "escape_output", "flush", "out", "paint", "silence", "write_text"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gert_core.api import WRONG_ANSWERS
 
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gert_core.api import Console, Deadline, InputBinding, Services
-
-_WORDS: Final = {"y": "true", "yes": "true", "n": "false", "no": "false"}
 
 
 class _End(Exception):  # noqa: N818 - the input has ended
@@ -52,8 +50,6 @@ def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
             continue
         if binding.check is None:
             return text
-        if binding.type == "bool":
-            text = _WORDS.get(text.lower(), text)
         try:
             return binding.check(text)
         except ValueError as error:
