@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -15,11 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gert_core.runs.state import RunState
+    from gert_core.runs.state import RunState, StepState
+
+_INTERRUPTED: Final = "interrupted"
 
 
 class RunInfo(Struct, frozen=True, kw_only=True):
-    """One line of ``gert runs list``; ``state`` is ``None`` when it cannot be read, ``problem`` is then the reason."""
+    """A run as people look at it: the fold of its trace, and whether a process is executing it.
+
+    ``state`` is ``None`` when it cannot be read, ``problem`` is then the reason. The trace alone does not show whether
+    a step is being executed or its process was killed.
+    """
 
     directory: RunDirectory
     state: RunState | None = None
@@ -32,7 +38,36 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         """The run's status; a run that has not ended and is not being executed is ``interrupted``."""
         if self.state is None:
             return "unreadable"
-        return "interrupted" if self.state.status == RunStatus.RUNNING and not self.live else self.state.status
+        return _INTERRUPTED if self.state.status == RunStatus.RUNNING and not self.live else self.state.status
+
+    def step_status(self, step: StepState) -> str:
+        """Return a step's status; one that started, did not finish and is not being executed is ``interrupted``."""
+        left = step.status == RunStatus.RUNNING and not self.live and self.status != RunStatus.APPROVAL_PENDING
+        return _INTERRUPTED if left else step.status
+
+    @property
+    def progress(self) -> dict[str, object]:
+        """How much is done; of the steps that started and did not finish, which are running or interrupted."""
+        found = self.state.progress if self.state is not None else {}
+        keys = found.get("running", [])
+        return {**found, "running": keys if self.live else [], _INTERRUPTED: [] if self.live else keys}
+
+    @property
+    def unknown_outcomes(self) -> list[str]:
+        """The keys of the steps whose effect a person has to find out; none while a process executes the run."""
+        if self.state is None or self.live:
+            return []
+        return [record.key for record in self.state.unknown_outcomes]
+
+    @property
+    def resume_point(self) -> dict[str, Any] | None:
+        """Where ``gert resume`` would go on; ``None`` while a process executes the run or when nothing is left."""
+        return None if self.state is None or self.live else self.state.resume_point
+
+    @property
+    def blocked_on(self) -> str:
+        """One phrase for lists: what the run waits for."""
+        return self.state.blocked_on(live=self.live) if self.state is not None else ""
 
 
 def run_info(directory: RunDirectory) -> RunInfo:
@@ -42,6 +77,8 @@ def run_info(directory: RunDirectory) -> RunInfo:
         state = directory.state()
     except RunError as error:
         return RunInfo(directory=directory, live=live, problem=error.message)
+    if not live and state.status == RunStatus.RUNNING:  # it may have been started since
+        live = directory.locked()
     return RunInfo(directory=directory, state=state, live=live)
 
 

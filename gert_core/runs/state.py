@@ -194,12 +194,15 @@ class RunState(Struct, kw_only=True):
             found.append(Failure(key=key, step_id=step_id, status=status, kind=kind, message=message))
         return tuple(found)
 
-    def blocked_on(self) -> str:
-        """Return one phrase for lists: what the run waits for."""
-        point = self.resume_point
-        if point is None or point["needs"] in ("retry", "resume"):
+    def blocked_on(self, *, live: bool = False) -> str:
+        """Return one phrase for lists: what the run waits for; ``live`` when a process is executing it."""
+        if self.status == RunStatus.COMPLETED:
             return ""
-        return f"{'unknown outcome' if point['needs'] == 'reconcile' else 'approval'}: {', '.join(point['steps'])}"
+        # What is being executed has an outcome when it ends; it is unknown only when its process has gone.
+        if not live and (unknown := self.unknown_outcomes):
+            return f"unknown outcome: {', '.join(record.key for record in unknown)}"
+        waiting = ", ".join(str(ticket.get("step_key")) for ticket in self.tickets.values())
+        return f"approval: {waiting}" if waiting else ""
 
     def to_json(self) -> dict[str, object]:
         """Return everything, for the cache; not copied deeply, so encode it at once."""

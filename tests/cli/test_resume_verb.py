@@ -195,9 +195,10 @@ def test_one_run_is_shown_with_its_steps_and_the_way_on(bench):
     assert shown["resume_point"] == {"needs": "reconcile", "steps": ["write"]}
     assert [(s["step_key"], s["type"], s["status"]) for s in shown["steps"]] == [
         ("read", "tool", "success"),
-        ("write", "tool", "running"),
+        ("write", "tool", "interrupted"),
     ]
-    assert shown["progress"] == {"steps": 2, "finished": 1, "failed": 0, "skipped": 0, "running": ["write"]}
+    unfinished = {"running": [], "interrupted": ["write"]}
+    assert shown["progress"] == {"steps": 2, "finished": 1, "failed": 0, "skipped": 0, **unfinished}
     said = bench.gert("runs", "show", bench.run_id)
     assert "read (tool): success" in said.stdout
     assert f"next: gert resume --run {bench.run_id} --reconcile write=done|redo|failed" in said.stderr

@@ -70,7 +70,7 @@ def _entry(info: RunInfo) -> dict[str, object]:
         "run_id": info.directory.run_id,
         "status": info.status,
         "age_seconds": _age(state.started) if state else None,
-        "blocked_on": (state.blocked_on() or None) if state else None,
+        "blocked_on": info.blocked_on or None,
         "trace": _trace(info),
         "problem": info.problem,
     }
@@ -86,11 +86,11 @@ def _document(info: RunInfo) -> dict[str, object]:
         "actor": state.facts.get("actor"),
         "mode": state.facts.get("mode"),
         "inputs": state.facts.get("inputs"),
-        "steps": [record.to_json() for record in state.steps.values()],
-        "progress": state.progress,
+        "steps": [{**record.to_json(), "status": info.step_status(record)} for record in state.steps.values()],
+        "progress": info.progress,
         "pending": state.pending,
-        "unknown_outcomes": [record.key for record in state.unknown_outcomes],
-        "resume_point": state.resume_point,
+        "unknown_outcomes": info.unknown_outcomes,
+        "resume_point": info.resume_point,
         "resumed": state.resumed,
     }
 
@@ -115,7 +115,8 @@ def _describe(info: RunInfo) -> None:
     if state.steps:
         out("  steps:")
     for record in state.steps.values():
-        status = paint(escape(record.status), _colour(record.status))
+        status = info.step_status(record)
+        status = paint(escape(status), _colour(status))
         out(
             f"    {escape(record.key)} ({escape(record.type)}): {status}"
             + (f" {record.duration}" if record.duration else "")
@@ -130,8 +131,8 @@ def _describe(info: RunInfo) -> None:
 
 
 def _advise(info: RunInfo) -> None:
-    point = info.state.resume_point if info.state else None
-    if point is None or info.live:
+    point = info.resume_point
+    if point is None:
         return
     command = f"gert resume --run {info.directory.run_id}"
     risky = [record.key for record in info.state.risky_retries] if info.state else []
@@ -156,7 +157,7 @@ def _row(info: RunInfo) -> tuple[str, ...]:
         info.status,
         _outcome(state),
         _ago(state.started),
-        escape(state.blocked_on()),
+        escape(info.blocked_on),
     )
 
 
