@@ -24,7 +24,7 @@ kind must keep to.
 
 """
 KIT_MODULES: Final = ("models", "processes", "compare", "wire", "tickets", "log")
-TESTING_MODULES: Final = ("", "conformance", "packs", "echo", "finish")
+TESTING_MODULES: Final = ("", "conformance", "packs", "echo", "finish", "helpers")
 
 
 def kit() -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from gert_core.documents.project import Project, ProjectModel, find_project
 from gert_core.engine.cancel import Stop
 from gert_core.host import resume, run
+from gert_core.runs.directory import RunDirectory
+from gert_core.runs.result import RunResult
 from gert_core.testing.console import ScriptedConsole
 from gert_core.testing.findings import findings_shown
 from gert_core.trace.reader import read
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
     from gert_core.api import Diagnostic, Json, TraceEvent
     from gert_core.plugin.registry import Registry
-    from gert_core.runs.result import RunResult
     from gert_core.testing.clock import FakeClock
     from gert_core.testing.console import Answers
 
@@ -113,6 +114,11 @@ class GertRunner:
         with self._options(options):
             result = resume(run_id, root=self.directory / "runs", **options)
         return self._ran(result, options["console"])
+
+    def read(self, run_id: str) -> Ran:
+        """Return an earlier run of this runner as its trace has it, without resuming it."""
+        directory = RunDirectory.open(self.directory / "runs", run_id)
+        return self._ran(RunResult(state=directory.state(), trace=directory.trace), ScriptedConsole())
 
     def findings(self, runbook: str | Path, *, files: Mapping[str, str] | None = None) -> list[Diagnostic]:
         """Return what validation says about a runbook, with the findings of plugins."""

@@ -172,14 +172,19 @@ def modules_of(package):
 
 # Parts that another module hands on under its own name.
 BEHIND = {
+    "gert_core.testing.books",
     "gert_core.testing.cases",
     "gert_core.testing.clock",
     "gert_core.testing.console",
+    "gert_core.testing.effects",
     "gert_core.testing.fake_dist",
     "gert_core.testing.findings",
     "gert_core.testing.fixtures",
     "gert_core.testing.peers",
     "gert_core.testing.running",
+    "gert_core.testing.step_cases",
+    "gert_core.testing.step_loops",
+    "gert_core.testing.step_stops",
 }
 
 

@@ -14,6 +14,7 @@ ANOTHER_MEANING = {
     ("gert_core.engine.journal", "branch"): "a field of trace events: which of several concurrent lists wrote it",
     ("gert_core.engine.flow.for_each", "parallel"): "a field of `for_each`, repeated in its event",
     ("gert_core.template.parse", "end"): "a word of the template language that is refused with an explanation",
+    ("gert_core.testing.books", "parallel"): "a field of `for_each`",
 }
 
 

@@ -23,6 +23,7 @@ class TestWait(StepTypeConformance):
           - { id: settle, type: wait, seconds: "{{ .pause }}" }
           - { type: finish }
     """
+    slow = runbook.replace("0.01", "60")
 
     def test_it_tells_how_long_it_waited(self, runner) -> None:
         ran = runner(self.runbook, inputs={"pause": 0.02})

@@ -34,6 +34,7 @@ steps:
 class TestBranchConformance(StepTypeConformance):
     plugin = gert_step_branch
     runbook = RUNBOOK
+    slow = RUNBOOK.replace("{ id: stop_here, type: finish }", "{ id: wait, type: kit_pause, seconds: 60 }")
     inputs = {"severity": "critical"}
 
 

@@ -167,12 +167,14 @@ def place(tmp_path):
 class TestConformance(StepTypeConformance):
     plugin = gert_step_extension
     runbook = book(STEP.format(id="look", extension="demo", inputs='{ target: "srv1" }'))
+    slow = book(step("hang", extension="slow"))
     scenario: ClassVar = {"steps": {"look": {"outputs": {"status": "srv1 is up"}}}}
 
     @pytest.fixture
     def runner(self, tmp_path):
         place = Place(tmp_path)
         place.script(SHELL)
+        place.python("gert-ext-slow")
         return place.run
 
 

@@ -26,3 +26,4 @@ steps:
 class TestParallelConformance(StepTypeConformance):
     plugin = gert_step_parallel
     runbook = RUNBOOK
+    slow = RUNBOOK.replace("{ steps: [] }", "{ steps: [ { id: wait, type: kit_pause, seconds: 60 } ] }", 1)

@@ -26,6 +26,7 @@ steps:
 class TestRepeatConformance(StepTypeConformance):
     plugin = gert_step_repeat
     runbook = RUNBOOK
+    slow = RUNBOOK.replace("steps: []", "steps: [ { id: wait, type: kit_pause, seconds: 60 } ]")
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ contract:
     text: { type: string, required: true }
     times: { type: int, default: 1 }
     code: { type: string }
+    wait: { type: string }
   outputs:
     said: { type: string }
   effects: [network]
@@ -25,7 +26,7 @@ contract:
 actions:
   once:
     argv: [say, "{{ .text }}", "{{ .times }}"]
-    env: { EXIT: "{{ .code }}" }
+    env: { EXIT: "{{ .code }}", WAIT: "{{ .wait }}" }
     extract: { said: { from: stdout } }
   write:
     argv: [say, "{{ .text }}"]
@@ -48,6 +49,7 @@ class TestToolConformance(StepTypeConformance):
     plugin = gert_step_tool
     helpers = (echo,)
     runbook = RUNBOOK
+    slow = RUNBOOK.replace('text: "{{ .word }}"', 'text: x, wait: "60"')
     files = FILES
     scenario = {
         "tool_responses": {
