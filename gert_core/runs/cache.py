@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import os
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Raw, Struct
+from msgspec import json as msgspec_json
+from msgspec.structs import replace
+
 from gert_core.runs.fold import fold
-from gert_core.runs.state import RunState
+from gert_core.runs.state import RunState, StepState
 from gert_core.trace.reader import decode, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _CHUNK: Final = 64 * 1024
+
+
+class _Cached(Struct, kw_only=True):
+    """The cache file: which event it belongs to, the digest of the rest, and the rest as it was encoded."""
+
+    format: int
+    seq: int
+    hash: str
+    digest: str
+    state: Raw
+    """The run's state without its steps."""
+    steps: Raw
+    void: Raw
 
 
 def load_state(trace: Path, *, cached: bytes | None = None, store: Callable[[bytes], None] | None = None) -> RunState:
@@ -26,12 +42,12 @@ def load_state(trace: Path, *, cached: bytes | None = None, store: Callable[[byt
         return state
     state = fold(read(trace))
     # A run in progress is folded again next time anyway; only a trace that is complete is worth a write.
-    if store is not None and stamp is not None and state.seq == stamp["seq"]:
-        store(_pack(state, stamp))
+    if store is not None and stamp is not None and state.seq == stamp[0] and (data := _pack(state, stamp)):
+        store(data)
     return state
 
 
-def last_line_stamp(trace: Path) -> dict[str, object] | None:
+def last_line_stamp(trace: Path) -> tuple[int, str] | None:
     """Return number and hash of the last complete event; while they stay the same, so does everything before it."""
     try:
         with trace.open("rb") as file:
@@ -39,7 +55,7 @@ def last_line_stamp(trace: Path) -> dict[str, object] | None:
     except OSError:
         return None
     try:
-        return {"seq": decode(line).seq, "hash": sha256(line).hexdigest()} if line else None
+        return (decode(line).seq, sha256(line).hexdigest()) if line else None
     except ValueError:
         return None
 
@@ -58,22 +74,44 @@ def _last_line(fd: int) -> bytes:
     return b""
 
 
-def _pack(state: RunState, stamp: dict[str, object]) -> bytes:
-    body = json.dumps(state.to_json(), ensure_ascii=True, separators=(",", ":")).encode("ascii")
-    head = json.dumps({"format": FORMAT, **stamp, "digest": sha256(body).hexdigest()}, separators=(",", ":"))
-    return b'%b,"state":%b}\n' % (head[:-1].encode("ascii"), body)
-
-
-def _unpack(cached: bytes, stamp: dict[str, object]) -> RunState | None:
+def _pack(state: RunState, stamp: tuple[int, str]) -> bytes | None:
+    """Return the cache file; ``None`` when a text of the state cannot be encoded (an unpaired surrogate)."""
+    seq, line_hash = stamp
     try:
-        raw = json.loads(cached)
-        body = json.dumps(raw["state"], ensure_ascii=True, separators=(",", ":"))
-        expected = {"format": FORMAT, **stamp, "digest": sha256(body.encode("ascii")).hexdigest()}
-        if {name: raw.get(name) for name in expected} != expected:
-            return None
-        return RunState.from_json(raw["state"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        parts = [
+            msgspec_json.encode(part)
+            for part in (replace(state, steps={}, void={}), [*state.steps.values()], [*state.void.values()])
+        ]
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return None
+    head, steps, void = (Raw(part) for part in parts)
+    digest = _digest(*parts)
+    cached = _Cached(format=FORMAT, seq=seq, hash=line_hash, digest=digest, state=head, steps=steps, void=void)
+    return msgspec_json.encode(cached)
+
+
+def _unpack(cached: bytes, stamp: tuple[int, str]) -> RunState | None:
+    try:
+        found = msgspec_json.decode(cached, type=_Cached)
+        digest = _digest(found.state, found.steps, found.void)
+        if (found.format, found.seq, found.hash, found.digest) != (FORMAT, *stamp, digest):
+            return None
+        steps, void = (msgspec_json.decode(part, type=list[StepState]) for part in (found.steps, found.void))
+        state = msgspec_json.decode(found.state, type=RunState)
+    except (ValueError, RecursionError):  # among them every error of msgspec
+        return None
+    state.steps = {step.key: step for step in steps}
+    state.void = {step.key: step for step in void}
+    return state
+
+
+def _digest(*parts: Raw | bytes) -> str:
+    """Return one digest of all parts; there is no newline in a part, so other parts give another digest."""
+    digest = sha256()
+    for part in parts:
+        digest.update(memoryview(part))
+        digest.update(b"\n")
+    return digest.hexdigest()
 
 
 __all__ = ["last_line_stamp", "load_state"]

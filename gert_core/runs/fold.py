@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sys import intern
+from typing import TYPE_CHECKING, Any
 
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus, StepStatus
-from gert_core.runs.state import NOTHING, RunState, StepState, parent_key
+from gert_core.runs.state import RunState, StepState, parent_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,18 +22,18 @@ class Fold:
 
     def __init__(self, state: RunState | None = None) -> None:
         self.state = state or RunState()
-        self._handlers: dict[str, Callable[[TraceEvent], None]] = {
+        self._handlers: dict[str, Callable[[TraceEvent], object]] = {
             EventType.RUN_START: self._run_start,
             EventType.RUN_COMPLETE: self._run_complete,
             EventType.RUN_SUSPENDED: self._run_suspended,
             EventType.RUN_RESUMED: self._run_resumed,
             EventType.CONTRACT_EVALUATED: self._contract,
-            EventType.GOVERNANCE_DECISION: self._governance,
+            EventType.GOVERNANCE_DECISION: self._record,
             EventType.APPROVAL_SUBMITTED: self._submitted,
             EventType.APPROVAL_RESPONSE: self._response,
             EventType.APPROVAL_RESOLVED: self._resolved,
             EventType.STEP_START: self._step_start,
-            EventType.STEP_ATTEMPT: self._step_attempt,
+            EventType.STEP_ATTEMPT: self._record,
             EventType.STEP_COMPLETE: self._step_complete,
             EventType.OUTCOME_RESOLVED: self._outcome,
             EventType.CONTRACT_VIOLATION: self._violation,
@@ -84,13 +85,7 @@ class Fold:
     def _contract(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
         contract = data.get("resolved_contract", data.get("contract"))
-        record.contract = contract if isinstance(contract, dict) else NOTHING
-        _recovery(record, {**record.contract, **data})
-
-    def _governance(self, event: TraceEvent) -> None:
-        record = self._record(event)
-        record.decision = str(event.data.get("decision", ""))
-        record.risk = event.data.get("risk_level")
+        _recovery(record, {**contract, **data} if isinstance(contract, dict) else data)
 
     def _submitted(self, event: TraceEvent) -> None:
         submitted = event.data.get("created") or event.timestamp
@@ -109,29 +104,19 @@ class Fold:
     def _step_start(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
         record.status = RunStatus.RUNNING
-        record.started = event.timestamp
-        record.attempts = 1
-        record.inputs = data.get("inputs") or NOTHING
-        record.idempotency_key = data.get("idempotency_key")
+        record.acts = data.get("idempotency_key") is not None
         if isinstance(summary := data.get("contract_summary"), dict):
             _recovery(record, summary)
 
-    def _step_attempt(self, event: TraceEvent) -> None:
-        record = self._record(event)
-        record.attempts = int(event.data.get("attempt") or record.attempts + 1)
-
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
-        record.status = str(data.get("status", StepStatus.ERROR))
-        record.outputs = data.get("outputs") or NOTHING
-        record.fields = data.get("fields") or NOTHING
-        record.finished = event.timestamp
+        record.status = intern(str(data.get("status", StepStatus.ERROR)))
         record.ended = event.seq
-        record.duration = data.get("duration")
+        record.duration = _text(data.get("duration"))
         record.failure = failure_of(data)
-        record.reason = data.get("reason")
-        record.detail = data.get("detail") or NOTHING
-        record.principal = event.principal
+        record.reason = _text(data.get("reason"))
+        detail = data.get("detail")
+        record.detail = detail if record.failed and isinstance(detail, dict) else None
 
     def _outcome(self, event: TraceEvent) -> None:
         outcome = event.data.get("outcome") or event.data.get("structured_outcome") or event.data
@@ -150,12 +135,12 @@ class Fold:
             if (parent := self.state.steps.get(parent_key(key))) is not None:
                 parent.container = True
         data: Mapping[str, object] = event.data
-        record.step_id = record.step_id or str(data.get("step_id", ""))
-        record.type = record.type or str(data.get("type", data.get("step_type", "")))
+        record.step_id = record.step_id or intern(str(data.get("step_id", "")))
+        record.type = record.type or intern(str(data.get("type", data.get("step_type", ""))))
         return record
 
 
-def failure_of(data: Mapping[str, object]) -> Mapping[str, object] | None:
+def failure_of(data: Mapping[str, object]) -> dict[str, Any] | None:
     """Return kind and message from the data of a ``step_complete``: a failure, a denial or a refused approval."""
     failure = data.get("failure")
     if failure is None and "message" in data:
@@ -163,6 +148,11 @@ def failure_of(data: Mapping[str, object]) -> Mapping[str, object] | None:
     if failure is None and isinstance(approval := data.get("approval"), dict):
         return {"kind": approval.get("reason"), "message": approval.get("message")}
     return failure if isinstance(failure, dict) else None
+
+
+def _text(value: object) -> str | None:
+    """Return one text for all steps that have an equal one."""
+    return None if value is None else intern(str(value))
 
 
 def _recovery(record: StepState, contract: Mapping[str, object]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
@@ -11,11 +10,6 @@ from gert_core.api.results import RunStatus, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-"""The values of a step that has none: one for all, because a run may have a hundred thousand steps."""
-_VALUES: Final = ("inputs", "outputs", "fields", "detail", "contract")
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -39,7 +33,10 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class StepState(Struct, kw_only=True, gc=False):
-    """One execution of a step, found by its key; values are as written, so masked."""
+    """One execution of a step, found by its key.
+
+    It has no values: inputs and outputs stay in the trace, because a run may have a hundred thousand steps.
+    """
 
     key: str
     ended: int = 0
@@ -49,24 +46,16 @@ class StepState(Struct, kw_only=True, gc=False):
     status: str = "open"
     """``open`` before ``step_start``, ``running`` until ``step_complete``, then the step's status."""
     container: bool = False
-    inputs: Mapping[str, object] = NOTHING
-    outputs: Mapping[str, object] = NOTHING
-    fields: Mapping[str, object] = NOTHING
-    detail: Mapping[str, object] = NOTHING
-    started: str | None = None
-    finished: str | None = None
-    duration: str | None = None
-    failure: Mapping[str, object] | None = None
-    """Kind and message, also of a step that was denied or not approved."""
-    reason: str | None = None
-    idempotency_key: str | None = None
-    contract: Mapping[str, object] = NOTHING
+    acts: bool = False
+    """Whether its ``step_start`` has an idempotency key, which only steps that act themselves have."""
     writing: bool = False
     idempotent: bool = False
-    risk: str | None = None
-    decision: str = ""
-    attempts: int = 0
-    principal: Mapping[str, object] | None = None
+    duration: str | None = None
+    failure: dict[str, Any] | None = None
+    """Kind and message, also of a step that was denied or not approved; masked as in the trace."""
+    reason: str | None = None
+    detail: dict[str, Any] | None = None
+    """What a step that did not succeed recorded beside its failure."""
 
     @property
     def done(self) -> bool:
@@ -75,8 +64,8 @@ class StepState(Struct, kw_only=True, gc=False):
 
     @property
     def interrupted(self) -> bool:
-        """Return whether this is a leaf that started and did not finish; only leaves have an idempotency key."""
-        return self.idempotency_key is not None and not self.ended and not self.container
+        """Return whether this is a leaf that started and did not finish."""
+        return self.acts and not self.ended and not self.container
 
     @property
     def failed(self) -> bool:
@@ -140,7 +129,7 @@ class RunState(Struct, kw_only=True):
     def risky_retries(self) -> list[StepState]:
         """Return the failing leaves that write and are not idempotent: they may have taken effect in part."""
         failing = [self.steps[key] for key in self.failing if key in self.steps]
-        return [r for r in failing if r.failed and r.idempotency_key and r.writing and not r.idempotent]
+        return [r for r in failing if r.failed and r.acts and r.writing and not r.idempotent]
 
     @property
     def progress(self) -> dict[str, object]:
@@ -180,7 +169,7 @@ class RunState(Struct, kw_only=True):
     @property
     def failures(self) -> tuple[Failure, ...]:
         """Return why the run did not complete, the failure that decided it first."""
-        first: Mapping[str, object] = self.failure or NOTHING
+        first: Mapping[str, object] = self.failure or {}
         found = []
         for key in self.failing or ([str(first.get("step_key") or "")] if first else []):
             record = self.steps.get(key)
@@ -204,28 +193,6 @@ class RunState(Struct, kw_only=True):
         waiting = ", ".join(str(ticket.get("step_key")) for ticket in self.tickets.values())
         return f"approval: {waiting}" if waiting else ""
 
-    def to_json(self) -> dict[str, object]:
-        """Return everything, for the cache; not copied deeply, so encode it at once."""
-        raw = {name: getattr(self, name) for name in self.__struct_fields__}
-        for name in ("steps", "void"):
-            raw[name] = {key: _as_json(step) for key, step in raw[name].items()}
-        return raw
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> RunState:
-        """Return the state that ``to_json`` wrote; raise ``TypeError`` or ``KeyError`` for anything else."""
-        if set(raw) != set(cls.__struct_fields__):
-            raise TypeError("not the fields of a run's state")
-        steps = {name: {key: StepState(**value) for key, value in raw[name].items()} for name in ("steps", "void")}
-        return cls(**{**raw, **steps})
-
-
-def _as_json(step: StepState) -> dict[str, object]:
-    raw = {name: getattr(step, name) for name in step.__struct_fields__}
-    for name in _VALUES:
-        raw[name] = dict(raw[name])
-    return raw
-
 
 def parent_key(key: str) -> str:
     """Return the key of the containing step: the ``for_each`` of an item, else the block's owner; or empty."""
@@ -236,4 +203,4 @@ def parent_key(key: str) -> str:
     return above if number.isdigit() else parent
 
 
-__all__ = ["NOTHING", "Failure", "RunState", "StepState", "parent_key"]
+__all__ = ["Failure", "RunState", "StepState", "parent_key"]

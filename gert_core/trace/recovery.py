@@ -11,6 +11,7 @@ from msgspec import Struct
 from gert_core.api.errors import TraceError
 from gert_core.api.events import EventType
 from gert_core.trace.events import SEALED_EVENTS, ZEROS
+from gert_core.trace.lines import TraceLines
 from gert_core.trace.reader import altered, check_torn, decode, is_torn
 from gert_core.trace.seals import AlteredError, read_seal
 
@@ -40,17 +41,20 @@ class CheckedTrace:
     else, and zeros in front of an event that was synced, were altered.
     """
 
-    __slots__ = ("end", "path", "seals")
+    __slots__ = ("end", "lines", "path", "seals")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.end = TraceEnd()
         self.seals: list[Seal] = []
+        self.lines = TraceLines(path)
+        """The lines that were read, to be asked again until it is closed."""
 
     def __iter__(self) -> Iterator[TraceEvent]:
         """Read the events; raise ``TraceError`` when the file cannot be read or was altered."""
         try:
             with self.path.open("rb") as file:
+                self.lines.keep(file.fileno())
                 yield from self._events(file)
         except OSError as error:
             raise TraceError(f"the trace {self.path} cannot be read: {error.strerror}", file=str(self.path)) from None
@@ -76,6 +80,7 @@ class CheckedTrace:
                 self.seals.append(read_seal(line[:-1], seq))
             previous = sha256(line[:-1]).hexdigest()
             size += len(line)
+            self.lines.add(line)
             yield event
         torn = os.fstat(file.fileno()).st_size - size
         self.end = TraceEnd(seq=seq, prev_hash=previous, size=size, torn=torn)

@@ -93,7 +93,8 @@ def test_every_file_is_read_once(run, gert):
     assert (counts["read meta.json"], counts["read state.json"]) == (1, 0)
 
 
-def test_every_event_is_decoded_once(run, gert, monkeypatch):
+def test_the_whole_trace_is_decoded_once(run, gert, monkeypatch):
+    """Recorded results are looked up by their numbers afterwards."""
     decoded = []
 
     def counting(line, decode=reader.decode):

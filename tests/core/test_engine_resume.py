@@ -12,7 +12,6 @@ from lab import Lab, tool
 from gert_core.api import RunError, UsageError
 from gert_core.engine.resume.plan import RunFinished
 from gert_core.engine.steps.compiled import CompiledRunbook
-from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 
 
@@ -346,9 +345,12 @@ def test_a_collision_that_was_recorded_is_recalled_as_the_error_it_was(lab, tmp_
     assert ran.steps["b"] == "error"
     # Validation would refuse the runbook on resume: the record alone is asked here.
     from gert_core.engine.resume.recorded import Recorded
+    from gert_core.trace.recovery import CheckedTrace
 
-    recorded = Recorded(read(ran.result.trace))
+    events = CheckedTrace(ran.result.trace)
+    recorded = Recorded(events, events.lines)
     assert recorded.finished("b").failure["kind"] == "export_collision"
+    events.lines.close()
 
 
 def test_the_outcome_is_written_once_however_often_the_last_moment_is_interrupted(lab: Lab):

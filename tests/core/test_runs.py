@@ -225,7 +225,7 @@ def test_the_cache_holds_plain_json(tmp_path) -> None:
     finish(directory)
     directory.state()
     raw = json.loads(directory.read("state.json"))
-    assert set(raw) == {"format", "seq", "hash", "digest", "state"}
+    assert set(raw) == {"format", "seq", "hash", "digest", "state", "steps", "void"}
 
 
 def test_runs_of_one_second_are_listed_by_when_they_began(tmp_path) -> None:

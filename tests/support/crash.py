@@ -26,7 +26,7 @@ from gert_core.trace.verify import verify
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gert_core.runs.state import RunState, StepState
+    from gert_core.runs.state import RunState
 
 SITE = """
 import os, signal
@@ -74,7 +74,7 @@ class Bench:
     root: Path
     answers: str = ""
     environ: dict[str, str] = field(default_factory=dict)
-    told: Callable[[StepState], dict[str, Any]] = lambda record: {}
+    told: Callable[[str, dict[str, Any]], dict[str, Any]] = lambda step_id, inputs: {}
     """The outputs a person finds out for a step that took effect."""
 
     def __post_init__(self) -> None:
@@ -130,6 +130,11 @@ class Bench:
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.trace.read_bytes().splitlines()]
 
+    def inputs(self, key: str) -> dict[str, Any]:
+        """The inputs of a step when it was started last."""
+        starts = [e for e in self.lines() if e["type"] == "step_start" and e["step_key"] == key]
+        return starts[-1]["data"]["inputs"]
+
     def approve_all(self) -> None:
         """Say yes to every open ticket, in this process."""
         now = datetime.now(UTC)
@@ -169,7 +174,7 @@ class Bench:
                 verdict = self.look(record.key)
                 arguments += ["--reconcile", f"{record.key}={verdict}"]
                 if verdict == "done":
-                    done[record.key] = self.told(record)
+                    done[record.key] = self.told(record.step_id, self.inputs(record.key))
             if done:
                 arguments += ["--outputs", json.dumps(done if len(done) > 1 else next(iter(done.values())))]
             said.append(self.gert(*arguments, kill=_next(plan), stdin=self.answers))

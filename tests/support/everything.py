@@ -131,12 +131,12 @@ def files() -> dict[str, str]:
     return {"runbook.yaml": RUNBOOK, "bin/mark": MARK, "bin/gert-ext-runner": RUNNER, **tools}
 
 
-def told(record: Any) -> dict[str, Any]:
+def told(step_id: str, inputs: dict[str, Any]) -> dict[str, Any]:
     """What a person finds out about a step that took effect before gert could write it down."""
-    if record.step_id == "ext":
-        return {"size": len(record.inputs["target"])}
-    tool = "deploy" if record.step_id in ("gate", "ship") else "push"
-    return {OUTPUTS[tool]: f"{tool} {record.inputs['what']}"}
+    if step_id == "ext":
+        return {"size": len(inputs["target"])}
+    tool = "deploy" if step_id in ("gate", "ship") else "push"
+    return {OUTPUTS[tool]: f"{tool} {inputs['what']}"}
 
 
 def bench(root: Path) -> Bench:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,18 +29,15 @@ def list_(
 ) -> int:
     """List the runs of this project, the newest first."""
     root = runs_root(project_here(), cwd=Path.cwd())
-    found: list[RunInfo] = []
-    for info in list_runs(root):
-        found.append(info)
-        if limit is not None and len(found) >= limit:
-            break
+    # With map the state of a run is gone before the next one is read: that of a long run is large.
+    found = islice(list_runs(root), limit)
     if json:
-        out(json_.dumps({"runs": [_entry(info) for info in found]}, ensure_ascii=False))
+        out(json_.dumps({"runs": list(map(_entry, found))}, ensure_ascii=False))
         return 0
-    if not found:
+    rows = [("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON"), *map(_row, found)]
+    if len(rows) == 1:
         err(f"no runs found in {root}")
         return 0
-    rows = [("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON"), *(_row(info) for info in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     for number, row in enumerate(rows):
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
@@ -122,7 +120,7 @@ def _describe(info: RunInfo) -> None:
             + (f" {record.duration}" if record.duration else "")
         )
         if record.failed and not record.container:
-            for line in failure_lines(record.failure, record.detail):
+            for line in failure_lines(record.failure, record.detail or {}):
                 out(f"      {line}")
     for ticket in state.pending:
         expires = f", expires {escape(ticket['expires_at'])}" if ticket.get("expires_at") else ""

@@ -16,7 +16,7 @@ from gert_core.engine.steps.execution import StepExecution
 from gert_core.template import Symbol, TemplateError, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from gert_core.engine.run import Run
     from gert_core.engine.steps.compiled import CompiledStep
@@ -30,23 +30,30 @@ def run_items(run: Run, compiled: CompiledStep, frame: Frame, key: str) -> Done:
 
 
 class _Item:
-    """One item: its position, its variables and its result."""
+    """One item: its position, its value and its result; everything else of it exists only while it runs."""
 
-    __slots__ = ("child", "done", "index", "label", "layer", "value")
+    __slots__ = ("index", "kept", "name", "outputs", "scope", "status", "value")
 
-    def __init__(self, index: int, value: object, layer: Layer) -> None:
+    def __init__(self, index: int, value: object) -> None:
         self.index = index
         self.value = value
-        self.layer = layer
-        self.label = str(index)
-        self.child: StepExecution | None = None
-        self.done: Done | None = None
+        self.name: str | None = None
+        self.status: StepStatus | None = None
+        """``None`` while it has not run."""
+        self.outputs: dict[str, object] | None = None
+        self.scope: tuple[str, ...] | None = None
+        self.kept: Layer | None = None
+        """Its variables, if the loop takes something from them."""
 
-    def result(self) -> Any:
-        """Return its value in the loop's list or map; null when it was skipped or did not run."""
-        if self.done is None or self.done.status is StepStatus.SKIPPED:
-            return None
-        return dict(self.done.outputs)
+    @property
+    def label(self) -> str:
+        """The key of the item, or its number."""
+        return str(self.index) if self.name is None else self.name
+
+    @property
+    def ran(self) -> bool:
+        """Whether it was executed and not skipped."""
+        return self.status is not None and self.status is not StepStatus.SKIPPED
 
 
 class _Loop:
@@ -94,13 +101,14 @@ class _Loop:
     # -- before the items ----------------------------------------------------------------------------------------
 
     def _items(self) -> list[_Item]:
-        """Return every item with its variables."""
-        items = []
-        for index, value in enumerate(self._over()):
-            layer = Layer(self.frame.layer)
-            layer.bind({self.each.as_: value})
-            items.append(_Item(index, value, layer))
-        return items
+        """Return every item."""
+        return [_Item(index, value) for index, value in enumerate(self._over())]
+
+    def _layer(self, item: _Item) -> Layer:
+        """Return the variables of an item before it runs."""
+        layer = Layer(self.frame.layer)
+        layer.bind({self.each.as_: item.value})
+        return layer
 
     def _over(self) -> list[Any]:
         try:
@@ -125,9 +133,9 @@ class _Loop:
         seen: set[str] = set()
         for item in items:
             try:
-                item.label = to_text(self.compiled.key_template.render(item.layer))
+                item.name = to_text(self.compiled.key_template.render(self._layer(item)))
             except Undecided:
-                item.label = f"{{{{ {item.index} }}}}"
+                item.name = f"{{{{ {item.index} }}}}"
             except TemplateError as error:
                 raise StepProblem(ErrorKind.TEMPLATE, f"for_each.key: {error.message}") from None
             if item.label in seen:
@@ -153,45 +161,44 @@ class _Loop:
 
     def _run_all(self, items: list[_Item], limit: int) -> list[Signal | None]:
         """Run the items: in parallel all of them, one after another up to the first signal."""
-        for item in items:  # in this thread, so that keys do not depend on timing
-            item.child = self._child(item)
         if self.each.parallel:
-            return run_tasks(self.run, [self._task(item) for item in items], limit=limit)
-        signals: list[Signal | None] = []
+            return run_tasks(self.run, len(items), lambda index: self._perform(items[index]), limit=limit)
         for item in items:
-            signals.append(self._task(item)())
-            if signals[-1] is not None:
-                break
-        return signals
+            signal = self._perform(item)
+            if signal is not None:
+                return [signal]
+        return []
 
-    def _child(self, item: _Item) -> StepExecution:
+    def _child(self, item: _Item, layer: Layer) -> StepExecution:
         branch = self.frame.branch
         if self.each.parallel:
             branch = {"index": item.index, "label": item.label, "parent": self.key}
         frame = Frame(
-            layer=item.layer,
+            layer=layer,
             prefix=self.frame.prefix,
             deadline=self.frame.deadline,
             branch=branch,
             depth=self.frame.depth + 1,
         )
         key = f"{self.key}[{quote(self.run.services.masker.mask_text(item.label), safe='')}]"
-        return StepExecution(self.run, self.compiled, frame, key=key, layer=item.layer, item=item.index)
+        return StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)
 
-    def _task(self, item: _Item) -> Callable[[], Signal | None]:
-        def perform() -> Signal | None:
-            child = item.child
-            assert child is not None  # noqa: S101 - made just before
-            if self.run.services.stop.thrown:
-                return CANCELLED
-            data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
-            child.add(EventType.FOR_EACH_ITEM, data)
-            done = item.done = child.perform()
-            if done.ran and not self.compiled.leaf:  # for a step with blocks: the names its blocks promoted
-                done.outputs = {n: v for n, v in item.layer.vars.items() if item.layer.owners.get(n)}
-            return done.signal
-
-        return perform
+    def _perform(self, item: _Item) -> Signal | None:
+        if self.run.services.stop.thrown:
+            return CANCELLED
+        layer = self._layer(item)
+        child = self._child(item, layer)
+        data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
+        child.add(EventType.FOR_EACH_ITEM, data)
+        done = child.perform()
+        item.status, item.scope = done.status, child.scope
+        if done.ran and self.compiled.leaf:
+            item.outputs = dict(done.outputs)
+        elif done.ran:  # for a step with blocks: the names its blocks promoted
+            item.outputs = {n: v for n, v in layer.vars.items() if layer.owners.get(n)}
+        if layer.exported or layer.scopes:
+            item.kept = layer
+        return done.signal
 
     # -- after the items -----------------------------------------------------------------------------------------
 
@@ -201,7 +208,8 @@ class _Loop:
         collected.add(signals)
         worst = collected.worst
         for item in items:
-            layer.absorb(item.layer, bound=frozenset({self.each.as_}), only_exports=True)
+            if item.kept is not None:
+                layer.absorb(item.kept, bound=frozenset({self.each.as_}), only_exports=True)
         if worst is not None and worst.rank in (Rank.CANCELLED, Rank.SUSPENDED):
             self.run.services.progress.left_open(execution.info, cancelled=worst.rank is Rank.CANCELLED)
             return Done(status=StepStatus.SKIPPED, signal=worst)
@@ -227,14 +235,14 @@ class _Loop:
         if self.unknown:
             return Symbol(f"{{{{ .{self.compiled.id} }}}}")
         if self.each.key is None:
-            return [item.result() for item in items]
-        return {item.label: item.result() for item in items}
+            return [item.outputs for item in items]
+        return {item.label: item.outputs for item in items}
 
     def _write_scopes(self, items: list[_Item]) -> None:
         """Write each item's outputs one level below the scope's own path: ``.scope.round/0.<key>.<output>``."""
         for item in items:
-            if item.done is not None and item.done.ran and item.child is not None and item.child.scope is not None:
-                self.frame.layer.write_scope((*item.child.scope, item.label), dict(item.done.outputs))
+            if item.ran and item.scope is not None:
+                self.frame.layer.write_scope((*item.scope, item.label), item.outputs or {})
 
     def _export(self, results: object) -> list[str]:
         """Export each name as the list or map of its values, unless the name is taken; return those exported."""
@@ -256,7 +264,7 @@ class _Loop:
 
 
 def _status(items: list[_Item], worst: Signal | None) -> StepStatus:
-    statuses = {item.done.status for item in items if item.done is not None}
+    statuses = {item.status for item in items}
     if worst is not None and worst.failures:
         return StepStatus.ERROR if worst.status == "error" else StepStatus.FAILED
     if StepStatus.ERROR in statuses:

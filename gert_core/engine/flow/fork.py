@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import _thread
 import threading
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import conflict
 from gert_core.engine.signals import Rank, Signal
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
 
-    Task = Callable[[], Signal | None]
+    Task = Callable[[int], Signal | None]
+
+_NONE: Final[frozenset[int]] = frozenset()
 
 
 def run_block(
@@ -45,12 +48,11 @@ def run_forked(
         if one.bind:
             layer.bind({execution.compiled.type.name: dict(one.bind)})
 
-    def task(index: int) -> Task:
+    def task(index: int) -> Signal | None:
         facts = {"index": runs[index].key, "label": nodes[index].name, "parent": execution.key}
-        return lambda: run_block(execution, nodes[index], layers[index], key=runs[index].key, branch=facts)
+        return run_block(execution, nodes[index], layers[index], key=runs[index].key, branch=facts)
 
-    tasks = [task(index) for index in range(len(runs))]
-    signals = run_tasks(execution.run, tasks, waits=waits, limit=limit)
+    signals = run_tasks(execution.run, len(runs), task, waits=waits, limit=limit)
     out = []
     bound = frozenset({execution.compiled.type.name})
     for layer, signal in zip(layers, signals, strict=True):
@@ -81,18 +83,18 @@ def serializes(run: Run, step: StepNode) -> bool:
 
 
 def run_tasks(
-    run: Run, tasks: Sequence[Task], *, limit: int, waits: Sequence[Sequence[int]] | None = None
+    run: Run, count: int, task: Task, *, limit: int, waits: Sequence[Sequence[int]] = ()
 ) -> list[Signal | None]:
-    """Run tasks with at most ``limit`` at a time; all of them finish.
+    """Run ``task(0)`` to ``task(count - 1)`` with at most ``limit`` at a time; all of them finish.
 
     A task whose predecessor is suspended does not start in this process. In replay and dry-run tasks run one by
     one in the calling thread, so that the trace is the same every time.
     """
-    schedule = _Schedule(tasks, waits or [[] for _ in tasks], on_fault=lambda: run.services.stop.throw("internal"))
-    if run.services.backend.sequential or limit <= 1 or len(tasks) <= 1:
+    schedule = _Schedule(count, task, waits, on_fault=lambda: run.services.stop.throw("internal"))
+    if run.services.backend.sequential or limit <= 1 or count <= 1:
         schedule.work()
     else:
-        helpers = [_start(schedule.work) for _ in range(min(limit, len(tasks)) - 1)]
+        helpers = [_start(schedule.work) for _ in range(min(limit, count) - 1)]
         schedule.work()
         for wait in helpers:
             wait()
@@ -123,21 +125,21 @@ def _start(work: Callable[[], None]) -> Callable[[], object]:
 class _Schedule:
     """A scheduler that starts tasks in declaration order, each when the tasks it waits for are done."""
 
-    def __init__(self, tasks: Sequence[Task], waits: Sequence[Sequence[int]], *, on_fault: Callable[[], None]) -> None:
-        self.results: list[Signal | None] = [None] * len(tasks)
+    def __init__(self, count: int, task: Task, waits: Sequence[Sequence[int]], *, on_fault: Callable[[], None]) -> None:
+        self.results: list[Signal | None] = [None] * count
         self.fault: BaseException | None = None
-        self._tasks = tasks
+        self._task = task
         self._on_fault = on_fault
-        self._waits = [set(before) for before in waits]
-        self._todo = list(range(len(tasks)))
+        self._waits = {index: frozenset(before) for index, before in enumerate(waits) if before}
+        self._todo = deque(range(count))
         self._finished: set[int] = set()
         self._changed = threading.Condition()
 
     def work(self) -> None:
         while (index := self._take()) is not None:
             try:
-                blocked = any(self._suspended(before) for before in self._waits[index])
-                self.results[index] = Signal(rank=Rank.SUSPENDED) if blocked else self._tasks[index]()
+                blocked = any(self._suspended(before) for before in self._waits.get(index, ()))
+                self.results[index] = Signal(rank=Rank.SUSPENDED) if blocked else self._task(index)
             except BaseException as fault:
                 with self._changed:
                     self.fault = self.fault or fault
@@ -156,8 +158,9 @@ class _Schedule:
         with self._changed:
             while self._todo:
                 for position, index in enumerate(self._todo):
-                    if self._waits[index] <= self._finished:
-                        return self._todo.pop(position)
+                    if self._waits.get(index, _NONE) <= self._finished:
+                        del self._todo[position]
+                        return index
                 self._changed.wait()
             return None
 

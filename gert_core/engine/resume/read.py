@@ -51,7 +51,8 @@ def read_run(root: Path, run_id: str, stack: ExitStack) -> RecordedRun:
     meta = directory.meta()
     trace = directory.find_trace(meta)
     events = CheckedTrace(trace)
-    recorded = Recorded(events)
+    stack.callback(events.lines.close)
+    recorded = Recorded(events, events.lines)
     facts = recorded.state.facts
     if not facts:
         raise RunError(

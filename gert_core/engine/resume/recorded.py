@@ -9,21 +9,21 @@ rendered from is a recorded result itself. What is re-entered is compared event 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from gert_core.api import ErrorKind, EventType, Outcome, RunError
+from gert_core.api import ErrorKind, EventType, Outcome, RunError, StepStatus
 from gert_core.engine.journal import BRANCH
-from gert_core.runs.fold import Fold
-from gert_core.runs.state import NOTHING
+from gert_core.runs.fold import Fold, failure_of
 from gert_core.secrets import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gert_core.api import TraceEvent
     from gert_core.runs.state import RunState
+    from gert_core.trace.lines import TraceLines
 
 _VOLATILE: Final[dict[str, tuple[str, ...]]] = {
     EventType.STEP_COMPLETE: ("duration", "detail", "message"),
@@ -42,7 +42,8 @@ _BEFORE: Final = frozenset(
     }
 )
 """What an interrupted leaf keeps; everything else belongs to the attempt that was lost and may come out otherwise."""
-_AFTER: Final = (EventType.FOR_EACH_ITEM, EventType.STEP_COMPLETE, *_APPROVAL)
+_ONCE: Final = (str(EventType.FOR_EACH_ITEM), str(EventType.STEP_START), str(EventType.STEP_COMPLETE))
+_AFTER: Final = (*_ONCE, *_APPROVAL)
 """What is still asked of a finished leaf."""
 
 
@@ -50,7 +51,6 @@ class RecordedResult(Struct, frozen=True, kw_only=True):
     """A finished leaf step, with its secrets put back."""
 
     status: str
-    inputs: Mapping[str, object] | None
     outputs: Mapping[str, object]
     fields: Mapping[str, object]
     failure: Mapping[str, str] | None = None
@@ -69,16 +69,36 @@ class RecordedApproval(Struct, kw_only=True):
     """How it was resolved, approved or not."""
 
 
-class Recorded:
-    """The events of a run, indexed for the process that resumes it; ``masker`` puts secrets back into results."""
+class FinishedLeaf(Struct, frozen=True, gc=False):
+    """The numbers of the events that are still asked of most finished leaves, each 0 when there is none."""
 
-    def __init__(self, events: Iterable[TraceEvent]) -> None:
+    item: int
+    start: int
+    complete: int
+
+
+Numbers = dict[str, list[int]] | FinishedLeaf
+"""The numbers of a key's events: by type, unless three of them are all that is left to ask for."""
+
+
+class Recorded:
+    """The events of a run, indexed for the process that resumes it; ``masker`` puts secrets back into results.
+
+    The index has the numbers of events; their data is read from ``lines`` when it is asked for.
+    """
+
+    def __init__(self, events: Iterable[TraceEvent], lines: TraceLines) -> None:
         self.masker = Masker({})
         self.allow_drift = False
         """Whether results are taken by step key alone, although documents changed."""
         self._fold = Fold()
-        self._events: dict[str, dict[str, list[Mapping[str, object]]]] = {}
+        self._lines = lines
+        self._events: dict[str, Numbers] = {}
         self._starts: dict[str, int] = {}
+        """How often a step was started, when that is not as often as ``step_start`` is recorded."""
+        self._leaves: dict[str, bool] = {}
+        """The leaves that have no result so far, and whether they act: one that is skipped does not."""
+        self._stated: dict[str, Mapping[str, object]] = {}
         self._unopened: dict[str, set[str]] = {}
         self._forked: set[str] = set()
         self._lock = threading.Lock()
@@ -87,9 +107,11 @@ class Recorded:
         for event in events:
             self._fold.feed(event)
             self._index(event)
-        for key, known in self._events.items():
-            if _is_leaf(known) and EventType.STEP_COMPLETE not in known:
+        for key, acts in self._leaves.items():
+            if acts:
+                known = _by_type(self._events[key])
                 self._events[key] = {type_: found for type_, found in known.items() if type_ in _BEFORE}
+        for key in self._events:
             if not key.endswith("]"):  # items of a loop open in any order; the loop itself is compared
                 self._unopened.setdefault(_prefix(key), set()).add(key)
 
@@ -104,25 +126,32 @@ class Recorded:
         return frozenset(self._forked)
 
     def _index(self, event: TraceEvent) -> None:
-        if event.type == EventType.OUTCOME_RESOLVED:
+        type_, key = event.type, event.step_key
+        if type_ == EventType.OUTCOME_RESOLVED:
             self.outcome_written = True
-        elif event.type == EventType.RUN_RESUMED:
-            for key in event.data.get("void") or ():
-                self._void(str(key))
-        key = event.step_key
+        elif type_ == EventType.RUN_RESUMED:
+            for void in event.data.get("void") or ():
+                self._void(str(void))
         if key is None:
             return
-        known = self._events.setdefault(key, {})
-        known.setdefault(event.type, []).append(event.data)
-        if event.type == EventType.STEP_START:
-            self._starts.setdefault(key, 1)
-            if branch := event.data.get(BRANCH):
-                self._forked.add(f"{branch['parent']}/{branch['index']}/")
-        elif event.type == EventType.STEP_ATTEMPT:
+        known = self._events.get(key)
+        if not isinstance(known, dict):
+            known = self._events[key] = _by_type(known)
+        known.setdefault(type_, []).append(event.seq)
+        if type_ == EventType.STEP_START and (branch := event.data.get(BRANCH)):
+            prefix = f"{branch['parent']}/{branch['index']}/"
+            if key.startswith(prefix):  # an item of a loop has no such prefix
+                self._forked.add(prefix)
+        if type_ == EventType.CONTRACT_EVALUATED or (type_ == EventType.STEP_START and "idempotency_key" in event.data):
+            self._leaves[key] = True
+        elif type_ == EventType.STEP_START and "contract_summary" in event.data:
+            self._leaves.setdefault(key, False)
+        elif type_ == EventType.STEP_ATTEMPT:
             self._starts[key] = int(event.data.get("attempt") or 2)
-        elif event.type == EventType.STEP_COMPLETE and _is_leaf(known):
-            # A finished leaf is asked for its result only; holding every event would hold the whole trace.
-            self._events[key] = {name: known[name] for name in _AFTER if name in known}
+        elif type_ == EventType.STEP_COMPLETE and key in self._leaves:
+            # A finished leaf is asked for its result only, and a run may have a hundred thousand of them.
+            del self._leaves[key]
+            self._events[key] = _finished({name: known[name] for name in _AFTER if name in known})
 
     def void(self, keys: list[str]) -> None:
         """Forget what is known of these keys, so that they run again; approvals given for them stay."""
@@ -131,43 +160,55 @@ class Recorded:
 
     def completion(self, key: str) -> Mapping[str, object]:
         """Return the ``step_complete`` data of a finished leaf as it was written."""
-        return self._events[key][EventType.STEP_COMPLETE][-1]
+        return self._data(key, EventType.STEP_COMPLETE)[-1]
 
     def complete(self, key: str, data: Mapping[str, object]) -> None:
         """Take a result that a person stated for a step whose outcome was unknown."""
-        record = self._fold.state.steps[key]
-        outputs, fields = data.get("outputs"), data.get("fields")
-        record.outputs = outputs if isinstance(outputs, dict) else NOTHING
-        record.fields = fields if isinstance(fields, dict) else NOTHING
-        self._events.setdefault(key, {})[EventType.STEP_COMPLETE] = [data]
+        self._stated[key] = data
 
     def _void(self, key: str) -> None:
         gone = self._events.pop(key, None)
+        self._leaves.pop(key, None)
         self._unopened.get(_prefix(key), set()).discard(key)
-        if gone is not None and (approval := _approval_of(gone)):
+        if gone is None:
+            return
+        known = _by_type(gone)
+        if EventType.STEP_START in known:
+            self._starts.setdefault(key, 1)
+        if approval := {str(type_): known[type_] for type_ in _APPROVAL if type_ in known}:
             self._events[key] = approval
+
+    def _data(self, key: str, type: str) -> list[dict[str, Any]]:  # noqa: A002 - event field
+        """Return the data of all recorded events of a type of a key."""
+        return [self._lines.data(number) for number in _numbers(self._events.get(key), type)]
 
     # -- asked by the phases -------------------------------------------------------------------------------------
 
     def finished(self, key: str) -> RecordedResult | None:
         """Return the recorded result of a leaf, or None when the leaf must run."""
-        state = self._fold.state.steps.get(key)
-        if state is None or not state.done:
-            return None
+        data = self._stated.get(key)
+        if data is None:
+            numbers = _numbers(self._events.get(key), EventType.STEP_COMPLETE)
+            if not numbers:
+                return None
+            data = self._lines.data(numbers[-1])
         self._opened(key)
-        data = self._events[key][EventType.STEP_COMPLETE][-1]
         unmask = self.masker.unmask
-        outcome = data.get("outcome")
-        failure = state.failure
+        failure, outcome, reason = failure_of(data), data.get("outcome"), data.get("reason")
         return RecordedResult(
-            status=state.status,
-            inputs=unmask(state.inputs),
-            outputs=unmask(state.outputs),
-            fields=unmask(state.fields),
+            status=str(data.get("status", StepStatus.ERROR)),
+            outputs=unmask(data.get("outputs") or {}),
+            fields=unmask(data.get("fields") or {}),
             failure=None if failure is None else {k: unmask(failure[k]) for k in ("kind", "message")},
-            reason=state.reason,
+            reason=None if reason is None else str(reason),
             outcome=None if outcome is None else Outcome(**unmask(outcome)),
         )
+
+    def inputs(self, key: str) -> Mapping[str, object]:
+        """Return the inputs that a finished leaf had."""
+        started = self._data(key, EventType.STEP_START)
+        found: dict[str, object] = self.masker.unmask(started[-1].get("inputs") or {}) if started else {}
+        return found
 
     def follow(self, prefix: str, key: str) -> None:
         """Note that a key is opened; refuse a new one while recorded ones of the same list are still to come."""
@@ -191,21 +232,20 @@ class Recorded:
 
     def attempts(self, key: str) -> int:
         """Return how often a leaf was started before."""
-        return self._starts.get(key, 0)
+        return self._starts.get(key) or int(bool(_numbers(self._events.get(key), EventType.STEP_START)))
 
     def approval(self, key: str) -> RecordedApproval | None:
         """Return the ticket of a step, if one was submitted."""
-        known = self._events.get(key, {})
-        submitted = known.get(EventType.APPROVAL_SUBMITTED)
+        submitted = self._data(key, EventType.APPROVAL_SUBMITTED)
         if not submitted:
             return None
         data = submitted[-1]
-        resolved = known.get(EventType.APPROVAL_RESOLVED, [])
+        resolved = self._data(key, EventType.APPROVAL_RESOLVED)
         return RecordedApproval(
             created=str(data.get("created", "")),
             expires_at=str(data.get("expires_at", "")),
             request_hash=str(data.get("request_hash", "")),
-            responses=[self.masker.unmask(r) for r in known.get(EventType.APPROVAL_RESPONSE, ())],
+            responses=[self.masker.unmask(r) for r in self._data(key, EventType.APPROVAL_RESPONSE)],
             resolved=self.masker.unmask(resolved[-1]) if resolved else None,
         )
 
@@ -213,8 +253,8 @@ class Recorded:
 
     def event(self, key: str, type: str, number: int) -> Mapping[str, object] | None:  # noqa: A002 - event field
         """Return the n-th recorded event of a type of a key."""
-        known = self._events.get(key, {}).get(type, ())
-        return known[number] if number < len(known) else None
+        numbers = _numbers(self._events.get(key), type)
+        return self._lines.data(numbers[number]) if number < len(numbers) else None
 
     def comparable(self, type: str, data: Mapping[str, object]) -> Mapping[str, object]:  # noqa: A002 - event field
         """Return the part of an event that must be the same in every process."""
@@ -227,15 +267,24 @@ class Recorded:
         return kept
 
 
-def _is_leaf(known: Mapping[str, list[Mapping[str, object]]]) -> bool:
-    """Return whether these are the events of a step that acts: only such have a contract and an idempotency key."""
-    return EventType.CONTRACT_EVALUATED in known or any(
-        "idempotency_key" in data for data in known.get(EventType.STEP_START, ())
-    )
+def _finished(known: dict[str, list[int]]) -> Numbers:
+    """Return the events of a finished leaf as compactly as they can be kept."""
+    if len(known) > len(_ONCE) or any(name not in _ONCE or len(found) > 1 for name, found in known.items()):
+        return known
+    return FinishedLeaf(*(known[name][0] if name in known else 0 for name in _ONCE))
 
 
-def _approval_of(known: Mapping[str, list[Mapping[str, object]]]) -> dict[str, list[Mapping[str, object]]]:
-    return {type_: known[type_] for type_ in _APPROVAL if type_ in known}
+def _numbers(known: Numbers | None, type: str) -> Sequence[int]:  # noqa: A002 - event field
+    """Return the numbers of the events of a type."""
+    return _by_type(known).get(type, ())
+
+
+def _by_type(known: Numbers | None) -> dict[str, list[int]]:
+    """Return the numbers of events by their types."""
+    if known is None or isinstance(known, dict):
+        return known or {}
+    numbers = (known.item, known.start, known.complete)
+    return {name: [number] for name, number in zip(_ONCE, numbers, strict=True) if number}
 
 
 def _prefix(key: str) -> str:

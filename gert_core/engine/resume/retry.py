@@ -49,7 +49,7 @@ def risky_keys(state: RunState, void: list[str]) -> list[StepState]:
     return [
         record
         for record in records
-        if record.idempotency_key and not record.container and record.writing and not record.idempotent
+        if record.acts and not record.container and record.writing and not record.idempotent
     ]
 
 

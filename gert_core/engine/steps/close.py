@@ -9,7 +9,7 @@ from gert_core.engine.flow.frame import Done
 from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.exports import apply_state, completion_data, keep_entry, mask_failure
-from gert_core.engine.steps.outputs import check_contract, normalise
+from gert_core.engine.steps.outputs import check_contract, compares, normalise
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
@@ -136,9 +136,8 @@ def _evaluation(execution: StepExecution) -> Evaluation:
 def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
     """Close a leaf with the recorded result of an earlier process, without rendering, governance or an event."""
     services, compiled = execution.services, execution.compiled
-    if record.inputs is not None:
-        services.determinism.check(compiled, record.inputs, record.outputs, status=record.status)
-    execution.inputs = record.inputs or {}
+    if services.recorded is not None and compares(compiled) and record.status == StepStatus.SUCCESS:
+        services.determinism.check(compiled, services.recorded.inputs(execution.key), record.outputs)
     status = StepStatus(record.status)
     try:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, StepProblem
 from gert_core.template import Symbol
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.compiled import CompiledStep
     from gert_core.engine.steps.execution import StepExecution
 
+_SHOWN: Final = 120
+"""How many bytes of outputs a message about them shows."""
 _UNCHANGED = (str, int, bool, type(None), Symbol)
 
 
@@ -91,32 +94,32 @@ class Determinism:
     """The outputs of deterministic steps by their inputs, to notice other outputs for the same inputs."""
 
     def __init__(self) -> None:
-        self._seen: dict[bytes, bytes] = {}
+        self._seen: dict[bytes, tuple[bytes, bytes]] = {}
+        """By the digest of the inputs: the beginning of the outputs, and the digest of longer ones."""
         self._lock = threading.Lock()
 
-    def check(
-        self,
-        compiled: CompiledStep,
-        inputs: Mapping[str, object],
-        outputs: Mapping[str, object],
-        *,
-        status: str = "success",
-    ) -> str | None:
-        """Return a message when these outputs differ from earlier ones for the same inputs."""
-        if not compiled.contract.deterministic or not compiled.external or status != "success":
+    def check(self, compiled: CompiledStep, inputs: Mapping[str, object], outputs: Mapping[str, object]) -> str | None:
+        """Return a message when the outputs of a success differ from earlier ones for the same inputs."""
+        if not compares(compiled):
             return None
         who = [compiled.use.tool, compiled.action] if compiled.use is not None else [compiled.id]
-        question, answer = canonical([who, dict(inputs)]), canonical(dict(outputs))
+        question, text = canonical([who, dict(inputs)]), canonical(dict(outputs))
+        answer = text[: _SHOWN + 1], sha256(text).digest() if len(text) > _SHOWN else b""
         with self._lock:
-            before = self._seen.setdefault(question, answer)
+            before = self._seen.setdefault(sha256(question).digest(), answer)
         if before == answer:
             return None
-        return f"declared deterministic, but the same inputs gave {_short(before)} and now {_short(answer)}"
+        return f"declared deterministic, but the same inputs gave {_short(before[0])} and now {_short(answer[0])}"
+
+
+def compares(compiled: CompiledStep) -> bool:
+    """Return whether the outputs of a step must be the same for the same inputs, which only its tool can violate."""
+    return compiled.contract.deterministic and compiled.external
 
 
 def _short(data: bytes) -> str:
     text = data.decode("utf-8", "replace")
-    return text if len(text) <= 120 else text[:117] + "..."
+    return text if len(data) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-__all__ = ["Determinism", "check_contract", "normalise", "report_violations"]
+__all__ = ["Determinism", "check_contract", "compares", "normalise", "report_violations"]
