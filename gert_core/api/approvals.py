@@ -51,6 +51,8 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     exclude_actor: bool = False
     require_signed: bool = False
     extensions: Mapping[str, object] = field(default_factory=dict)
+    rule: str = ""
+    """The rules that require the approval, one sentence for people per line."""
 
     def to_json(self) -> dict[str, object]:
         """Return every field, as providers store or send it."""

@@ -1,67 +1,44 @@
-"""Draft a scenario for a runbook: canned answers of the right shape, and the result of replaying them."""
+"""Write a drafted scenario and its test as text: canned answers, and the result of replaying them."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
-
-from gert_core.plugin.lazy import resolve
+import re
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
-    from gert_core.api import Param
-    from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook, StepNode
-    from gert_core.plugin.registry import Registry
     from gert_core.runs.result import RunResult
+    from gert_core.scenarios.draft import Draft
 
-_EXAMPLES: Final = {
-    "string": "text",
-    "int": 1,
-    "float": 1.0,
-    "bool": True,
-    "list": ["text"],
-    "object": {},
-    "any": "text",
-}
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
-def scenario_text(book: Runbook, *, name: str) -> str:
-    """Return a ``scenario.yaml`` with every input, answer and piece of evidence that the runbook needs."""
-    inputs = {
-        key: _EXAMPLES[declared.type]
-        for key, declared in book.model.meta.inputs.items()
-        if declared.required and declared.default is None
-    }
-    answers: dict[str, list[str]] = {}
-    for key, count in Counter(_tools(book)).items():
-        tool, _, action = key.partition(":")
-        reply = json.dumps(_of_contract(book.tools[tool].contracts[action].outputs), ensure_ascii=False)
-        answers[key] = [f"{{outputs: {reply}}}"] * count
+def scenario_text(draft: Draft, *, name: str) -> str:
+    """Return a ``scenario.yaml`` with every input, answer and piece of evidence of a draft."""
     lines = [f"description: {name}, in one sentence."]
-    if inputs:
-        lines += ["inputs:", *_entries(inputs)]
-    if answers:
+    if draft.inputs:
+        lines += ["inputs:", *_entries(draft.inputs)]
+    if draft.tool_responses:
         lines.append("tool_responses:                # by tool and action; used up in this order")
-        for key, replies in answers.items():
-            lines += [f"  {json.dumps(key)}:", *(f"    - {reply}" for reply in replies)]
-    for title, found in (("steps", _results(book)), ("evidence", _evidence(book))):
+        for key, replies in draft.tool_responses.items():
+            lines += [f"  {json.dumps(key)}:", *(f"    - {{outputs: {_json(reply)}}}" for reply in replies)]
+    for title, found in (("steps", draft.steps), ("evidence", draft.evidence)):
         if found:
             lines += [f"{title}:", *_entries(found)]
     return "\n".join(lines) + "\n"
 
 
-def test_text(scenario: str, *, runbook: Path, registry: Registry, project: Project | None) -> str:
-    """Return a ``test.yaml`` that expects the result of replaying the scenario now."""
-    from gert_core.documents import yaml
-    from gert_core.documents.scenario import ScenarioModel
-    from gert_core.host import run
-
-    canned = ScenarioModel.model_validate(yaml.loads(scenario.encode(), name="scenario.yaml").value)
-    result = run(runbook, mode="replay", registry=registry, project=project, scenario=canned, keep=False)
+def test_text(result: RunResult, book: Runbook, *, name: str) -> str:
+    """Return a ``test.yaml`` that expects the result of a replay; an error is never expected."""
+    if result.status == "error":
+        return (
+            f"# The replay of the draft ends in an error: {draft_error(result)}\n"
+            "# Complete scenario.yaml, then write here what should come of it.\n"
+            f"description: {name}, to be completed.\n"
+        )
     lines = [
         "# What a replay came to when this was written: change it to what should come of it.",
         f"expected_status: {result.status}",
@@ -70,13 +47,20 @@ def test_text(scenario: str, *, runbook: Path, registry: Registry, project: Proj
         lines.append(f"expected_outcome: {result.outcome.category}")
         if result.outcome.code:
             lines.append(f"expected_code: {json.dumps(result.outcome.code)}")
-    nodes = _in_order(registry, runbook, project)
-    named = [node.id for node in nodes if node.named]
+    nodes = list(book.walk())
     reached = {step.step_id for step in result.steps if step.status != "skipped"}
     reached -= {node.id for node in nodes if node.fields.for_each and not _has_items(node, result)}
-    if reached & set(named):
-        lines.append(f"must_reach: [{', '.join(step_id for step_id in named if step_id in reached)}]")
+    named = [node.id for node in nodes if node.named and node.id in reached]
+    if named:
+        lines.append(f"must_reach: [{', '.join(named)}]")
     return "\n".join(lines) + "\n"
+
+
+def draft_error(result: RunResult) -> str:
+    """Return why the replay of a draft ended in an error, on one line."""
+    first = result.failures[0]
+    where = f"step {first.key}: " if first.key else ""
+    return " ".join(f"{where}{first.message} ({first.kind})".split())
 
 
 def _has_items(node: StepNode, result: RunResult) -> bool:
@@ -84,63 +68,13 @@ def _has_items(node: StepNode, result: RunResult) -> bool:
     return any(step.step_id == node.id and step.key.endswith("]") for step in result.steps)
 
 
-def _in_order(registry: Registry, runbook: Path, project: Project | None) -> list[StepNode]:
-    """Return the steps of a runbook in document order."""
-    from gert_core.validation import validate_runbook
-
-    found = validate_runbook(runbook, registry=registry, project=project)
-    return list(found.runbook.walk()) if found.runbook is not None else []
-
-
-def _tools(book: Runbook) -> Iterator[str]:
-    """Yield ``tool:action`` of every step that uses a tool."""
-    for node in book.walk():
-        if node.type.tool_use is None:
-            continue
-        use = resolve(node.type.tool_use)(node.body)
-        if use is not None and use.tool in book.tools:
-            contracts = book.tools[use.tool].contracts
-            action = use.action or next(iter(contracts))
-            if action in contracts:
-                yield f"{use.tool}:{action}"
-
-
-def _results(book: Runbook) -> dict[str, object]:
-    """Return whole results for steps that must declare a contract, because they act outside of gert."""
-    return {
-        node.id: {"outputs": _of_contract(_declared(node))}
-        for node in book.walk()
-        if node.type.requires_contract and node.named and _at_root(node)
-    }
-
-
-def _evidence(book: Runbook) -> dict[str, Any]:
-    """Return evidence for steps that declare outputs without a tool: a person gives them."""
-    found = {}
-    for node in book.walk():
-        if node.type.outputs is None or node.type.tool_use is not None or not node.named:
-            continue
-        given = resolve(node.type.outputs)(node.body)
-        if given:
-            found[node.id] = {name: _EXAMPLES[kind] for name, kind in given.items()}
-    return found
-
-
-def _declared(node: StepNode) -> Mapping[str, object]:
-    return (node.fields.contract.outputs if node.fields.contract else None) or {}
-
-
-def _at_root(node: StepNode) -> bool:
-    return node.within is None or node.within.owner is None
-
-
-def _of_contract(outputs: Mapping[str, Param | Any]) -> dict[str, object]:
-    return {name: _EXAMPLES[param.type or "any"] for name, param in outputs.items()}
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _entries(values: Mapping[str, object]) -> Iterator[str]:
     for name, value in values.items():
-        yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
+        yield f"  {name if _PLAIN_KEY.fullmatch(name) else json.dumps(name)}: {_json(value)}"
 
 
-__all__ = ["scenario_text", "test_text"]
+__all__ = ["draft_error", "scenario_text", "test_text"]

@@ -69,6 +69,11 @@ class Decision(Struct, frozen=True, kw_only=True):
         """Whether the step needs an approval first."""
         return self.action == Act.REQUIRE_APPROVAL
 
+    @property
+    def approval_rules(self) -> str:
+        """Every rule that requires an approval, of whichever source: a sentence per line."""
+        return "\n".join(opinion.reason for opinion in self.matches if opinion.action == Act.REQUIRE_APPROVAL)
+
     def to_json(self) -> dict[str, object]:
         """Return the data of a ``governance_decision`` event, without the step's id."""
         out: dict[str, object] = {

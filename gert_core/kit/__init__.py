@@ -1,1 +1,1 @@
-"""Helpers that plugins may use besides the API: processes, tickets, comparing, logging, wire formats, step models."""
+"""Helpers that plugins may use besides the API: processes, tickets, comparing, display, logs, wire formats, models."""

@@ -49,6 +49,7 @@ class RunChoices(Struct, frozen=True, kw_only=True):
             "policies": list(self.policy_files),
             "approval": self.approval_provider,
             "trace_sync": self.trace_sync,
+            "cwd": self.cwd,
         }
         return {**meta, "signed": self.signer["key_id"]} if self.signer is not None else meta
 
@@ -78,14 +79,14 @@ def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, direc
         approval_provider=provider if isinstance(provider, str) else None,
         trace_sync=str(known.get("trace_sync") or "group"),
         signer=signer if isinstance(signer, dict) else None,
-        cwd=known.get("cwd"),
+        cwd=plain(known.get("cwd")),
         run_directory=known.get("run_directory"),
     )
 
 
 def _masked(facts: Mapping[str, Any]) -> bool:
     """Return whether a secret stood in a path, which can be put back only when the runbook is known."""
-    paths = [facts.get("runbook_path"), *(facts.get("policy_files") or ())]
+    paths = [facts.get("runbook_path"), facts.get("cwd"), *(facts.get("policy_files") or ())]
     return any(MARK in text.replace(f"{MARK}:", "") for text in paths if isinstance(text, str))
 
 
@@ -97,6 +98,7 @@ def _from_meta(meta: Mapping[str, object]) -> dict[str, Any]:
         "approval_provider": meta.get("approval"),
         "trace_sync": meta.get("trace_sync"),
         "signer": {"key_id": str(signed)} if signed else None,
+        "cwd": meta.get("cwd"),
     }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
 import threading
+from os.path import samestat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -33,6 +35,9 @@ class TraceSink(Protocol):
     def sync(self) -> None:
         """Return when everything written so far survives a power loss."""
 
+    def confirm(self) -> None:
+        """Raise ``FileNotFoundError`` when readers do not find there what was written."""
+
     def close(self) -> None:
         """Release the sink; nothing is written after that, and closing again does nothing."""
 
@@ -43,8 +48,10 @@ class FileSink:
     def __init__(self, path: Path, *, append: bool = False) -> None:
         self.path = path
         self._disk = threading.Lock()
-        self._fd, self._size = _open(path, append=append)
-        self._synced = self._size
+        self._fd, info = _open(path, append=append)
+        self._synced = self._size = info.st_size
+        self._linked = info.st_nlink > 0
+        """Whether the file system counts the names of a file."""
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Write a group, with one call to the operating system unless that writes only a part."""
@@ -65,7 +72,7 @@ class FileSink:
         self._size += written
 
     def sync(self) -> None:
-        """Sync what was written to disk, unless another thread has done so meanwhile."""
+        """Sync what was written to disk, unless another thread has done so meanwhile; refuse a deleted file."""
         target = self._size
         if self._synced >= target:
             return
@@ -74,7 +81,14 @@ class FileSink:
                 return
             covered = self._size
             _fdatasync(self._fd)
+            if self._linked and not os.fstat(self._fd).st_nlink:
+                raise FileNotFoundError(errno.ENOENT, "the file was deleted", str(self.path))
             self._synced = covered
+
+    def confirm(self) -> None:
+        """Raise ``FileNotFoundError`` when the path leads to no file or to another one."""
+        if not samestat(self.path.stat(), os.fstat(self._fd)):
+            raise FileNotFoundError(errno.ENOENT, "another file is in its place", str(self.path))
 
     def close(self) -> None:
         """Close the file, which also releases its lock."""
@@ -95,6 +109,9 @@ class NullSink:
     def sync(self) -> None:
         """Do nothing."""
 
+    def confirm(self) -> None:
+        """Do nothing."""
+
     def close(self) -> None:
         """Do nothing."""
 
@@ -109,8 +126,8 @@ def _lock(fd: int) -> None:
         return
 
 
-def _open(path: Path, *, append: bool) -> tuple[int, int]:
-    """Open the file for one writer and make sure that its name survives a power loss; return descriptor and size."""
+def _open(path: Path, *, append: bool) -> tuple[int, os.stat_result]:
+    """Open the file for one writer and make sure that its name survives a power loss; return descriptor and facts."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (0 if append else os.O_CREAT)
     try:
         fd = os.open(path, flags | os.O_NONBLOCK, 0o600)
@@ -143,7 +160,7 @@ def _open(path: Path, *, append: bool) -> tuple[int, int]:
         if isinstance(error, OSError):
             raise TraceError(f"the trace {path} cannot be prepared: {error.strerror}") from None
         raise
-    return fd, info.st_size
+    return fd, info
 
 
 __all__ = ["FileSink", "NullSink", "TraceSink"]

@@ -171,6 +171,10 @@ class TraceWriter:
             self._chain(line[:cut] + seal.encode("ascii") + line[cut:])
             self._sealed = True
         self.sync()
+        try:
+            self._sink.confirm()
+        except OSError as error:
+            raise self._fail(error, "found") from None
         return data
 
     def commit(self) -> None:
@@ -251,6 +255,12 @@ class TraceWriter:
             self._watch.put(lines)
 
     def _fail(self, error: OSError, what: str) -> TraceError:
+        if isinstance(error, FileNotFoundError):
+            self._error = TraceError(
+                f"the trace {self.path} was deleted, moved or replaced while the run wrote it; the run stops here",
+                hint="nothing else records what was executed since; put the file back before you resume the run",
+            )
+            return self._error
         self._error = TraceError(
             f"the trace {self.path} cannot be {what}: {error.strerror or error}; the run stops here",
             hint="free disk space or repair the file system, then resume the run; the events written so far stay valid",

@@ -88,6 +88,84 @@ steps:
     assert "1 passed" in gert("test", "sweep.yaml", cwd=tmp_path).stdout
 
 
+PING = (
+    "apiVersion: tool/v0\nmeta: {name: ping, transport: stdio}\n"
+    "actions: {ask: {argv: [ping, '{{ .host }}'], contract: {inputs: {host: {type: string}}, writes: [],"
+    " outputs: {ms: {type: int}}}}}\n"
+)
+
+
+def sketch(tmp_path, steps, *, meta="", tools="[ping]"):
+    """Write a runbook and draft a scenario for it; return what the command, the two files and the test say."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "ping.tool.yaml").write_text(PING)
+    (tmp_path / "book.yaml").write_text(
+        f"apiVersion: kernel/v0\nmeta: {{name: book{meta}}}\ntools: {tools}\nsteps:\n{steps}"
+        "  - {id: done, type: end, outcome: {category: resolved}}\n"
+    )
+    done = gert("new", "scenario", "some", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / "scenarios" / "book" / "some"
+    texts = [(directory / name).read_text() for name in ("scenario.yaml", "test.yaml")]
+    return done, *texts, gert("test", "book.yaml", "--scenario", "some", cwd=tmp_path)
+
+
+ASK = '{id: ask, type: tool, tool: ping, for_each: {as: host, over: [a, b, c]}, inputs: {host: "{{ .host }}"}}'
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        f"  - {ASK}\n",
+        f"  - {ASK[:-1]}, continue_on_fail: true}}\n",
+        f"  - {{id: twice, type: repeat, repeat: {{max: 3}}, steps: [{ASK.replace('[a, b, c]', '[a]')}]}}\n",
+        f"  - {{id: both, type: parallel, for_each: {{as: x, over: [1, 2, 3]}}, branches: [{{steps: [{ASK.replace('[a, b, c]', '[a]')}]}}]}}\n",
+    ],
+)
+def test_a_scenario_has_one_answer_for_every_call_of_a_loop(tmp_path, steps):
+    _, scenario, test, tried = sketch(tmp_path, steps)
+    assert scenario.count("{outputs: ") == 3
+    assert "expected_status: completed" in test
+    assert "1 passed" in tried.stdout
+    assert "not used" not in tried.stdout + tried.stderr
+
+
+def test_a_scenario_has_one_result_for_every_item_of_an_extension(tmp_path):
+    steps = (
+        "  - id: out\n    type: extension\n    extension: other\n    for_each: {as: x, key: '{{ .x }}', over: [a, b]}\n"
+        "    contract: {effects: [network], writes: [], outputs: {n: {type: int}}}\n"
+        "  - id: deep\n    type: branch\n    branches:\n      - condition: default\n        steps:\n"
+        "          - {id: inner, type: extension, extension: other, contract: {effects: [network], writes: []}}\n"
+    )
+    _, scenario, test, tried = sketch(tmp_path, steps)
+    for key in ('"out[a]"', '"out[b]"', '"deep/0/inner"'):
+        assert f"{key}: " in scenario
+    assert "expected_status: completed" in test
+    assert "1 passed" in tried.stdout
+    assert "not used" not in tried.stdout + tried.stderr
+
+
+def test_a_scenario_ticks_checklists(tmp_path):
+    steps = "  - {id: look, type: manual, instructions: look, required_evidence: [{kind: checklist, name: points, items: [a, b]}]}\n"
+    _, scenario, test, tried = sketch(tmp_path, steps)
+    assert 'look: {"points": {"a": true, "b": true}}' in scenario
+    assert "expected_status: completed" in test
+    assert "1 passed" in tried.stdout
+
+
+def test_an_error_of_the_draft_is_told_and_never_expected(tmp_path):
+    steps = (
+        '  - {id: ask, type: tool, tool: ping, for_each: {as: host, over: "{{ .many.hosts }}"}, inputs: {host: x}}\n'
+    )
+    done, _, test, tried = sketch(tmp_path, steps, meta=", inputs: {many: {type: object, required: true}}")
+    assert "expected_status" not in test
+    assert "must_reach" not in test
+    assert "ends in an error" in done.stderr
+    assert "`.many.hosts`" in done.stderr
+    assert tried.returncode == 1
+    assert "the run ended in error" in tried.stdout
+
+
 def test_without_a_runbook_a_scenario_asks_which(tmp_path):
     done = gert("new", "scenario", "x", cwd=tmp_path)
     assert done.returncode == 2

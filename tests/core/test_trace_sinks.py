@@ -28,6 +28,9 @@ class ListSink:
     def write(self, lines):
         self.groups.append(list(lines))
 
+    def confirm(self):
+        pass
+
     def sync(self):
         self.durable = len(self.groups)
 

@@ -84,7 +84,7 @@ def finished(running: subprocess.Popen, seconds: float = 20.0) -> tuple[str, str
 
 def test_a_checklist_is_asked_for_at_most_a_hundred_times(shell):
     shell.book(CHECKLIST)
-    running = endless(shell, "y", "exec", "book.yaml", "--json")
+    running = endless(shell, "perhaps", "exec", "book.yaml", "--json")
     out, err = finished(running)
     assert running.returncode == 1
     failure = json.loads(out)["failure"]
@@ -92,6 +92,15 @@ def test_a_checklist_is_asked_for_at_most_a_hundred_times(shell):
     assert "100 answers" in failure["message"]
     assert err.count("done (numbers") == 100
     assert shell.events()[-1]["type"] == "run_complete"
+
+
+def test_a_confirmation_is_asked_for_at_most_a_hundred_times(shell):
+    shell.book("- { id: m, type: manual, instructions: look }")
+    running = endless(shell, "perhaps", "exec", "book.yaml", "--json")
+    out, err = finished(running)
+    assert running.returncode == 1
+    assert json.loads(out)["failure"]["kind"] == "evidence_unavailable"
+    assert err.count("[Enter] when done") == 100
 
 
 def test_an_approval_is_asked_for_at_most_a_hundred_times(shell):

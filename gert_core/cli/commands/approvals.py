@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json as json_
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from gert_core.approvals.inbox import Entry, entries, find
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.session import project_here
+from gert_core.kit.display import readable_key, readable_time, value_lines
 from gert_core.runs.directory import runs_root
+
+_HEADER: Final = ("TICKET", "STATUS", "RISK", "STEP", "REQUESTED BY", "APPROVALS", "EXPIRES", "RUN")
 
 
 def list_(
@@ -27,12 +31,9 @@ def list_(
         return 0
     if not found:
         err("no pending tickets")
-    for entry in found:
-        request = entry.request
-        who = f"{len(entry.approvers)} of {request.min_approvers}"
-        state = entry.status(now)
-        facts = f"{request.runbook_name}: {request.step_key}  {who}  until {request.expires_at}"
-        out(f"{paint(request.ticket_id, 'bold')}  {state}  {escape(request.risk_level)}  {escape(facts)}")
+        return 0
+    for line in table(_HEADER, [_row(entry, now) for entry in found], column=1, colour=_colour):
+        out(line)
     return 0
 
 
@@ -50,13 +51,32 @@ def show(
     return 0
 
 
+def _row(entry: Entry, now: datetime) -> tuple[str, ...]:
+    request = entry.request
+    return (
+        request.ticket_id,
+        entry.status(now),
+        escape(request.risk_level),
+        escape(readable_key(request.step_key)),
+        escape(request.requested_by),
+        f"{len(entry.approvers)} of {request.min_approvers}",
+        escape(readable_time(request.expires_at, now=now, clock=False)),
+        escape(request.run_id),
+    )
+
+
+def _colour(status: str) -> str:
+    return {"pending": "yellow", "answered": "cyan", "approved": "green"}.get(status, "red")
+
+
 def _show(entry: Entry, now: datetime) -> None:
     request = entry.request
     facts: dict[str, object] = {
         "status": entry.status(now),
         "runbook": request.runbook_name,
         "run": request.run_id,
-        "step": f"{request.step_key} ({request.step_type})",
+        "step": f"{readable_key(request.step_key)} ({request.step_type})",
+        "rule": request.rule,
         "about": request.description,
         "risk": request.risk_level,
         **{name: request.contract.get(name) for name in ("effects", "writes", "reads")},
@@ -64,15 +84,17 @@ def _show(entry: Entry, now: datetime) -> None:
         "inputs": dict(request.inputs),
         "command": list(request.command),
         "approvals": f"{len(entry.approvers)} of {request.min_approvers}",
-        "requested": f"{request.requested_by} at {request.created}",
-        "expires": request.expires_at,
+        "requested": f"by {request.requested_by} {readable_time(request.created, now=now)}",
+        "expires": readable_time(request.expires_at, now=now),
         "hash": request.request_hash,
     }
     out(paint(request.ticket_id, "bold"))
     for name, value in facts.items():
         if value not in (None, "", [], {}):
-            text = value if isinstance(value, str) else json_.dumps(value, ensure_ascii=False)
-            out(f"  {name + ':':<12} {escape(text)}")
+            first, *more = value_lines(value)
+            out(f"  {name + ':':<12} {escape(first)}")
+            for line in more:
+                out(f"  {'':<12} {escape(line)}")
 
 
 __all__ = ["list_", "show"]

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.api.errors import DocumentError, UsageError
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import out, paint
+from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.scaffold import TEMPLATES, Files, from_template, word
 from gert_core.cli.session import project_here, registry_for
 from gert_core.documents.kinds import DocumentKind
+
+if TYPE_CHECKING:
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook
+    from gert_core.plugin.registry import Registry
+    from gert_core.runs.result import RunResult
 
 _KINDS: Final = tuple(sorted(entry.name for entry in (TEMPLATES / "plugin").iterdir() if entry.name != "common"))
 _SUMMARIES: Final = {
@@ -51,7 +57,9 @@ def new_scenario(
 ) -> int:
     """Write a scenario for a runbook: canned answers for every tool it uses, and the result expected of them."""
     from gert_core.cli import sketch
+    from gert_core.host import SilentConsole
     from gert_core.scenarios import scenarios_directory
+    from gert_core.scenarios.draft import draft_scenario
 
     name = word(name, what=str(DocumentKind.SCENARIO))
     file = book or _only_runbook()
@@ -60,12 +68,28 @@ def new_scenario(
     project = project_here(file.parent)
     registry = registry_for(project, ctx.obj)
     directory = scenarios_directory(file) / name
-    texts = {directory / "scenario.yaml": sketch.scenario_text(_read(file, registry, project), name=name)}
-    texts[directory / "test.yaml"] = sketch.test_text(
-        texts[directory / "scenario.yaml"], runbook=file, registry=registry, project=project
-    )
+    runbook = _read(file, registry, project)
+    draft = draft_scenario(runbook, runbook=file, registry=registry, project=project, console=SilentConsole())
+    scenario = sketch.scenario_text(draft, name=name)
+    result = _replayed(scenario, file, registry, project)
+    texts = {
+        directory / "scenario.yaml": scenario,
+        directory / "test.yaml": sketch.test_text(result, runbook, name=name),
+    }
     _report(Files(texts=texts), f"gert test {file} --scenario {name} --all")
+    if result.status == "error":
+        err(f"warning: the replay of this draft ends in an error, which is not expected: {sketch.draft_error(result)}")
     return 0
+
+
+def _replayed(scenario: str, file: Path, registry: Registry, project: Project | None) -> RunResult:
+    """Return the result of replaying a scenario, given as its text."""
+    from gert_core.documents import yaml
+    from gert_core.documents.scenario import ScenarioModel
+    from gert_core.host import run
+
+    canned = ScenarioModel.model_validate(yaml.loads(scenario.encode(), name="scenario.yaml").value)
+    return run(file, mode="replay", registry=registry, project=project, scenario=canned, keep=False)
 
 
 def new_plugin(
@@ -136,7 +160,7 @@ def _only_runbook() -> Path:
     return found[0]
 
 
-def _read(file: Path, registry: Any, project: Any) -> Any:
+def _read(file: Path, registry: Registry, project: Project | None) -> Runbook:
     from gert_core.validation import validate_runbook
 
     found = validate_runbook(file, registry=registry, project=project)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json as json_
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gert_core.api.errors import UsageError
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import RunError, UsageError
 from gert_core.api.results import RunStatus
 from gert_core.cli.lazy import typer
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
+    from gert_core.engine.resume.read import RecordedRun
     from gert_core.runs.result import RunResult
 
 
@@ -51,7 +54,7 @@ def resume(
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import Request, Resume
-    from gert_core.engine.resume.plan import RunFinished
+    from gert_core.engine.resume.plan import RunFinished, nothing_left
     from gert_core.engine.resume.read import read_run
     from gert_core.runs.directory import runs_root
 
@@ -67,6 +70,16 @@ def resume(
         recorded = read_run(root, run, stack)
         runbook = recorded.choices.runbook
         project = project_here(runbook.parent, known=here) if runbook.parent.is_dir() else here
+        wanted = Resume(
+            run=recorded,
+            retry_failed=retry_failed,
+            reconcile=reconciled,
+            outputs=stated,
+            allow_drift=on_drift == "allow",
+            ticket=ticket,
+        )
+        if not nothing_left(wanted):
+            _enter(recorded, stack)
         request = Request(
             runbook=runbook,
             registry=registry_for(project, ctx.obj, executing=True),
@@ -74,14 +87,7 @@ def resume(
             actor=actor,
             approval=approval,
             host_vars=secrets,
-            resume=Resume(
-                run=recorded,
-                retry_failed=retry_failed,
-                reconcile=reconciled,
-                outputs=stated,
-                allow_drift=on_drift == "allow",
-                ticket=ticket,
-            ),
+            resume=wanted,
             **given,
         )
         return prepare(request, stack)
@@ -97,6 +103,26 @@ def resume(
         )
     except RunFinished as finished:
         return _show_finished(finished.result, as_json=json)
+
+
+def _enter(run: RecordedRun, stack: ExitStack) -> None:
+    """Change to the directory that the run was started in, until ``stack`` closes; its tools run there."""
+    from gert_core.cli.render.terminal import err, escape
+
+    cwd = run.choices.cwd
+    if cwd is None:  # a run of an early 0.1, or one whose directory was deleted while it started
+        return
+    try:
+        if not Path(cwd).samefile(Path.cwd()):
+            stack.enter_context(chdir(cwd))
+            with suppress(OSError):  # the run continues without the message
+                err(escape(f"continuing in {cwd}, where the run was started"))
+    except OSError as error:
+        raise RunError(
+            f"run {run.run_id} was started in {cwd}, and that directory cannot be entered: {error.strerror}",
+            kind=ErrorKind.NOT_RESUMABLE,
+            hint="its tools run there; restore the directory, or start a new run",
+        ) from None
 
 
 def _pairs(words: Any) -> dict[str, str]:

@@ -6,11 +6,12 @@ import json as json_
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.api.errors import RunError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.result import label
+from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import brief, failure_lines, summary
 from gert_core.cli.session import project_here
@@ -21,6 +22,8 @@ from gert_core.runs.result import RunResult, outcome_of
 if TYPE_CHECKING:
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.state import RunState
+
+_HEADER: Final = ("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
 
 
 def list_(
@@ -34,16 +37,12 @@ def list_(
     if json:
         out(json_.dumps({"runs": list(map(_entry, found))}, ensure_ascii=False))
         return 0
-    rows = [("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON"), *map(_row, found)]
-    if len(rows) == 1:
+    rows = list(map(_row, found))
+    if not rows:
         err(f"no runs found in {root}")
         return 0
-    widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    for number, row in enumerate(rows):
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
-        if number:
-            cells[2] = paint(cells[2], _colour(row[2]))
-        out("  ".join(cells).rstrip() if number else paint("  ".join(cells).rstrip(), "bold"))
+    for line in table(_HEADER, rows, column=2, colour=_colour):
+        out(line)
     return 0
 
 

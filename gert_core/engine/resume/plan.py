@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gert_core.api import RunStatus, UsageError
+from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
 from gert_core.engine.resume.drift import changes, refuse
 from gert_core.engine.resume.reconcile import kept_results, stated_results
 from gert_core.engine.resume.retry import keys_to_retry, risky_keys
@@ -55,9 +55,11 @@ def as_recorded(request: Request, resume: Resume) -> Request:
     """
     run = resume.run
     refuse_forged(run, environ=request.environ, schemes=request.registry.signature_scheme)
-    _refuse_finished(resume)
+    if nothing_left(resume):
+        raise RunFinished(RunResult(state=run.state, trace=run.trace))
     _check_ticket(resume)
     choices = run.choices
+    _check_directory(choices.cwd, run.run_id)
     return replace(
         request,
         mode=choices.mode,
@@ -93,13 +95,26 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
     )
 
 
-def _refuse_finished(resume: Resume) -> None:
+def nothing_left(resume: Resume) -> bool:
+    """Return whether the run is over and is only shown: nothing of it is executed again."""
     state = resume.run.state
     if not state.over or state.status == RunStatus.CANCELLED:
-        return
-    if resume.retry_failed and state.status in (RunStatus.FAILED, RunStatus.ERROR):
-        return
-    raise RunFinished(RunResult(state=state, trace=resume.run.trace))
+        return False
+    return not (resume.retry_failed and state.status in (RunStatus.FAILED, RunStatus.ERROR))
+
+
+def _check_directory(cwd: str | None, run_id: str) -> None:
+    """Refuse to go on elsewhere: tools run in the working directory, and relative paths mean files there."""
+    try:
+        same = cwd is None or Path(cwd).samefile(Path.cwd())
+    except OSError:
+        same = False
+    if not same:
+        raise RunError(
+            f"run {run_id} was started in {cwd}, and this process works elsewhere",
+            kind=ErrorKind.NOT_RESUMABLE,
+            hint="change to that directory first; gert resume does it by itself",
+        )
 
 
 def _check_ticket(resume: Resume) -> None:
@@ -112,4 +127,4 @@ def _check_ticket(resume: Resume) -> None:
     )
 
 
-__all__ = ["Resumption", "RunFinished", "as_recorded", "plan"]
+__all__ = ["Resumption", "RunFinished", "as_recorded", "nothing_left", "plan"]

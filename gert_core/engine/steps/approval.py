@@ -120,6 +120,7 @@ def _request(execution: StepExecution, recorded: RecordedApproval | None) -> App
         exclude_actor=decision.exclude_actor,
         require_signed=facts.policies.require_signed,
         extensions=compiled.node.fields.extensions,
+        rule=services.masker.mask_text(decision.approval_rules),
     )
 
 

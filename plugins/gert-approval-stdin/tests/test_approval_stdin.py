@@ -87,6 +87,9 @@ def ask(*lines, request=REQUEST, actor="olga", stop=None):
         ("y alice: looks: fine", True, "alice", "looks: fine"),
         ("n bob:no window", False, "bob", "no window"),
         ("n bob :", False, "bob", None),
+        ("yes", True, "olga", None),
+        ("No bob: late", False, "bob", "late"),
+        ("yes no", True, "no", None),
     ],
 )
 def test_a_line_is_yes_or_no_with_approver_and_reason(line, approved, approver, reason):
@@ -95,7 +98,7 @@ def test_a_line_is_yes_or_no_with_approver_and_reason(line, approved, approver, 
     assert (answer.ticket_id, answer.method) == ("t-1", "stdin")
 
 
-@pytest.mark.parametrize("line", ["", "yes", "no", "maybe", "y alice bob", "approve", "x y", "yy"])
+@pytest.mark.parametrize("line", ["", "yess", "non", "maybe", "y alice bob", "approve", "x y", "yy"])
 def test_any_other_line_is_asked_again(line):
     answer, console = ask(line, "y alice")
     assert answer.approver_id == "alice"

@@ -1,4 +1,4 @@
-"""The session of the provider ``stdin``: show the request, read ``y|n [approver-id][: reason]``."""
+"""The session of the provider ``stdin``: show the request, read ``y|n [approver-id][: reason]`` (also ``yes|no``)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from gert_approval_stdin.display import describe, printable
 from gert_core.api import WRONG_ANSWERS, ApprovalResponse, ApprovalTicket
+from gert_core.kit.display import readable_key
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, Deadline, Services
 
-_LINE: Final = re.compile(r"\s*([yn])(?:\s+([^\s:]+))?\s*(?::\s*(.*?))?\s*", re.IGNORECASE | re.DOTALL)
+_LINE: Final = re.compile(r"\s*(y|yes|n|no)(?:\s+([^\s:]+))?\s*(?::\s*(.*?))?\s*", re.IGNORECASE | re.DOTALL)
 _GRAMMAR: Final = "y|n [approver-id][: reason]"
 
 
@@ -45,7 +46,7 @@ class StdinSession:
             for text in shown:
                 console.say(text)
             for _ in range(WRONG_ANSWERS):
-                line = console.ask(f"Approve {printable(request.step_id)}? {_GRAMMAR} ", deadline=deadline)
+                line = console.ask(f"Approve {_name(request)}? {_GRAMMAR} ", deadline=deadline)
                 if line is None:
                     if not deadline.stopped:
                         console.say("The input ended without an answer; `--approval inbox` lets people answer later.")
@@ -54,7 +55,7 @@ class StdinSession:
                 if match is not None:
                     self._answers[ticket.ticket_id] = given + 1
                     word, approver, reason = match.groups()
-                    return self._answer(ticket, approved=word.lower() == "y", approver=approver or "", reason=reason)
+                    return self._answer(ticket, approved=word[0] in "yY", approver=approver or "", reason=reason)
                 console.say(f"Please answer with {_GRAMMAR}.")
             console.say(f"None of {WRONG_ANSWERS} lines was an answer.")
             return None
@@ -73,11 +74,16 @@ class StdinSession:
         """Do nothing: no connection is kept."""
 
 
+def _name(request: ApprovalRequest) -> str:
+    """Return the step as it is named on screen, its item included."""
+    return printable(readable_key(request.step_key))
+
+
 def _again(request: ApprovalRequest) -> str:
     """Explain why one answer was not enough."""
     people = "an approver" if request.min_approvers == 1 else f"{request.min_approvers} different approvers"
     other = f" other than {printable(request.requested_by)}" if request.exclude_actor else ""
-    return f"{printable(request.step_id)} needs {people}{other}."
+    return f"{_name(request)} needs {people}{other}."
 
 
 def open_session(services: Services) -> StdinSession:

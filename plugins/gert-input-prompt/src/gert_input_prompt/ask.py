@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import WRONG_ANSWERS
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gert_core.api import Console, Deadline, InputBinding, Services
+
+_WORDS: Final = {"y": "true", "yes": "true", "n": "false", "no": "false"}
 
 
 class _End(Exception):  # noqa: N818 - the input has ended
@@ -50,6 +52,8 @@ def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
             continue
         if binding.check is None:
             return text
+        if binding.type == "bool":
+            text = _WORDS.get(text.lower(), text)
         try:
             return binding.check(text)
         except ValueError as error:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from gert_core.api import Principal, StepContext
 
 _TYPES: Final = {"text": "string", "checklist": "object", "attachment": "object"}
+_YES: Final = ("y", "yes")
+_NO: Final = ("n", "no")
+_BY_OPERATOR: Final = "rejected by the operator"
 _NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 
 
@@ -86,12 +89,7 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
     who: Principal | None = None
     try:
         if not step.required_evidence:
-            question = Question(
-                name="confirm", kind="confirm", prompt=f"{step.instructions}\n  [Enter] when done, or `reject REASON`: "
-            )
-            answer = ctx.ask(question)
-            _text(answer)
-            who = answer.principal
+            who = _confirm(step.instructions, ctx)
         for position, evidence in enumerate(step.required_evidence):
             lead = f"{step.instructions}\n" if position == 0 else ""
             value, who = _collect(evidence, lead, ctx)
@@ -114,6 +112,21 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
     return Completed(outputs=given, principal=who)
 
 
+def _confirm(instructions: str, ctx: StepContext) -> Principal | None:
+    """Ask until the answer is a confirmation, or raise ``NoAnswer``; raise ``_Rejected`` when it is a no."""
+    lead = f"{instructions}\n"
+    for _ in range(WRONG_ANSWERS):
+        prompt = f"{lead}  [Enter] when done, or `reject REASON`: "
+        answer = ctx.ask(Question(name="confirm", kind="confirm", prompt=prompt))
+        text = _text(answer).lower()
+        if text in _NO:
+            raise _Rejected(_BY_OPERATOR)
+        if answer.canned or not text or text in _YES:
+            return answer.principal
+        lead = "  Answer with Enter or `yes`, or with `no`.\n"
+    raise NoAnswer(f"{WRONG_ANSWERS} answers could not be used. {lead.strip()}")
+
+
 def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[object, Principal | None]:
     """Ask until the answer is usable, or raise ``NoAnswer``; an answer from a scenario is taken as it is."""
     title = evidence.description or evidence.name
@@ -132,7 +145,7 @@ def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[object, P
             ticked = _ticked(text, evidence.items)
             if ticked is not None:
                 return ticked, answer.principal
-            lead = f"  Answer with numbers from 1 to {len(evidence.items)}, `all` or `none`.\n"
+            lead = f"  Answer with numbers from 1 to {len(evidence.items)}, `all` or `none` (`yes`, `no`).\n"
         elif not text:
             lead = "  An answer is needed.\n"
         elif evidence.kind == "attachment":
@@ -161,15 +174,15 @@ def _text(answer: Answer) -> str:
     text = str(answer.value).strip()
     word, _, reason = text.partition(" ")
     if word.lower() == "reject":
-        raise _Rejected(reason.strip() or "rejected by the operator")
+        raise _Rejected(reason.strip() or _BY_OPERATOR)
     return text
 
 
 def _ticked(text: str, items: list[str]) -> dict[str, bool] | None:
     low = text.lower()
-    if low == "all":
+    if low == "all" or low in _YES:
         return dict.fromkeys(items, True)
-    if low == "none":
+    if low == "none" or low in _NO:
         return dict.fromkeys(items, False)
     words = low.replace(",", " ").split()
     if not words or not all(word.isdigit() and 1 <= int(word) <= len(items) for word in words):

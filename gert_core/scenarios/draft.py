@@ -1,0 +1,188 @@
+"""Draft a scenario: replay a runbook with example answers, and keep every answer that the run needed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from gert_core.api import Answer, Completed, ErrorKind, NoAnswer, Reply, StepProblem
+from gert_core.contracts import find_action
+from gert_core.documents.scenario import ScenarioModel, StepResponse
+from gert_core.engine.cancel import Stop
+from gert_core.engine.modes.replay import ReplayBackend
+from gert_core.engine.prepare import prepare
+from gert_core.engine.request import Request
+from gert_core.plugin.lazy import resolve
+from gert_core.scenarios.run import ACTOR
+from gert_core.tools import preview
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from gert_core.api import Console, Question, Result, Services
+    from gert_core.api.context import Peer
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook, StepNode, ToolNode
+    from gert_core.engine.steps.execution import StepExecution
+    from gert_core.plugin.registry import Registry
+
+_EXAMPLES: Final = {
+    "string": "text",
+    "int": 1,
+    "float": 1.0,
+    "bool": True,
+    "list": ["text"],
+    "object": {},
+    "any": "text",
+}
+_ROUNDS: Final = 100
+"""How often a replay begins again because a step must be given its whole result."""
+
+
+class Draft(Struct, kw_only=True):
+    """The answers of a scenario that is being written."""
+
+    inputs: dict[str, object] = field(default_factory=dict)
+    tool_responses: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    """By ``tool:action`` the outputs of every call."""
+    steps: dict[str, dict[str, object]] = field(default_factory=dict)
+    evidence: dict[str, dict[str, object]] = field(default_factory=dict)
+
+
+def draft_scenario(
+    book: Runbook, *, runbook: Path, registry: Registry, project: Project | None, console: Console
+) -> Draft:
+    """Return every input and answer that a replay needs, and one answer for each step that it does not reach."""
+    inputs = {
+        name: example(declared.type)
+        for name, declared in book.model.meta.inputs.items()
+        if declared.required and declared.default is None
+    }
+    request = Request(
+        runbook=runbook,
+        registry=registry,
+        console=console,
+        project=project,
+        mode="replay",
+        actor=ACTOR,
+        environ=dict(os.environ),
+        keep=False,
+    )
+    results: dict[str, dict[str, object]] = {}
+    for _ in range(_ROUNDS):
+        canned = {key: StepResponse.model_validate(given) for key, given in results.items()}
+        backend = DraftingBackend(ScenarioModel(inputs=inputs, steps=canned))
+        reached = _replay(replace(request, scenario=backend.scenario), backend)
+        if not backend.missing:
+            break
+        results |= backend.missing
+    draft = Draft(
+        inputs=inputs,
+        tool_responses=backend.tool_responses,
+        steps=results | backend.results,
+        evidence=backend.evidence,
+    )
+    _add_unreached(draft, [node for node in book.walk() if node.id not in reached], book)
+    return draft
+
+
+def _replay(request: Request, backend: DraftingBackend) -> set[str]:
+    """Replay with this backend; return the ids of the steps that were executed."""
+    stop = Stop()
+    with ExitStack() as stack:
+        stack.callback(stop.close)
+        run = prepare(replace(request, stop=stop), stack)
+        run.services = replace(run.services, backend=backend)
+        result = run.execute()
+    return {step.step_id for step in result.steps if step.status != "skipped"}
+
+
+class DraftingBackend(ReplayBackend):
+    """A replay that gives an example where the scenario has no answer, and keeps it."""
+
+    def __init__(self, scenario: ScenarioModel) -> None:
+        super().__init__(scenario)
+        self.scenario = scenario
+        self.tool_responses: dict[str, list[dict[str, object]]] = {}
+        self.results: dict[str, dict[str, object]] = {}
+        self.evidence: dict[str, dict[str, object]] = {}
+        self.missing: dict[str, dict[str, object]] = {}
+        """Results of steps that could not be given in this replay."""
+
+    def substitute(self, execution: StepExecution) -> Result | None:
+        """Return an example result of a step that must declare its contract, because it acts outside of gert."""
+        given = super().substitute(execution)
+        if given is not None or not execution.compiled.type.requires_contract:
+            return given
+        result = self.results[execution.key] = _example_result(execution)
+        canned = StepResponse.model_validate(result)
+        return Completed(outputs=canned.outputs, fields=canned.fields)
+
+    def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
+        """Return an example of every declared output."""
+        outputs = {name: example(param.type) for name, param in tool.contracts[action].outputs.items()}
+        self.tool_responses.setdefault(f"{tool.name}:{action}", []).append(outputs)
+        return Reply(exit_code=0, outputs=outputs, command=preview(tool, action, inputs))
+
+    def session(self, execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
+        """Keep an example result for the next replay: no peer is started."""
+        self.missing[execution.key] = _example_result(execution)
+        raise StepProblem(ErrorKind.SCENARIO_MISS, f"the scenario gives no result for step {execution.key}")
+
+    def ask(self, execution: StepExecution, question: Question) -> Answer:
+        """Return an example answer; a checklist is ticked."""
+        try:
+            return super().ask(execution, question)
+        except NoAnswer:
+            kind = _outputs_of(execution.compiled.node).get(question.name, "any")
+            value: object = dict.fromkeys(question.items, True) if question.items else example(kind)
+            self.evidence.setdefault(execution.compiled.id, {})[question.name] = value
+            return Answer(value=value, canned=True)
+
+
+def example(kind: str | None) -> object:
+    """Return an example value of a declared type."""
+    return _EXAMPLES[kind or "any"]
+
+
+def _example_result(execution: StepExecution) -> dict[str, object]:
+    """Return a whole result: every declared output, and the fields of the type."""
+    outputs = {name: example(param.type) for name, param in execution.compiled.contract.outputs.items()}
+    fields = {name: example(kind) for name, kind in execution.compiled.type.fields.items()}
+    return {"outputs": outputs, **({"fields": fields} if fields else {})}
+
+
+def _add_unreached(draft: Draft, nodes: list[StepNode], book: Runbook) -> None:
+    """Add an answer for each step on another path, to be moved to where it is needed."""
+    for key, outputs in _tool_answers(nodes, book):
+        draft.tool_responses.setdefault(key, []).append(outputs)
+    for node in nodes:
+        if node.type.tool_use is None and node.named and (given := _outputs_of(node)):
+            draft.evidence[node.id] = {name: example(kind) for name, kind in given.items()}
+
+
+def _tool_answers(nodes: list[StepNode], book: Runbook) -> Iterator[tuple[str, dict[str, object]]]:
+    for node in nodes:
+        use = resolve(node.type.tool_use)(node.body) if node.type.tool_use is not None else None
+        if use is None:
+            continue
+        tool = book.tools[use.tool]
+        action, _ = find_action(tool, use.action)
+        yield (
+            f"{use.tool}:{action}",
+            {name: example(param.type) for name, param in tool.contracts[action].outputs.items()},
+        )
+
+
+def _outputs_of(node: StepNode) -> Mapping[str, str]:
+    """Return the outputs that a step's type reads in the step, with their types."""
+    found: Mapping[str, str] = resolve(node.type.outputs)(node.body) if node.type.outputs is not None else {}
+    return found
+
+
+__all__ = ["Draft", "DraftingBackend", "draft_scenario", "example"]
