@@ -49,7 +49,11 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     ),
     "plugins list": (("gert plugins list", "what is installed, in which state"),),
     "plugins show": (("gert plugins show step-assert", "what it provides"),),
-    "plugins why": (("gert plugins why step:wait", "which plugin provides the step type `wait`, or would"),),
+    "plugins why": (
+        ("gert plugins why step:wait", "which plugin provides the step type `wait`, or would"),
+        ("gert plugins why tool:net/http", "which plugin and file a listed tool comes from"),
+        ("gert plugins why policy", "which plugins have policies; also `diagnostics` and `observer`"),
+    ),
     "schema": (
         ("gert schema > runbook.schema.json", "for your editor"),
         ("gert schema policy --json", "another kind, on one line"),

@@ -162,6 +162,12 @@ class Registry:
         _ = self._tables
         return tuple(plugin.info for plugin in self._plugins)
 
+    @property
+    def loaded(self) -> tuple[Plugin, ...]:
+        """Every installed plugin with its hooks and records, sorted by name, to explain what it provides."""
+        _ = self._tables
+        return tuple(self._plugins)
+
     def problems(self) -> tuple[PluginInfo, ...]:
         """Return the plugins that are neither active nor blocked."""
         return tuple(info for info in self.plugins if not info.healthy)
@@ -221,17 +227,6 @@ class Registry:
             if info.distribution == provider and info.state is not PluginState.ACTIVE:
                 return f"plugin {info.label}, which by its name provides it, is {info.state}: {info.cause}"
         return f"by its name {provider} would provide it: `{pip('install', provider)}`"
-
-    def provided(self, info: PluginInfo) -> dict[str, list[str]]:
-        """Return the names a plugin provides, by kind."""
-        _ = self._tables
-        return {
-            kind.word: sorted(getattr(record, kind.key) for record in plugin.records[kind.word])
-            for plugin in self._plugins
-            if plugin.info == info
-            for kind in kinds.KINDS
-            if plugin.records.get(kind.word)
-        }
 
     # -- inside ---------------------------------------------------------------------------------------------
 

@@ -77,6 +77,7 @@ def test_list_as_json_is_one_document(gert, zoo):
         "state": "active",
         "cause": "",
         "provides": {"step": ["zoo-good"]},
+        "notes": [],
     }
     assert plugins["step-zoo-syntax"]["state"] == "broken"
 
