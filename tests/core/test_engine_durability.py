@@ -38,6 +38,17 @@ def test_a_read_only_tool_step_costs_one_sync(lab, syncs):
     assert counts[1] - counts[0] == 10
 
 
+@pytest.mark.parametrize(("idempotent", "cost"), [("true", 1), ("false", 2)])
+def test_a_writing_tool_step_is_synced_before_its_call_and_if_needed_after_it(lab, syncs, idempotent, cost):
+    counts = []
+    for number in (2, 12):
+        syncs.clear()
+        steps = "\n".join(f"- {{ id: s{i}, type: tool, tool: writer }}" for i in range(number))
+        lab(steps, tools=tool("writer", writes="disk", idempotent=idempotent))
+        counts.append(len(syncs))
+    assert counts[1] - counts[0] == 10 * cost
+
+
 def test_steps_that_touch_nothing_cost_no_sync(lab, syncs):
     lab("\n".join(f"- {{ id: s{i}, type: assert, assert: [ {{ type: exists, value: 1 }} ] }}" for i in range(10)))
     assert len(syncs) <= 2

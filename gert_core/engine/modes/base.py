@@ -33,6 +33,10 @@ class Backend(Protocol):
         """Whether denials stop the run and approvals are requested."""
 
     @property
+    def acts(self) -> bool:
+        """Whether steps really do what they do outside the run."""
+
+    @property
     def jumps_back(self) -> bool:
         """Whether backward jumps are taken."""
 

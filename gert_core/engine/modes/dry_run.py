@@ -27,6 +27,7 @@ class DryRunBackend:
     sequential = True
     symbolic = True
     enforces = False
+    acts = False
     jumps_back = False
     repeats = False
 

@@ -29,6 +29,7 @@ class ProbeBackend:
     sequential = True
     symbolic = True
     enforces = True
+    acts = True
     jumps_back = False
     repeats = True
 

@@ -39,6 +39,7 @@ class RealBackend:
     sequential = False
     symbolic = False
     enforces = True
+    acts = True
     jumps_back = True
     repeats = True
 

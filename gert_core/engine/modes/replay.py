@@ -48,6 +48,7 @@ class ReplayBackend:
     sequential = True
     symbolic = False
     enforces = True
+    acts = False
     jumps_back = True
     repeats = True
 
