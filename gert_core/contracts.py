@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import PURE, Contract, Param, Tools
 from gert_core.documents.merge import Relaxation, tighten, tool_contract
+from gert_core.documents.type_functions import MissingTool
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import ToolUse
     from gert_core.documents.tool import ActionModel
     from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode, ToolNode
 
 
+_NO_TOOL: Final = "tool-undeclared"
+_NO_ACTION: Final = "action-unknown"
 _UNDECLARED: Final = Contract(_assumed_writing=True)
 """The contract of a step that must declare its own and has not."""
 
@@ -41,9 +43,11 @@ def find_action(tool: ToolNode, action: str | None) -> tuple[str, ActionModel]:
     if action is None:
         if len(actions) == 1:
             return next(iter(actions.items()))
-        raise LookupError(f"tool {tool.name!r} has several actions ({', '.join(actions)}); name one with `action`")
+        raise MissingTool(
+            f"tool {tool.name!r} has several actions ({', '.join(actions)}); name one with `action`", rule=_NO_ACTION
+        )
     if action not in actions:
-        raise LookupError(f"tool {tool.name!r} has no action {action!r}; it has {', '.join(actions)}")
+        raise MissingTool(f"tool {tool.name!r} has no action {action!r}; it has {', '.join(actions)}", rule=_NO_ACTION)
     return action, actions[action]
 
 
@@ -70,17 +74,21 @@ class DeclaredTools(Tools):
         """Return a listed tool; raise ``LookupError`` with a message if there is none."""
         found = self._tools.get(tool)
         if found is None:
-            raise LookupError(f"tool {tool!r} is not available: not listed under `tools`, not found, or not valid")
+            raise MissingTool(
+                f"tool {tool!r} is not available: not listed under `tools`, not found, or not valid", rule=_NO_TOOL
+            )
         return found
 
 
 class Contracts:
     """The contracts of a runbook's steps and blocks, each resolved once and kept by key or path.
 
-    Every method raises ``LookupError`` with a message when a tool or an action that a step names does not exist.
+    Every method raises ``LookupError`` with a message when a tool or an action that a step names does not exist, and
+    ``PluginFault`` when a function of a step's type fails.
     """
 
     def __init__(self, runbook: Runbook) -> None:
+        self._functions = runbook.functions
         self._tools = DeclaredTools(runbook.tools)
         self._steps: dict[Path, Contract] = {}
         self._outputs: dict[Path, dict[str, Param]] = {}
@@ -102,7 +110,7 @@ class Contracts:
         Steps with equal keys have the same contract, so that a long list of them shares one.
         """
         if step.fields.contract is None:
-            use = _tool_use(step)
+            use = self._functions.tool_use(step)
             if use is not None:
                 return ("action", use.tool, use.action or "")
             if not callable(resolve(step.type.contract)):
@@ -137,19 +145,17 @@ class Contracts:
 
     def _base(self, step: StepNode) -> Contract:
         """Return what a step's type or tool declares before the step itself adds anything."""
-        kind = step.type
-        use = _tool_use(step)
+        use = self._functions.tool_use(step)
         if use is not None:
             return self._tools.contract(use.tool, use.action)
-        source = resolve(kind.contract)
-        if source is None:
-            return _UNDECLARED if kind.requires_contract else PURE
-        contract: Contract = source if isinstance(source, Contract) else source(step.body, self._tools)
-        return contract
+        stated = self._functions.contract(step, self._tools)
+        if stated is None:
+            return _UNDECLARED if step.type.requires_contract else PURE
+        return stated
 
     def _find_outputs(self, step: StepNode) -> dict[str, Param]:
         declared: Mapping[str, Param] = self.of(step).outputs
-        use = _tool_use(step)
+        use = self._functions.tool_use(step)
         if use is not None:
             yielded = action_outputs(self._tools.node(use.tool), use.action)
             own = step.fields.contract
@@ -157,14 +163,9 @@ class Contracts:
             declared = {name: param for name, param in declared.items() if name in yielded or name in extra}
         found = dict(declared)
         if step.type.outputs is not None:
-            known: Mapping[str, str] = resolve(step.type.outputs)(step.body)
+            known = self._functions.outputs(step)
             found.update({name: Param(type=type_, required=True) for name, type_ in known.items()})
         return found
-
-
-def _tool_use(step: StepNode) -> ToolUse | None:
-    """Return the tool a step is going to call, if it is a step that calls one."""
-    return resolve(step.type.tool_use)(step.body) if step.type.tool_use is not None else None
 
 
 def accepts_any_input(node: StepNode) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from gert_core.api import GertError, InputBinding, InputError, UsageError
+from gert_core.plugin.functions import cause, member_names, named
 from gert_core.plugin.lazy import resolve
 from gert_core.values import coerce, coerce_text
 
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
     from gert_core.api import Deadline, InputResolver, Services
     from gert_core.documents.runbook import InputModel
+    from gert_core.plugin.states import PluginInfo
 
+    PluginsOf = Callable[[InputResolver], Sequence[PluginInfo]]
     ServicesFor = Callable[[InputResolver], Services]
 
 
@@ -39,28 +42,32 @@ def resolve_inputs(
     resolvers: Mapping[str, InputResolver],
     services: ServicesFor,
     deadline: Deadline,
+    plugins: PluginsOf = lambda resolver: (),
     scenario: Mapping[str, object] | None = None,
     file_vars: Mapping[str, object] | None = None,
 ) -> ResolvedInputs:
     """Resolve the values of all declared inputs.
 
     Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), the source in ``from:`` (interactive ones last),
-    default, null. A ``scenario`` replaces files and resolvers. ``services`` returns what a resolver is called with.
+    default, null. A ``scenario`` replaces files and resolvers. ``services`` returns what a resolver is called with,
+    ``plugins`` the plugin that provides it.
     One ``InputError`` names everything that is missing or invalid.
     """
     _refuse_undeclared(host_vars, declared, flag="--var")
     _refuse_undeclared(file_vars or {}, declared, flag="--input")
+    members = _member_words(resolvers, services, plugins) if any(model.from_ for model in declared.values()) else {}
     work = _Resolution(declared)
     work.take_all(host_vars, source="cli")
     if scenario is not None:
         work.take_all({n: v for n, v in scenario.items() if n in declared}, source="scenario")
     else:
         work.take_all(file_vars or {}, source="file")
-        for batch in _batches(work.open_bindings(), resolvers, services):
+        for batch in _batches(work.open_bindings(), resolvers, members):
             if batch.resolver.interactive and work.errors:
                 break  # no questions for a run that cannot start
-            work.call_resolver(batch, services=services(batch.resolver), deadline=deadline)
-    return work.finish(resolvers=resolvers, services=services)
+            owners = plugins(batch.resolver)
+            work.call_resolver(batch, services=services(batch.resolver), deadline=deadline, plugins=owners)
+    return work.finish(resolvers=resolvers, members=members)
 
 
 class _Batch(Struct, kw_only=True):
@@ -110,9 +117,11 @@ class _Resolution:
             if model.from_ and name not in self.sources and name not in self.failed
         ]
 
-    def call_resolver(self, batch: _Batch, *, services: Services, deadline: Deadline) -> None:
+    def call_resolver(
+        self, batch: _Batch, *, services: Services, deadline: Deadline, plugins: Sequence[PluginInfo]
+    ) -> None:
         """Call one resolver with its batch; bindings without an answer stay open."""
-        answer = _call(batch, services=services, deadline=deadline)
+        answer = _call(batch, services=services, deadline=deadline, plugins=plugins)
         if isinstance(answer, GertError):
             self.errors.append(answer.message)
             self.kinds.add(answer.kind)
@@ -124,9 +133,9 @@ class _Resolution:
             if answer.get(binding.name) is not None:
                 self.take(binding.name, answer[binding.name], source=batch.source)
 
-    def finish(self, *, resolvers: Mapping[str, InputResolver], services: ServicesFor) -> ResolvedInputs:
+    def finish(self, *, resolvers: Mapping[str, InputResolver], members: Mapping[str, str]) -> ResolvedInputs:
         """Add defaults and nulls for open inputs; raise one error for everything missing or invalid."""
-        unreachable = _unreachable(self.declared, resolvers, services)
+        unreachable = _unreachable(self.declared, resolvers, members)
         for name, model in self.declared.items():
             if name in self.sources or name in self.failed:
                 continue
@@ -206,21 +215,19 @@ def split_source(source: str) -> tuple[str, str]:
     return source, ""
 
 
-def _member_words(resolvers: Mapping[str, InputResolver], services: ServicesFor) -> dict[str, str]:
+def _member_words(resolvers: Mapping[str, InputResolver], services: ServicesFor, plugins: PluginsOf) -> dict[str, str]:
     """Return the further first words of resolvers that have members: ``{"cmdb": "provider"}``."""
     words: dict[str, str] = {}
     for prefix, resolver in resolvers.items():
-        if resolver.names is not None:
-            for word in resolve(resolver.names)(services(resolver).project):
-                words.setdefault(word, prefix)
+        for word in member_names(resolver, services(resolver).project, plugins(resolver)):
+            words.setdefault(word, prefix)
     return words
 
 
 def _batches(
-    bindings: Iterable[InputBinding], resolvers: Mapping[str, InputResolver], services: ServicesFor
+    bindings: Iterable[InputBinding], resolvers: Mapping[str, InputResolver], members: Mapping[str, str]
 ) -> Sequence[_Batch]:
     """Return one batch per source, interactive ones last; bindings without a resolver are left open."""
-    members = _member_words(resolvers, services)
     batches: dict[str, _Batch] = {}
     for binding in bindings:
         word, path = split_source(binding.source)
@@ -239,17 +246,20 @@ def _batches(
     return sorted(batches.values(), key=lambda batch: batch.resolver.interactive)
 
 
-def _call(batch: _Batch, *, services: Services, deadline: Deadline) -> Mapping[str, object] | GertError:
+def _call(
+    batch: _Batch, *, services: Services, deadline: Deadline, plugins: Sequence[PluginInfo]
+) -> Mapping[str, object] | GertError:
     names = ", ".join(repr(binding.name) for binding in batch.bindings)
     try:
         answer = resolve(batch.resolver.resolve)(batch.bindings, deadline, services)
     except GertError as error:
         return error
-    except Exception as error:
-        fault = f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        fault = f"{cause(plugins, error)} in {named(plugins)}"
         return InputError(f"the source {batch.source!r} failed for the input {names}: {fault}")
     if not hasattr(answer, "get"):
-        return InputError(f"the source {batch.source!r} did not return a map of values for the input {names}")
+        wrong = f"did not return a map of values for the input {names}; it is provided by {named(plugins)}"
+        return InputError(f"the source {batch.source!r} {wrong}")
     return dict(answer)
 
 
@@ -268,11 +278,11 @@ def _refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, objec
 
 
 def _unreachable(
-    declared: Mapping[str, InputModel], resolvers: Mapping[str, InputResolver], services: ServicesFor
+    declared: Mapping[str, InputModel], resolvers: Mapping[str, InputResolver], members: Mapping[str, str]
 ) -> frozenset[str]:
     """Return the inputs whose ``from:`` has no resolver."""
     bindings = [_binding(name, model) for name, model in declared.items() if model.from_]
-    reached = {b.name for batch in _batches(bindings, resolvers, services) for b in batch.bindings}
+    reached = {b.name for batch in _batches(bindings, resolvers, members) for b in batch.bindings}
     return frozenset(binding.name for binding in bindings) - reached
 
 

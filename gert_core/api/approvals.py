@@ -86,7 +86,11 @@ class ApprovalResponse(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalSession(Protocol):
-    """An opened provider; the core chooses the ticket id and has it on disk before ``submit``."""
+    """An opened provider; the core chooses the ticket id and has it on disk before ``submit``.
+
+    What ``open``, ``submit`` and ``wait`` raise makes the step an error ``approval_provider`` that names the plugin; it
+    never approves anything.
+    """
 
     def submit(self, request: ApprovalRequest) -> ApprovalTicket:
         """Submit the request and return at once; the same ticket twice is the same request."""

@@ -49,6 +49,7 @@ class ErrorKind(StrEnum):
     EXPORT_COLLISION = "export_collision"
     SCENARIO_MISS = "scenario_miss"
     PLUGIN_FAILED = "plugin_failed"
+    EVENT_RESERVED = "event_reserved"
     APPROVAL_PROVIDER = "approval_provider"
 
     # Contract violations
@@ -77,7 +78,6 @@ class ErrorKind(StrEnum):
     NO_OUTCOME = "no_outcome"
     NEXT_BOUND = "next_bound"
     CONSTANT_CYCLE = "constant_cycle"
-    EVENT_RESERVED = "event_reserved"
     RUN = "run"
     RUN_NOT_FOUND = "run_not_found"
     RUN_ID = "run_id"

@@ -101,6 +101,12 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``summary``: one line for people.
 
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
+
+    What they raise never ends a run without a result. ``run`` may raise ``StepProblem``: the step is an error (or
+    ``failed``) of that kind. A ``GertError`` makes it an error of the error's kind, anything else, ``SystemExit`` too,
+    an error ``plugin_failed``, and so does a result that is not well formed. All other functions may raise nothing:
+    validation ends with an error that names the plugin (exit code 3). The exception is the ``LookupError`` of
+    ``Tools.contract``, which becomes a finding at the step.
     """
 
     name: str

@@ -61,7 +61,11 @@ class TransportSession(Protocol):
     """An open connection to one target; calls may come from several threads."""
 
     def call(self, action: Action, inputs: Mapping[str, object], deadline: Deadline) -> Reply:
-        """Call one action; raise ``StepProblem`` (``timeout``, ``not_found``, ``output_too_large`` ...)."""
+        """Call one action; raise ``StepProblem`` (``timeout``, ``not_found``, ``output_too_large`` ...).
+
+        Anything else it raises, and a reply that is not well formed, makes the step an error ``plugin_failed`` that
+        names the transport's plugin.
+        """
 
     def close(self) -> None:
         """Close it; no process is left."""

@@ -22,6 +22,7 @@ from gert_core.documents.steps import StepReader
 from gert_core.documents.tool import API_VERSION as TOOL_VERSION
 from gert_core.documents.tool import ToolModel
 from gert_core.documents.tree import BlockNode, Runbook, ToolNode
+from gert_core.documents.type_functions import TypeFunctions
 from gert_core.plugin.kinds import STEP
 
 if TYPE_CHECKING:
@@ -73,7 +74,10 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     if not isinstance(raw, dict):
         return Loaded(document=document, diagnostics=diagnostics)
     model, gaps = _model(document, raw, diagnostics)
-    reader = StepReader(document, registry.step_types(), origin=partial(registry.provider_hint, STEP))
+    functions = TypeFunctions(document, partial(registry.providers, STEP))
+    reader = StepReader(
+        document, registry.step_types(), functions=functions, origin=partial(registry.provider_hint, STEP)
+    )
     steps = raw.get("steps")
     if isinstance(steps, list):
         root = reader.read(steps, ("steps",))
@@ -86,7 +90,9 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     diagnostics += tools.diagnostics
     if model is None:
         return Loaded(document=document, diagnostics=diagnostics)
-    runbook = Runbook(document=document, model=model, root=root, tools=tools.nodes, by_id=reader.by_id)
+    runbook = Runbook(
+        document=document, model=model, root=root, functions=functions, tools=tools.nodes, by_id=reader.by_id
+    )
     for step in runbook.walk():
         if step.fields.contract is not None:
             diagnostics += check_side_effects(document, step.fields.contract, (*step.path, "contract"))

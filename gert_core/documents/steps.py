@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gert_core.api import Block, StepType
     from gert_core.documents.model_errors import ModelError
     from gert_core.documents.tree import Path
+    from gert_core.documents.type_functions import TypeFunctions
     from gert_core.documents.yaml import Document
     from gert_core.kit.models import StepModel
 
@@ -32,13 +33,12 @@ _TYPE_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 class _ImportedType:
     """A step type with its lazy parts imported, once per document."""
 
-    __slots__ = ("blocks", "fields", "model", "type", "validate")
+    __slots__ = ("fields", "model", "type", "validate")
 
     def __init__(self, step_type: StepType) -> None:
         self.type = step_type
         self.model: type[StepModel] = resolve(step_type.model)
         self.validate: Callable[[object], StepModel] = self.model.model_validate
-        self.blocks: Callable[[object], object] | None = resolve(step_type.blocks)
         self.fields = frozenset(field.alias or name for name, field in self.model.model_fields.items())
 
 
@@ -50,9 +50,15 @@ class StepReader:
     """
 
     def __init__(
-        self, document: Document, types: Mapping[str, StepType], *, origin: Callable[[str], str] | None = None
+        self,
+        document: Document,
+        types: Mapping[str, StepType],
+        *,
+        functions: TypeFunctions,
+        origin: Callable[[str], str] | None = None,
     ) -> None:
         self.document = document
+        self._functions = functions
         self.diagnostics: list[Diagnostic] = []
         self.by_id: dict[str, StepNode] = {}
         self.complete = True
@@ -120,8 +126,8 @@ class StepReader:
                 f"a step of type `{kind.type.name}` must declare its `contract`",
                 hint="declare at least which `effects` it has and what it `writes`",
             )
-        if kind.blocks is not None:
-            self._blocks(step, kind.blocks)
+        if kind.type.blocks is not None:
+            self._blocks(step)
         return step
 
     def _kind(self, name: object, path: Path) -> _ImportedType | None:
@@ -192,7 +198,8 @@ class StepReader:
 
     def _body(self, kind: _ImportedType, own: dict[str, object], path: Path) -> StepModel | None:
         try:
-            return kind.validate(own)
+            model: StepModel = self._functions.validate(kind.type, kind.validate, own, path)
+            return model
         except ValidationError as error:
             found = model_errors(error, own)
         unknown = [item for item in found if _is_unknown(item)]
@@ -242,15 +249,8 @@ class StepReader:
             hint="give one of them another id",
         )
 
-    def _blocks(self, step: StepNode, blocks: Callable[[Any], Any]) -> None:
-        try:
-            found: list[Block] = list(blocks(step.body))
-        except Exception as error:
-            raise PluginError(
-                f"the step type `{step.type.name}` cannot list the blocks of step `{step.id}`: "
-                f"{type(error).__name__}: {error}",
-                hint="report it to the plugin's author",
-            ) from error
+    def _blocks(self, step: StepNode) -> None:
+        found = self._functions.blocks(step)
         for block, below in zip(found, _places(step.raw, found), strict=True):
             step.blocks.append(self.read(list(block.steps), step.path + below, block=block, owner=step))
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gert_core.api import Block, Contract, StepType
     from gert_core.documents.runbook import RunbookModel, StepFields
     from gert_core.documents.tool import ToolModel
+    from gert_core.documents.type_functions import TypeFunctions
     from gert_core.documents.yaml import Document, Map
     from gert_core.kit.models import StepModel
 
@@ -71,6 +72,8 @@ class Runbook(Struct, kw_only=True, eq=False):
     document: Document
     model: RunbookModel
     root: BlockNode
+    functions: TypeFunctions
+    """The functions of the types of its steps."""
     tools: dict[str, ToolNode] = field(default_factory=dict)
     by_id: dict[str, StepNode] = field(default_factory=dict)
 

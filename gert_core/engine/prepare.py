@@ -164,6 +164,7 @@ def _values(
         resolvers=request.registry.input_resolvers(),
         services=lambda resolver: plugins.of(INPUT, resolver.name),
         deadline=Deadline(request.stop),
+        plugins=lambda resolver: request.registry.providers(INPUT, resolver.name),
         scenario=request.scenario.inputs if request.scenario is not None else None,
     )
     masker = secrets.masker(inputs.secrets)

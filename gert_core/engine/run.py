@@ -14,10 +14,12 @@ from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
 from gert_core.engine.run_events import write_abandoned, write_end, write_start
 from gert_core.engine.sessions import Sessions
+from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.decisions import Decisions
 from gert_core.engine.steps.outputs import Determinism
 from gert_core.kit.log import fault as log_fault
+from gert_core.plugin.functions import PluginFault
 from gert_core.runs.result import RunResult
 from gert_core.values import canonical
 
@@ -110,6 +112,9 @@ class Run:
         write_start(self)
         try:
             signal = run_list(self, facts.runbook.root, frame)
+        except PluginFault as fault:  # between steps: a function that worked before the run
+            failure = Failure(key="", step_id="", status="error", kind=fault.kind, message=fault.message)
+            signal = Signal(rank=Rank.FAILED, failures=(failure,))
         finally:
             services.sessions.close()
         outcome = write_end(self, signal, frame.layer, time.perf_counter() - began)

@@ -48,7 +48,7 @@ class Sessions:
 
 
 def _close(session: Closable) -> None:
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception, SystemExit):
         session.close()
 
 

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from gert_core.api import Contract, Flow, OutcomeCategory
 from gert_core.governance.rules import Act
-from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +68,7 @@ def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
         if not governed:
             yield Explained(step_id=node.id, type=node.type.name, line=line, contract=contract)
             continue
-        outcome, decision = _decide(node, contract, policies)
+        outcome, decision = _decide(node, contract, runbook=runbook, policies=policies)
         yield Explained(
             step_id=node.id,
             type=node.type.name,
@@ -81,12 +80,12 @@ def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
         )
 
 
-def _decide(node: StepNode, contract: Contract, policies: Policies) -> tuple[str | None, Decision]:
+def _decide(node: StepNode, contract: Contract, *, runbook: Runbook, policies: Policies) -> tuple[str | None, Decision]:
     """Return the decision; for a step that ends the run with an unknown outcome, the strictest possible one."""
     if node.type.flow is not Flow.TERMINAL:
         return None, policies.decide(contract)
-    outcome_of = resolve(node.type.outcome)
-    category = None if outcome_of is None else str(outcome_of(node.body).category)
+    known = runbook.functions.outcome(node)
+    category = None if known is None else str(known.category)
     every = [str(item) for item in OutcomeCategory]
     possible = [category] if category in every else every
     decided = [(outcome, policies.decide(contract, outcome=outcome)) for outcome in possible]

@@ -16,7 +16,6 @@ from gert_core.engine.cancel import Stop
 from gert_core.engine.modes.replay import ReplayBackend
 from gert_core.engine.prepare import prepare
 from gert_core.engine.request import Request
-from gert_core.plugin.lazy import resolve
 from gert_core.scenarios.run import ACTOR
 from gert_core.tools import preview
 
@@ -139,7 +138,7 @@ class DraftingBackend(ReplayBackend):
         try:
             return super().ask(execution, question)
         except NoAnswer:
-            kind = _outputs_of(execution.compiled.node).get(question.name, "any")
+            kind = execution.facts.runbook.functions.outputs(execution.compiled.node).get(question.name, "any")
             value: object = dict.fromkeys(question.items, True) if question.items else example(kind)
             self.evidence.setdefault(execution.compiled.id, {})[question.name] = value
             return Answer(value=value, canned=True)
@@ -162,13 +161,13 @@ def _add_unreached(draft: Draft, nodes: list[StepNode], book: Runbook) -> None:
     for key, outputs in _tool_answers(nodes, book):
         draft.tool_responses.setdefault(key, []).append(outputs)
     for node in nodes:
-        if node.type.tool_use is None and node.named and (given := _outputs_of(node)):
+        if node.type.tool_use is None and node.named and (given := book.functions.outputs(node)):
             draft.evidence[node.id] = {name: example(kind) for name, kind in given.items()}
 
 
 def _tool_answers(nodes: list[StepNode], book: Runbook) -> Iterator[tuple[str, dict[str, object]]]:
     for node in nodes:
-        use = resolve(node.type.tool_use)(node.body) if node.type.tool_use is not None else None
+        use = book.functions.tool_use(node)
         if use is None:
             continue
         tool = book.tools[use.tool]
@@ -177,12 +176,6 @@ def _tool_answers(nodes: list[StepNode], book: Runbook) -> Iterator[tuple[str, d
             f"{use.tool}:{action}",
             {name: example(param.type) for name, param in tool.contracts[action].outputs.items()},
         )
-
-
-def _outputs_of(node: StepNode) -> Mapping[str, str]:
-    """Return the outputs that a step's type reads in the step, with their types."""
-    found: Mapping[str, str] = resolve(node.type.outputs)(node.body) if node.type.outputs is not None else {}
-    return found
 
 
 __all__ = ["Draft", "DraftingBackend", "draft_scenario", "example"]

@@ -34,6 +34,10 @@ _PEOPLE: Final = 1000
 """Principals whose JSON is kept; most runs have a handful."""
 
 
+class EventDataError(TraceError):
+    """An event that cannot be written because its data is not JSON; the trace itself is sound."""
+
+
 class TraceWriter:
     """The writer of one run's trace: ``add`` chains an event into the buffer, ``commit`` writes, ``sync`` syncs.
 
@@ -109,7 +113,7 @@ class TraceWriter:
                 data = self._masker.mask_event(data)
                 text = encode_json(data)
         except (TypeError, ValueError, RecursionError) as error:
-            raise TraceError(
+            raise EventDataError(
                 f"an event cannot be written to {self.path} because its data cannot be encoded as JSON: {error}",
                 hint="use strings, numbers, booleans, lists and maps only",
             ) from None
@@ -271,4 +275,4 @@ class TraceWriter:
         return self._error or TraceError(f"the trace {self.path} is closed; no event can follow")
 
 
-__all__ = ["Sync", "TraceWriter"]
+__all__ = ["EventDataError", "Sync", "TraceWriter"]

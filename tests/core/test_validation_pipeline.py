@@ -139,7 +139,7 @@ def test_a_type_whose_check_fails_is_named(tmp_path):
 
     file = tmp_path / "runbook.yaml"
     file.write_text("apiVersion: kernel/v0\nmeta: {name: x}\nsteps:\n  - type: odd\n")
-    with pytest.raises(PluginError, match=r"`odd` cannot check step .*boom"):
+    with pytest.raises(PluginError, match=r"failed in `check` of step type 'odd': RuntimeError: boom"):
         validate_file(file, registry=odd_registry(check), environ={})
 
 

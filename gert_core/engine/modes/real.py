@@ -5,30 +5,28 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from copy import deepcopy
 from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from gert_core.api import Answer, ErrorKind, NoAnswer, Principal, StepProblem, Target
-from gert_core.plugin.kinds import APPROVAL, STEP, TRANSPORT
-from gert_core.plugin.lazy import resolve
+from gert_core.api import Answer, ErrorKind, NoAnswer, Principal, StepProblem
+from gert_core.engine.modes.peers import open_provider, open_transport
+from gert_core.plugin.kinds import STEP
 from gert_core.tools import call_inputs, extract, render_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from gert_core.api import ApprovalRequest, Question, Reply, Result, Services, Transport, TransportSession
+    from gert_core.api import ApprovalRequest, Question, Reply, Result, Services
     from gert_core.api.context import Peer
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.resume.recorded import RecordedApproval
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
-    from gert_core.plugin.registry import Registry
 
 DEFAULT_TOOL_TIMEOUT: Final = 60.0
 
@@ -118,10 +116,10 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     key = facts.idempotency_key(execution.key)
     inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
     rendered = render_action(tool, action, inputs, idempotency_key=key)
-    session = services.sessions.get(f"tool:{tool.name}", lambda: _open_transport(execution, tool))
+    session = services.sessions.get(f"tool:{tool.name}", lambda: open_transport(execution, tool))
     timeout = model.timeout or tool.tool.meta.timeout or DEFAULT_TOOL_TIMEOUT
     services.journal.sync()
-    reply: Reply = session.call(rendered, inputs, execution.deadline.within(timeout))
+    reply = session.call(rendered, inputs, execution.deadline.within(timeout))
     try:
         outputs = extract(model, tool.contracts[action], reply)
     except StepProblem as problem:
@@ -133,28 +131,6 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
         }
         raise
     return replace(reply, outputs=outputs)
-
-
-def _open_transport(execution: StepExecution, tool: ToolNode) -> TransportSession:
-    """Open the session of a tool's transport; raise ``StepProblem`` when no plugin provides the transport."""
-    facts, services, meta = execution.facts, execution.services, tool.tool.meta
-    transport = _find_transport(facts.registry, meta.transport)
-    if transport is None:
-        wanted = f"transport `{meta.transport}`" if meta.transport else "a default transport"
-        raise StepProblem(
-            ErrorKind.TRANSPORT_MISSING,
-            f"tool `{tool.name}` needs {wanted}, which no installed plugin provides; "
-            f"`gert plugins list` shows what is installed",
-        )
-    target = Target(
-        tool=tool.name,
-        binary=meta.binary,
-        connect=meta.connect,
-        config=deepcopy(meta.config),
-        environ=facts.secrets.child_environ(facts.environ, tool.name),
-    )
-    session: TransportSession = resolve(transport.open)(target, services.plugins.of(TRANSPORT, transport.name))
-    return session
 
 
 def open_session(execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
@@ -219,8 +195,7 @@ def decide_by_provider(
     services, provider = execution.services, execution.facts.approval
     if provider is None:
         raise StepProblem(ErrorKind.APPROVAL_PROVIDER, "an approval is needed, but no approval provider is installed")
-    lent = services.plugins.of(APPROVAL, provider.name)
-    session = services.sessions.get("approvals", lambda: resolve(provider.open)(lent))
+    session = services.sessions.get("approvals", lambda: open_provider(execution, provider))
     process = approval_process(
         execution, session, blocking=provider.blocking, now=lambda: services.backend.now(execution)
     )
@@ -246,13 +221,6 @@ def _copy(source: Path, directory: Path) -> Path:
             shutil.copyfileobj(given, kept)
         break
     return target
-
-
-def _find_transport(registry: Registry, name: str | None) -> Transport | None:
-    """Return the transport a tool names, or the default one for a tool that names none."""
-    if name is not None:
-        return registry.transport(name)
-    return next((found for found in registry.transports().values() if found.default), None)
 
 
 __all__ = ["RealBackend", "ask_person", "attach_file", "call_tool", "decide_by_provider", "open_session", "wait"]

@@ -26,7 +26,10 @@ def approve(execution: StepExecution) -> Done | None:
     """Return None when the step may run; else its result: rejected, pending, or an error."""
     services = execution.services
     recorded = services.recorded.approval(execution.key) if services.recorded is not None else None
-    request = _request(execution, recorded)
+    try:
+        request = _request(execution, recorded)
+    except ValueError as error:  # no hash of it, so nothing that an approval could be for
+        return execution.unwritable(error)
     if recorded is None:
         services.journal.commit()
     elif recorded.request_hash != request.request_hash:

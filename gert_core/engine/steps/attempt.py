@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import (
-    Completed,
-    Ended,
     Errored,
     ErrorKind,
     Failed,
     Flow,
     GertError,
-    RunError,
     StepProblem,
-    TraceError,
     Undecided,
 )
 from gert_core.engine.signals import CANCELLED, Unwind
 from gert_core.engine.steps.context import AttemptContext
+from gert_core.engine.steps.results import checked, type_fault
 from gert_core.template import TemplateError
 from gert_core.values import format_duration
 
@@ -45,38 +42,45 @@ def attempt(execution: StepExecution) -> Result | None:
         # A type may act in ``run`` itself. Its calls of the context find everything on disk and sync nothing again.
         run.services.journal.sync()
     context = AttemptContext(execution)
+    raised: BaseException | None = None
     try:
         result: Result = compiled.run(execution.step, context)
-    except Unwind:
-        return None
-    except StepProblem as problem:
-        if execution.deadline.cancelled:
-            execution.signals.add([CANCELLED])
-            return None
-        kind = Failed if problem.failed else Errored
-        return kind(kind=problem.kind, message=problem.message, detail=problem.detail)
-    except Undecided as undecided:
-        return _explore(execution, undecided, ran=context.ran)
-    except TemplateError as error:
-        return Errored(kind=ErrorKind.TEMPLATE, message=error.message)
-    except (TraceError, RunError):
+    except KeyboardInterrupt:
         raise
-    except GertError as error:
-        return Errored(kind=error.kind, message=error.message)
-    except Exception as error:  # an error in a plugin must not end the run with a traceback
-        run.note_fault(error)
-        text = f"{compiled.type.name} step raised an exception in its plugin: {type(error).__name__}: {error}"
-        return Errored(kind=ErrorKind.PLUGIN_FAILED, message=text)
+    except BaseException as error:  # nothing that a plugin does may end the run without a result
+        raised = error
     finally:
         context.shut()
-        if context.fault is not None:  # whatever the step type made of it
-            raise context.fault
+    if context.fault is not None:  # whatever the step type made of it
+        raise context.fault
+    if raised is not None:
+        return _failure(execution, raised, ran=context.ran)
     if execution.signals.worst is not None:
         return None
     # A step that finished although the run was cancelled keeps its result: the list stops at the next step.
     if execution.deadline.expired and not execution.deadline.cancelled:
         return _timed_out(execution)
-    return _checked(execution, result)
+    return checked(execution, result)
+
+
+def _failure(execution: StepExecution, error: BaseException, *, ran: Sequence[BlockNode]) -> Result | None:
+    """Return the result of a step whose type raised an exception; None when there is a signal."""
+    if isinstance(error, Unwind):
+        return None
+    if isinstance(error, StepProblem):
+        if execution.deadline.cancelled:
+            execution.signals.add([CANCELLED])
+            return None
+        kind = Failed if error.failed else Errored
+        return checked(execution, kind(kind=error.kind, message=error.message, detail=error.detail))
+    if isinstance(error, Undecided):
+        return _explore(execution, error, ran=ran)
+    if isinstance(error, TemplateError):
+        return Errored(kind=ErrorKind.TEMPLATE, message=error.message)
+    execution.run.note_fault(error)
+    fault = type_fault(execution, "run", error)
+    # An error of the trace stays: the writer raises it again when the step is closed.
+    return Errored(kind=error.kind if isinstance(error, GertError) else fault.kind, message=fault.message)
 
 
 def _timed_out(execution: StepExecution) -> Result:
@@ -91,16 +95,6 @@ def _explore(execution: StepExecution, undecided: Undecided, *, ran: Sequence[Bl
     from gert_core.engine.modes.explore import explore
 
     return explore(execution, undecided, ran=ran)
-
-
-def _checked(execution: StepExecution, result: Result) -> Result:
-    """Return a type's result if it is one of the four kinds and allowed for its flow; else an error."""
-    name = execution.compiled.type.name
-    if isinstance(result, Ended) and execution.compiled.type.flow is not Flow.TERMINAL:
-        return Errored(kind=ErrorKind.PLUGIN_FAILED, message=f"{name} ended the run but is not a terminal step type")
-    if not isinstance(result, Completed | Failed | Errored | Ended):
-        return Errored(kind=ErrorKind.PLUGIN_FAILED, message=f"{name} returned {type(result).__name__}, not a result")
-    return result
 
 
 __all__ = ["attempt"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
 
 from gert_core.api import ErrorKind, StepProblem
 from gert_core.kit.models import EXPR, RAW, STEPS
-from gert_core.template import compile_value
+from gert_core.template import Symbol, compile_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,15 +22,20 @@ if TYPE_CHECKING:
 _LATER: Final = frozenset({EXPR, RAW, STEPS})
 
 
+class ModelFailed(Exception):  # noqa: N818 - its cause is the error
+    """A validator of a step's model raised something else than it may."""
+
+
 class Body:
     """The renderer of a step's own fields, which are validated again; without templates the model as read."""
 
-    __slots__ = ("_model", "_read", "_render", "static")
+    __slots__ = ("_model", "_plain", "_read", "_render", "static")
 
     def __init__(self, node: StepNode) -> None:
         cls: type[BaseModel] = type(node.body)
         known = _fields(cls)
         self._model = cls
+        self._plain = _has_plain_fields(cls)
         self._render = _plan_map({name: (node.raw[name], known[name]) for name in node.raw if name in known})
         self._read = node.body
         self.static = self._render is None
@@ -47,6 +54,13 @@ class Body:
             raise StepProblem(
                 ErrorKind.WRONG_TYPE, f"{where}: {first['msg']}, but it rendered to {first['input']!r}"
             ) from None
+        except Exception as error:
+            raise ModelFailed from error
+
+    def dump(self, step: BaseModel) -> dict[str, object]:
+        """Return the fields that were given as JSON data; dates, paths and the like are texts."""
+        given = step.model_dump(by_alias=True, exclude_unset=True)
+        return given if self._plain else _to_json(given)  # type: ignore[return-value]
 
 
 class _Shape:
@@ -82,6 +96,46 @@ _ANY: Final = _Shape(Any)
 def _fields(cls: type[BaseModel]) -> dict[str, _Shape]:
     """Return the shape of every field by the name it has in documents."""
     return {field.alias or name: _Shape(_full(field)) for name, field in cls.model_fields.items()}
+
+
+@cache
+def _has_plain_fields(cls: type[BaseModel]) -> bool:
+    """Return whether the values of a model's fields are JSON data as they are."""
+    return _is_plain(cls, set())
+
+
+def _is_plain(annotation: Any, seen: set[object]) -> bool:
+    if annotation is Any or annotation is None:
+        return True
+    if isinstance(annotation, type) and not get_args(annotation):
+        if not issubclass(annotation, BaseModel):
+            return issubclass(annotation, (str, int, float, list, dict, tuple, type(None)))
+        if annotation in seen:
+            return True
+        seen.add(annotation)
+        return all(_is_plain(field.annotation, seen) for field in annotation.model_fields.values())
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return True
+    if origin is Annotated:
+        return _is_plain(args[0], seen)
+    return origin in (Union, UnionType, list, dict, tuple) and all(one is ... or _is_plain(one, seen) for one in args)
+
+
+def _to_json(value: object) -> object:
+    """Return JSON data for what a model has after validation; sets are sorted, to be the same in every process."""
+    if isinstance(value, dict):
+        return {str(key): _to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((_to_json(item) for item in value), key=str)
+    if value is None or isinstance(value, (str, int, float, Symbol)):
+        return value
+    try:
+        return to_jsonable_python(value)
+    except ValueError as error:
+        raise StepProblem(ErrorKind.WRONG_TYPE, f"a field of the step cannot be written as JSON: {error}") from None
 
 
 def _full(field: Any) -> Any:
@@ -141,4 +195,4 @@ def _plan_list(raw: list[object], shape: _Shape) -> Callable[[Variables, bool], 
     return render
 
 
-__all__ = ["Body"]
+__all__ = ["Body", "ModelFailed"]

@@ -10,6 +10,9 @@ from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.exports import apply_state, completion_data, keep_entry, mask_failure
 from gert_core.engine.steps.outputs import check_contract, compares, normalise
+from gert_core.engine.steps.results import type_fault
+from gert_core.plugin.functions import Unusable
+from gert_core.trace.writer import EventDataError
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
@@ -29,10 +32,10 @@ def close(execution: StepExecution, result: Result | None) -> Done:
         return _close_end(execution, result)
     outputs = result.outputs
     try:
-        outputs = normalise(outputs)
+        outputs = _json_data(execution, outputs)
         if execution.compiled.external:
             outputs = check_contract(execution, outputs, failed=not isinstance(result, Completed))
-        fields = normalise(result.fields)
+        fields = _json_data(execution, result.fields)
     except StepProblem as problem:
         if not isinstance(result, Errored):  # an error is not hidden by another one
             result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
@@ -46,9 +49,20 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     return finish(execution, status, completion_data(outputs, fields, failure, result.detail))
 
 
+def _json_data(execution: StepExecution, values: Mapping[str, object]) -> dict[str, object]:
+    """Return outputs or fields as a reader of the trace would decode them."""
+    try:
+        return normalise(values)
+    except StepProblem as problem:
+        fault = type_fault(execution, "run", Unusable(problem.message))
+        raise StepProblem(problem.kind, fault.message) from None
+
+
 def _close_end(execution: StepExecution, result: Ended) -> Done:
     outcome = result.outcome
     done = finish(execution, StepStatus.SUCCESS, {"outcome": outcome.to_json()})
+    if done.status is not StepStatus.SUCCESS:
+        return done
     execution.run.possible.append(outcome)
     execution.services.progress.possible(outcome)
     if not execution.maybe:  # in dry-run a guard that is undecided may let the run continue
@@ -99,10 +113,14 @@ def finish(
     if hits:
         execution.add(EventType.REDACTION_APPLIED, {"step_id": compiled.id, "pattern_count": hits})
     duration = services.backend.step_seconds(execution.began)
-    execution.add(
-        EventType.STEP_COMPLETE,
-        {"step_id": compiled.id, "status": str(status), **data, "duration": format_duration(duration)},
-    )
+    try:
+        _write(execution, status, data, duration)
+    except EventDataError as error:  # of its detail or outcome: outputs and fields are JSON already
+        status = StepStatus.ERROR
+        fault = type_fault(execution, "run", Unusable(f"its result cannot be written as JSON: {error.__context__}"))
+        data = {"outputs": outputs, "fields": fields, "failure": {"kind": fault.kind, "message": fault.message}}
+        keep_entry(execution, status, outputs, fields)
+        _write(execution, status, data, duration)
     if compiled.contract.writing and not compiled.contract.idempotent and compiled.leaf:
         services.journal.sync()
     else:
@@ -118,6 +136,11 @@ def finish(
     if cause is None and "failure" in data:
         failure = Failure(key=execution.key, step_id=compiled.id, status=str(status), **data["failure"])
     return _done(execution, status, outputs, failure=failure, cause=cause)
+
+
+def _write(execution: StepExecution, status: StepStatus, data: Mapping[str, Any], seconds: float) -> None:
+    facts = {"step_id": execution.compiled.id, "status": str(status)}
+    execution.add(EventType.STEP_COMPLETE, {**facts, **data, "duration": format_duration(seconds)})
 
 
 def _evaluation(execution: StepExecution) -> Evaluation:

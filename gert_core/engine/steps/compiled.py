@@ -35,6 +35,7 @@ class CompiledStep:
     """One step of the document, ready to run any number of times."""
 
     __slots__ = (
+        "_run",
         "action",
         "blocks",
         "body",
@@ -50,11 +51,9 @@ class CompiledStep:
         "list_blocks",
         "named",
         "node",
-        "outcome",
         "over",
         "parallel_limit",
         "principal",
-        "run",
         "scope",
         "summary",
         "timeout",
@@ -68,7 +67,7 @@ class CompiledStep:
         self.node = node
         self.id = node.id
         self.type = step_type
-        self.run: Callable[..., Any] = resolve(step_type.run)
+        self._run: Callable[..., Any] | None = None
         self.body = Body(node)
         self.leaf = step_type.flow in (Flow.LEAF, Flow.TERMINAL)
         self.governed = self.leaf
@@ -77,11 +76,10 @@ class CompiledStep:
         """The same for steps with the same contract."""
         self.lead = b'{"step_id":"%b",' % node.id.encode()
         """How the data of the step's events begins in the trace."""
-        self.use: ToolUse | None = resolve(step_type.tool_use)(node.body) if step_type.tool_use else None
+        self.use: ToolUse | None = runbook.functions.tool_use(node)
         self.action = None if self.use is None else find_action(runbook.tools[self.use.tool], self.use.action)[0]
         self.external = self.use is not None or step_type.requires_contract
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")
-        self.outcome = resolve(step_type.outcome) if step_type.outcome else None
         self.when = None if fields.when is None else compile_condition(fields.when)
         self.scope = None if fields.scope is None else compile_value(fields.scope)
         self.timeout = fields.timeout if fields.timeout is not None else step_type.timeout
@@ -102,6 +100,13 @@ class CompiledStep:
             "idempotent": self.contract.idempotent,
             "deterministic": self.contract.deterministic,
         }
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """The function of its type that executes it, imported when the step is first executed."""
+        if self._run is None:
+            self._run = resolve(self.type.run)
+        return self._run
 
 
 class CompiledBlock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from gert_core.api import BlockResult, BlockStatus, ErrorKind, RunError, StepProblem, Undecided
@@ -18,9 +19,10 @@ from gert_core.engine.steps.visibility import visible
 from gert_core.plugin.kinds import STEP
 from gert_core.template import compile_condition, compile_value
 from gert_core.trace.events import CORE_EVENTS
+from gert_core.trace.writer import EventDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from gert_core.api import Answer, Block, Branch, Json, Question, Reply, Services
@@ -112,24 +114,41 @@ class AttemptContext:
 
     def now(self) -> datetime:
         self._enter()
-        return self._clock.now()
+        try:
+            return self._clock.now()
+        except RunError as fault:
+            self.fault = fault
+            raise Unwind from None
 
     def sleep(self, seconds: float) -> None:
         self._enter()
-        self._clock.sleep(seconds)
+        try:
+            self._clock.sleep(seconds)
+        except RunError as fault:
+            self.fault = fault
+            raise Unwind from None
         if self.deadline.cancelled:
             raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
 
     def emit(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
         if not self._open or threading.get_ident() != self._thread:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
+        if not isinstance(type, str) or not type or not isinstance(data, Mapping):
+            raise TypeError("an event has a name and a map of data")
         if type in _RESERVED:
             raise RunError(f"a step must not write the event {type}: the core does", kind=ErrorKind.EVENT_RESERVED)
         worst = self._execution.signals.worst
         if worst is not None and worst.rank in (Rank.SUSPENDED, Rank.CANCELLED):
             return  # the step stays open, and its events are written when it is entered again
         masker = self._execution.services.masker
-        self._execution.add(type, masker.mask(data) if masker.count else data)  # a step's fields are never gert's own
+        try:
+            # A step's fields are never gert's own.
+            self._execution.add(type, masker.mask(data) if masker.count else data)
+        except EventDataError as error:
+            raise TypeError(f"the data of event {type!r} is not JSON: {error.__context__}") from None
+        except RunError as fault:
+            self.fault = fault
+            raise Unwind from None
 
     def state_hash(self) -> str:
         execution = self._enter()
@@ -179,6 +198,8 @@ class AttemptContext:
         waits = fork.waits_of(execution.run, nodes)
         if on_start is not None:
             on_start(waits)
+        if not isinstance(limit, int) or not all(isinstance(one.bind, Mapping) for one in runs):
+            raise TypeError("a fork takes an integer as limit and maps as bind")
         try:
             outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit)
         except Exception as fault:

@@ -12,11 +12,15 @@ from gert_core.engine.progress import StepInfo
 from gert_core.engine.signals import CANCELLED, Failure, SignalCollector
 from gert_core.engine.state import View
 from gert_core.engine.steps.attempt import attempt
+from gert_core.engine.steps.body import ModelFailed
 from gert_core.engine.steps.close import close, close_recorded, finish
 from gert_core.engine.steps.inputs import resolve_step_inputs
+from gert_core.engine.steps.results import type_fault
 from gert_core.engine.steps.visibility import visible
+from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.kinds import STEP
 from gert_core.template import TemplateError
+from gert_core.trace.writer import EventDataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,14 +108,17 @@ class StepExecution:
             if not self._wanted():
                 return self._skip("when")
             self.render()
-        except StepProblem as problem:
-            self._start(acting=False)
-            return close(self, Errored(kind=problem.kind, message=problem.message))
+            category = self._category()
+        except (StepProblem, PluginFault) as problem:
+            return self._unable(problem.kind, problem.message)
         if self.compiled.governed:
-            stopped = self._govern()
+            stopped = self._govern(category)
             if stopped is not None:
                 return stopped
-        self._start()
+        try:
+            self._start()
+        except EventDataError as error:
+            return self.unwritable(error.__context__)
         self.deadline = self.frame.deadline.within(self.compiled.timeout)
         return close(self, attempt(self))
 
@@ -127,6 +134,16 @@ class StepExecution:
         except Undecided:
             self.maybe = True
             return True
+
+    def _unable(self, kind: str, message: str) -> Done:
+        """Close a step that cannot be executed."""
+        self._start(acting=False)
+        return close(self, Errored(kind=kind, message=message))
+
+    def unwritable(self, error: BaseException | None) -> Done:
+        """Close a step whose inputs cannot be recorded, which must not be executed without a record."""
+        self.inputs = {}
+        return self._unable(ErrorKind.WRONG_TYPE, f"the inputs of the step cannot be written as JSON: {error}")
 
     def _skip(self, reason: str) -> Done:
         self._start(acting=False)
@@ -145,13 +162,15 @@ class StepExecution:
                 self.step = self.compiled.body.render(self.layer, partial=True)
         except TemplateError as error:
             raise StepProblem(ErrorKind.TEMPLATE, error.message) from None
+        except ModelFailed as failed:
+            raise type_fault(self, "model", failed.__cause__ or failed) from failed
         self._render_scope()
         if self.compiled.named is not None:
             self._render_principal()
         if self.compiled.has_inputs:
             self.inputs = resolve_step_inputs(self, partial=partial)
         elif self.compiled.leaf:
-            self.inputs = self.step.model_dump(by_alias=True, exclude_unset=True)
+            self.inputs = self.compiled.body.dump(self.step)
 
     def _render_scope(self, *, quiet: bool = False) -> None:
         if self.compiled.scope is None:
@@ -177,9 +196,15 @@ class StepExecution:
 
     # -- contract, govern, approve -------------------------------------------------------------------------------
 
-    def _govern(self) -> Done | None:
+    def _category(self) -> str | None:
+        """Return the category of the outcome of a step that ends the run."""
+        if self.compiled.type.outcome is None:
+            return None
+        outcome = self.facts.runbook.functions.outcome(self.compiled.node, self.step)
+        return None if outcome is None else str(outcome.category)
+
+    def _govern(self, category: str | None) -> Done | None:
         backend, compiled = self.services.backend, self.compiled
-        category = str(compiled.outcome(self.step).category) if compiled.outcome is not None else None
         self.decision, contract_bytes, decision_bytes = self.run.decisions.of(compiled, category)
         self.add(EventType.CONTRACT_EVALUATED, {}, encoded=contract_bytes, principal=KERNEL)
         self.add(EventType.GOVERNANCE_DECISION, {}, encoded=decision_bytes, principal=KERNEL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import Contracts
-from gert_core.plugin.lazy import resolve
+from gert_core.documents.type_functions import MissingTool
 from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _COMMON: Final = {"status": declared_shape("string"), "retry_count": declared_sh
 class Facts:
     """One step's tool, contract and outputs; ``known`` is False when its tool or contract is missing."""
 
-    __slots__ = ("action", "contract", "known", "outputs", "result", "shape", "tool", "use")
+    __slots__ = ("action", "contract", "known", "missing", "outputs", "result", "shape", "tool", "use")
 
     def __init__(self) -> None:
         self.use: ToolUse | None = None
@@ -28,6 +28,8 @@ class Facts:
         self.action: str | None = None
         self.contract: Contract | None = None
         self.known = False
+        self.missing: MissingTool | None = None
+        """The tool that the contract of the step's type asks for, if the runbook does not have it."""
         self.outputs: Mapping[str, Shape] = {}
         self.shape: Shape = ANY
         """The shape of ``.id``."""
@@ -55,7 +57,7 @@ class FactTable:
 
     def _find(self, step: StepNode) -> Facts:
         kind = step.type
-        use: ToolUse | None = resolve(kind.tool_use)(step.body) if kind.tool_use is not None else None
+        use = self._runbook.functions.tool_use(step)
         if use is None:
             return self._own(step, None)
         if step.fields.contract is not None or kind.outputs is not None:
@@ -79,7 +81,8 @@ class FactTable:
                 return facts
         try:
             facts.contract = self.contracts.of(step)
-        except LookupError:
+        except MissingTool as missing:
+            facts.missing = missing
             return facts
         facts.known = True
         facts.outputs = {name: declared_shape(param.type) for name, param in self.contracts.outputs(step).items()}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.plugin.functions import member_names
 from gert_core.plugin.kinds import INPUT
-from gert_core.plugin.lazy import resolve
 from gert_core.validation.domain.governance import check_rules
 from gert_core.validation.domain.report import listing
 from gert_core.validation.domain.secrets import check_secrets
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.api import InputResolver
     from gert_core.documents.runbook import InputModel
     from gert_core.validation.domain.context import Context
 
@@ -43,9 +46,14 @@ def _first_words(ctx: Context) -> set[str]:
     words: set[str] = set()
     for prefix, resolver in ctx.registry.input_resolvers().items():
         words.add(prefix)
-        if resolver.names is not None:
-            words.update(resolve(resolver.names)(ctx.registry.project_info(INPUT, prefix, ctx.project)))
+        words.update(_members(ctx, resolver))
     return words
+
+
+def _members(ctx: Context, resolver: InputResolver) -> Sequence[str]:
+    """Return the members of a resolver in this project."""
+    registry, name = ctx.registry, resolver.name
+    return member_names(resolver, registry.project_info(INPUT, name, ctx.project), registry.providers(INPUT, name))
 
 
 def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
@@ -65,7 +73,7 @@ def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
     resolver = ctx.registry.input_resolvers().get(word)
     if resolver is None or resolver.names is None:
         return
-    members = list(resolve(resolver.names)(ctx.registry.project_info(INPUT, word, ctx.project)))
+    members = _members(ctx, resolver)
     member = source[len(word) + 1 :].split(".", 1)[0]
     if member not in members:
         ctx.add(

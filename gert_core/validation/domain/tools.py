@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.plugin.functions import named
+from gert_core.plugin.kinds import STEP
 from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
     from gert_core.api import ToolUse
     from gert_core.documents.tree import StepNode
+    from gert_core.documents.type_functions import MissingTool
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import FactTable
 
@@ -22,6 +25,8 @@ def check_tool_use(ctx: Context, facts: FactTable) -> None:
                 _undeclared(ctx, step, known.use)
             elif known.action is None:
                 _action(ctx, step, known.use, list(known.tool.tool.actions))
+        elif known.missing is not None:
+            _missing(ctx, step, known.missing)
         if known.known and step.fields.contract is not None:
             for relaxed in facts.contracts.relaxations(step):
                 ctx.add(
@@ -67,6 +72,17 @@ def _action(ctx: Context, step: StepNode, use: ToolUse, actions: list[str]) -> N
         f"the tool `{use.tool}` has no action `{use.action}`",
         path=_where(step, use.action),
         hint=ctx.report.did_you_mean(use.action, actions) or f"it has {listing(actions)}",
+    )
+
+
+def _missing(ctx: Context, step: StepNode, missing: MissingTool) -> None:
+    """Report a tool or action that the contract of the step's type asks for."""
+    owner = named(ctx.registry.providers(STEP, step.type.name))
+    ctx.add(
+        missing.rule,
+        f"step `{step.id}`: {missing}; its contract, which is that of {owner}, depends on it",
+        path=step.path,
+        hint="list the tool under `tools`, or change the step",
     )
 
 
