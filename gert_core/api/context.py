@@ -202,7 +202,12 @@ class StepContext(Protocol):
         """Return the SHA-256 of the variables visible here, masked, for ``*_fork`` events."""
 
     def call_tool(self, tool: str, action: str | None, inputs: Mapping[str, object]) -> Reply:
-        """Call a declared tool; refused when its contract is not within the step's."""
+        """Call a declared tool; refused when its contract is not within the step's.
+
+        The first call has the step's idempotency key; later ones have keys of their own, by their number in the
+        attempt, so call tools in the same order each time. Calls of types without ``tool_use``, and all but the first
+        of the others, are traced as ``tool_call``.
+        """
 
     def session(self, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002 - it opens
         """Return a long-lived peer of this run, opened on first use and closed by the core (``close()``).

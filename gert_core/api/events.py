@@ -37,6 +37,7 @@ class EventType(StrEnum):
     FOR_EACH_ITEM = "for_each_item"
     TIME_READ = "time_read"
     SLEEP_START = "sleep_start"
+    TOOL_CALL = "tool_call"
 
 
 class TraceEvent(Struct, frozen=True, kw_only=True):

@@ -67,9 +67,13 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
         """The runbook as it was read."""
         return self.compiled.runbook
 
-    def idempotency_key(self, key: str) -> str:
-        """Return a key that is the same for every attempt of the same step key of this run."""
-        return hashlib.sha256(f"{self.run_id}\n{key}".encode()).hexdigest()
+    def idempotency_key(self, key: str, call: int = 1) -> str:
+        """Return a key that is the same for every attempt of the same step key of this run.
+
+        ``call`` is the number of the tool call in the attempt; the first one has the key of the step.
+        """
+        text = f"{self.run_id}\n{key}" if call <= 1 else f"{self.run_id}\n{key}\n{call}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class RunServices(Struct, frozen=True, kw_only=True, eq=False):

@@ -113,7 +113,7 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
         names = ", ".join(f"`{name}`" for name in missing)
         raise StepProblem(ErrorKind.SECRET_MISSING, f"tool `{tool.name}` requires secret {names}, which is not set")
     model = tool.tool.actions[action]
-    key = facts.idempotency_key(execution.key)
+    key = facts.idempotency_key(execution.key, execution.calls)
     inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
     rendered = render_action(tool, action, inputs, idempotency_key=key)
     session = services.sessions.get(f"tool:{tool.name}", lambda: open_transport(execution, tool))

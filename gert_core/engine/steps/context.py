@@ -15,6 +15,7 @@ from gert_core.engine.signals import Rank, Unwind
 from gert_core.engine.state import Layer, copy_data
 from gert_core.engine.steps.blocks import StepBlocks
 from gert_core.engine.steps.clock import Clock
+from gert_core.engine.steps.tool_calls import call_tool
 from gert_core.engine.steps.visibility import visible
 from gert_core.plugin.kinds import STEP
 from gert_core.template import compile_condition, compile_value
@@ -43,6 +44,7 @@ class AttemptContext:
 
     def __init__(self, execution: StepExecution) -> None:
         self._execution = execution
+        execution.calls = 0
         self._thread = threading.get_ident()
         self._open = True
         self._keys: set[int | None] = set()
@@ -261,7 +263,11 @@ class AttemptContext:
                 ErrorKind.CONTRACT_EXCEEDED,
                 f"{tool} {name} does more than the contract of step {self.step_id} declares",
             )
-        return execution.services.backend.call_tool(execution, node, name, dict(inputs))
+        try:
+            return call_tool(execution, node, name, dict(inputs))
+        except RunError as fault:
+            self.fault = fault
+            raise Unwind from None
 
     def session(self, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002 - it opens
         execution = self._enter(acts=True)

@@ -43,6 +43,7 @@ class StepExecution:
         "_info",
         "attempt",
         "began",
+        "calls",
         "collected",
         "compiled",
         "deadline",
@@ -84,6 +85,8 @@ class StepExecution:
         self.maybe = False
         self.undecided: Undecided | None = None
         self.attempt = 1
+        self.calls = 0
+        """The number of tool calls of the attempt so far."""
         self.began = 0.0
         self.inputs: Mapping[str, Any] = {}
         self.scope: tuple[str, ...] | None = None
