@@ -12,7 +12,7 @@ LAYERS: Final = (
     ("on top of runs", ("scenarios", "host")),
     ("execution", ("engine",)),
     ("of a run", ("inputs", "approvals", "tools", "runs")),
-    ("decisions and records", ("validation", "governance", "contracts", "secrets", "trace", "values")),
+    ("decisions and records", ("validation", "governance", "contracts", "secrets", "keys", "trace", "values")),
     ("reading", ("documents", "template")),
     ("plugins", ("plugin", "hookspecs")),
     ("what plugins may use", ("kit",)),

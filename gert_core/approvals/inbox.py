@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, GertError, RunError, UsageError
 from gert_core.approvals.requests import comparable_id, format_time, parse_time, same_approver, valid_ticket_id
-from gert_core.approvals.signing import UnverifiedError, request_hash, sign_response, signing_key
+from gert_core.approvals.signing import SIGNING_KEY, request_hash, sign_response
+from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.tickets import TicketStore
 from gert_core.runs.directory import RunDirectory
 
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gert_core.approvals.signing import Schemes
-
-SIGNING_ALG: Final = "GERT_APPROVAL_SIGNING_ALG"
-SIGNING_KEY_ID: Final = "GERT_APPROVAL_SIGNING_KEY_ID"
-DEFAULT_ALG: Final = "hmac-sha256"
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -188,31 +185,29 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
 def _signed(
     response: ApprovalResponse, request: ApprovalRequest, *, environ: Mapping[str, str], schemes: Schemes
 ) -> ApprovalResponse:
-    key_id = environ.get(SIGNING_KEY_ID) or None
-    algorithm = environ.get(SIGNING_ALG) or DEFAULT_ALG
     try:
-        key = signing_key(environ, key_id)
+        key, key_id = signing_key(environ, APPROVAL), signing_key_id(environ, APPROVAL)
         if key is None:
             if request.require_signed and response.approved:
                 raise UsageError(
                     f"ticket {request.ticket_id} requires signed approvals and there is no signing key",
                     kind=ErrorKind.SIGNATURE_KEY_MISSING,
-                    hint="set GERT_APPROVAL_SIGNING_KEY (base64)",
+                    hint=f"set {SIGNING_KEY}; `gert keys new` makes one",
                 )
             return response
-        scheme = schemes(algorithm)
+        scheme = schemes(key.algorithm)
         if scheme is None:
             raise UsageError(
-                f"no installed plugin can sign with {algorithm!r}",
+                f"no installed plugin can sign with {key.algorithm!r}",
                 kind=ErrorKind.SIGNATURE_ALGORITHM,
-                hint=f"correct {SIGNING_ALG}, or install a plugin that supports it",
+                hint=f"correct {SIGNING_KEY}, or install a plugin that supports it",
             )
-        return sign_response(response, request_hash=request.request_hash, scheme=scheme, key=key, key_id=key_id)
-    except (UnverifiedError, ValueError) as error:
+        return sign_response(response, request_hash=request.request_hash, scheme=scheme, key=key.data, key_id=key_id)
+    except ValueError as error:
         raise UsageError(
             f"the approval cannot be signed: {error}",
             kind=ErrorKind.SIGNATURE_KEY_UNUSABLE,
-            hint="correct GERT_APPROVAL_SIGNING_KEY",
+            hint=f"correct {SIGNING_KEY}",
         ) from error
 
 

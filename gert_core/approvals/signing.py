@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import re
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from gert_core.api.error_kinds import ErrorKind
+from gert_core.keys import APPROVAL, UnusableKeyError, variable, verify_key
 from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
 
@@ -21,9 +19,8 @@ if TYPE_CHECKING:
 
     Schemes = Callable[[str], SignatureScheme | None]
 
-SIGNING_KEY: Final = "GERT_APPROVAL_SIGNING_KEY"
-VERIFY_KEY: Final = "GERT_APPROVAL_VERIFY_KEY"
-VERIFY_ALG: Final = "GERT_APPROVAL_VERIFY_ALG"
+SIGNING_KEY: Final = APPROVAL.signing_key
+VERIFY_KEY: Final = APPROVAL.verify_key
 
 
 class UnverifiedError(Exception):
@@ -82,21 +79,20 @@ def verify_response(
             ErrorKind.SIGNATURE_ALGORITHM,
             f"no installed plugin supports the signature algorithm {algorithm or '(none)'!r}",
         )
-    pinned = _first(environ, VERIFY_ALG, response.key_id)
-    if pinned is not None and pinned[1] != algorithm:
-        raise UnverifiedError(
-            ErrorKind.SIGNATURE_ALGORITHM,
-            f"{pinned[0]} requires {pinned[1]!r} and the answer is signed with {algorithm!r}",
-        )
-    key = verify_key(environ, response.key_id, symmetric=scheme.symmetric)
+    try:
+        key = verify_key(environ, APPROVAL, response.key_id)
+    except UnusableKeyError as error:
+        raise UnverifiedError(ErrorKind.SIGNATURE_KEY_UNUSABLE, str(error)) from None
     if key is None:
         raise UnverifiedError(
             ErrorKind.SIGNATURE_KEY_MISSING,
-            f"there is no key to verify it: set {key_variable(VERIFY_KEY, response.key_id)}",
+            f"there is no key to verify it: set {variable(VERIFY_KEY, response.key_id)}",
         )
+    if (refusal := key.refusal(algorithm)) is not None:
+        raise UnverifiedError(ErrorKind.SIGNATURE_ALGORITHM, refusal)
     verify = resolve(scheme.verify)
     try:
-        valid = verify(key, signature_payload(response, request_hash), response.signature)
+        valid = verify(key.data, signature_payload(response, request_hash), response.signature)
     except ValueError as error:
         raise UnverifiedError(
             ErrorKind.SIGNATURE_KEY_UNUSABLE, f"the key cannot be used to verify it: {error}"
@@ -108,56 +104,12 @@ def verify_response(
         )
 
 
-def verify_key(environ: Mapping[str, str], key_id: str | None, *, symmetric: bool) -> bytes | None:
-    """Return the key that verifies signatures of ``key_id``; symmetric schemes fall back to the signing key."""
-    names = (VERIFY_KEY, SIGNING_KEY) if symmetric else (VERIFY_KEY,)
-    candidates = [key_variable(name, key_id) for name in names] + list(names)
-    for variable in dict.fromkeys(candidates):
-        if environ.get(variable):
-            return _decode(variable, environ[variable])
-    return None
-
-
-def signing_key(environ: Mapping[str, str], key_id: str | None = None) -> bytes | None:
-    """Return the signing key, the one of ``key_id`` first; raise ``UnverifiedError`` when it is not base64."""
-    found = _first(environ, SIGNING_KEY, key_id)
-    return None if found is None else _decode(*found)
-
-
-def key_variable(name: str, key_id: str | None) -> str:
-    """Return the environment variable of a key id: upper case, every other character an underscore."""
-    if not key_id:
-        return name
-    return f"{name}_{re.sub(r'[^A-Z0-9]', '_', key_id.upper())}"
-
-
-def _first(environ: Mapping[str, str], name: str, key_id: str | None) -> tuple[str, str] | None:
-    for variable in dict.fromkeys((key_variable(name, key_id), name)):
-        if environ.get(variable):
-            return variable, environ[variable]
-    return None
-
-
-def _decode(variable: str, text: str) -> bytes:
-    try:
-        key = base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if not key:
-        raise UnverifiedError(ErrorKind.SIGNATURE_KEY_UNUSABLE, f"{variable} is not a base64-encoded key")
-    return key
-
-
 __all__ = [
     "SIGNING_KEY",
-    "VERIFY_ALG",
     "VERIFY_KEY",
     "UnverifiedError",
-    "key_variable",
     "request_hash",
     "sign_response",
     "signature_payload",
-    "signing_key",
-    "verify_key",
     "verify_response",
 ]

@@ -108,6 +108,18 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("policy", ("--policy",), "path", True, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "keys new": (
+        ("ctx", (), "context", False, False, None, None),
+        ("key_id", (), "text", False, True, None, None),
+        ("use", ("--for",), "text", False, False, None, None),
+        ("algorithm", ("--algorithm",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "keys show": (
+        ("ctx", (), "context", False, False, None, None),
+        ("use", ("--for",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "plugins list": (
         ("ctx", (), "context", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError, UsageError
+from gert_core.keys import TRACE, UnusableKeyError, signing_key, signing_key_id, verify_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,11 +18,8 @@ if TYPE_CHECKING:
 
     Schemes = Callable[[str], SignatureScheme | None]
 
-SIGNING_KEY: Final = "GERT_TRACE_SIGNING_KEY"
-VERIFY_KEY: Final = "GERT_TRACE_VERIFY_KEY"
-SIGNING_ALG: Final = "GERT_TRACE_SIGNING_ALG"
-VERIFY_ALG: Final = "GERT_TRACE_VERIFY_ALG"
-DEFAULT_ALGORITHM: Final = "hmac-sha256"
+SIGNING_KEY: Final = TRACE.signing_key
+VERIFY_KEY: Final = TRACE.verify_key
 DEFAULT_KEY_ID: Final = "default"
 
 
@@ -39,18 +36,25 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
 
     Raises before the run starts when the scheme is missing or the key does not fit it.
     """
-    text = environ.get(SIGNING_KEY)
-    if not text:
+    try:
+        key = signing_key(environ, TRACE)
+        key_id = signing_key_id(environ, TRACE) or DEFAULT_KEY_ID
+    except UnusableKeyError as error:
+        raise UsageError(
+            str(error),
+            kind=ErrorKind.SIGNING_KEY,
+            hint=f"set {SIGNING_KEY} to a key like ed25519:BASE64, or unset it",
+        ) from None
+    if key is None:
         return None
-    algorithm = environ.get(SIGNING_ALG) or DEFAULT_ALGORITHM
-    key_id = environ.get(f"{SIGNING_KEY}_ID") or DEFAULT_KEY_ID
+    algorithm = key.algorithm
     scheme = require_scheme(algorithm, schemes)
-    key = decode_key(text, name=SIGNING_KEY)
+    data = key.data
     function = _resolve(scheme.sign)
 
     def sign(message: bytes) -> str:
         try:
-            return str(function(key, message))
+            return str(function(data, message))
         except ValueError as error:
             raise UsageError(
                 f"{SIGNING_KEY} is not a valid key for {algorithm}: {error}",
@@ -75,43 +79,37 @@ def require_scheme(algorithm: str, schemes: Schemes) -> SignatureScheme:
 
 
 class AlgorithmRefusedError(Exception):
-    """A signature with an algorithm that is not accepted for its key."""
+    """A signature with an algorithm that its key is not for; ``unnamed`` when the key names none."""
+
+    def __init__(self, message: str, *, unnamed: bool) -> None:
+        super().__init__(message)
+        self.unnamed = unnamed
 
 
-def verifying_key(algorithm: str, key_id: str, *, environ: Mapping[str, str], schemes: Schemes) -> bytes | None:
-    """Return the key named after the key id, else the general one, else a symmetric scheme's signing key.
+def verifying_key(algorithm: str, key_id: str, *, environ: Mapping[str, str]) -> bytes | None:
+    """Return the key named after the key id, else the general one, else a shared signing key under its own id.
 
-    Raises ``AlgorithmRefusedError`` when another algorithm is pinned: a public key is not a secret, and could be used
-    as the shared key of a symmetric scheme.
+    Raises ``AlgorithmRefusedError`` when the key is for another algorithm.
     """
-    names = [f"{VERIFY_KEY}_{key_suffix(key_id)}", VERIFY_KEY]
-    scheme = schemes(algorithm)
-    pin = _pin(key_id, environ)
-    own = environ.get(SIGNING_ALG)
-    if pin is None and own and scheme is not None and scheme.symmetric and _asymmetric(own, schemes):
-        pin = SIGNING_ALG  # with a key pair the verifying key is public, so it must not be taken for a shared key
-    if pin is not None and environ[pin] != algorithm:
-        raise AlgorithmRefusedError(f"it is signed with {algorithm}, and {pin} accepts {environ[pin]} only")
-    if scheme is not None and scheme.symmetric:
-        names.append(SIGNING_KEY)
-    for name in names:
-        if text := environ.get(name):
-            return decode_key(text, name=name)
-    return None
+    own = {**environ, TRACE.signing_key_id: environ.get(TRACE.signing_key_id) or DEFAULT_KEY_ID}
+    try:
+        key = verify_key(own, TRACE, key_id)
+    except UnusableKeyError as error:
+        raise UsageError(str(error), kind=ErrorKind.SIGNING_KEY) from None
+    if key is None:
+        return None
+    if (refusal := key.refusal(algorithm)) is not None:
+        raise AlgorithmRefusedError(refusal, unnamed=not key.named)
+    return key.data
 
 
-def pinned(key_id: str, environ: Mapping[str, str]) -> bool:
-    """Return whether only one algorithm is accepted for this key."""
-    return _pin(key_id, environ) is not None
-
-
-def _pin(key_id: str, environ: Mapping[str, str]) -> str | None:
-    return next((n for n in (f"{VERIFY_ALG}_{key_suffix(key_id)}", VERIFY_ALG) if environ.get(n)), None)
-
-
-def _asymmetric(algorithm: str, schemes: Schemes) -> bool:
-    scheme = schemes(algorithm)
-    return scheme is not None and not scheme.symmetric
+def key_named(key_id: str, environ: Mapping[str, str]) -> bool:
+    """Return whether the key that verifies this key id names its algorithm."""
+    try:
+        key = verify_key(environ, TRACE, key_id)
+    except UnusableKeyError:
+        return False
+    return key is not None and key.named
 
 
 def verify_signature(scheme: SignatureScheme, key: bytes, message: bytes, signature: str) -> bool:
@@ -120,28 +118,6 @@ def verify_signature(scheme: SignatureScheme, key: bytes, message: bytes, signat
         return bool(_resolve(scheme.verify)(key, message, signature))
     except ValueError as error:
         raise UsageError(f"the verifying key is not a valid key for {scheme.algorithm}: {error}") from None
-
-
-def key_suffix(key_id: str) -> str:
-    """Return a key id as the suffix of a variable: upper case, other characters as underscores."""
-    return re.sub(r"[^A-Z0-9]", "_", key_id.upper())
-
-
-def decode_key(text: str, *, name: str) -> bytes:
-    """Decode a base64 key from the environment; the error message never shows it."""
-    from base64 import b64decode
-
-    try:
-        key = b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if not key:
-        raise UsageError(
-            f"{name} is not valid base64",
-            kind=ErrorKind.SIGNING_KEY,
-            hint=f"set {name} to the base64-encoded key",
-        )
-    return key
 
 
 def _resolve(target: object) -> Callable[..., object]:
@@ -155,9 +131,7 @@ __all__ = [
     "AlgorithmRefusedError",
     "Schemes",
     "Signer",
-    "decode_key",
-    "key_suffix",
-    "pinned",
+    "key_named",
     "require_scheme",
     "signer_from_environ",
     "verify_signature",

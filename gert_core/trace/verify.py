@@ -31,13 +31,15 @@ _OPENING: Final = b'{"type":"'
 
 
 class TraceStatus(StrEnum):
-    """The six results of ``gert trace verify``."""
+    """The results of ``gert trace verify``."""
 
     VALID = "valid"
     ALTERED = "altered"
     TRUNCATED = "truncated"
     BAD_SIGNATURE = "bad_signature"
     NO_KEY = "no_key"
+    NO_ALGORITHM = "no_algorithm"
+    """The key names no algorithm, and the signature is not the one that is assumed then."""
     UNSIGNED = "unsigned"
 
 
@@ -166,6 +168,8 @@ def check_signatures(events: int, seals: Sequence[Seal], *, key_for: KeyFor, sch
         try:
             key = key_for(algorithm, key_id)
         except AlgorithmRefusedError as error:
+            if error.unnamed:
+                return Verification(status=TraceStatus.NO_ALGORITHM, signature="unchecked", detail=str(error), **facts)
             return _bad(seal, f"the signature of event {seal.event} is not accepted: {error}", facts)
         if key is None:
             keyless = keyless or seal

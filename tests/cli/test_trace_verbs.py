@@ -87,7 +87,15 @@ def test_signed_with_a_shared_key(tmp_path) -> None:
     done = gert("trace", "verify", "t", "--key-id", "prod-2026", cwd=tmp_path, GERT_TRACE_VERIFY_KEY_PROD_2026=KEY)
     assert done.returncode == 0, done.stderr
     assert '✓ Signature valid: signed by key "prod-2026" (hmac-sha256)' in done.stdout
-    fallback = gert("trace", "verify", "t", "--json", cwd=tmp_path, GERT_TRACE_SIGNING_KEY=KEY)
+    fallback = gert(
+        "trace",
+        "verify",
+        "t",
+        "--json",
+        cwd=tmp_path,
+        GERT_TRACE_SIGNING_KEY=KEY,
+        GERT_TRACE_SIGNING_KEY_ID="prod-2026",
+    )
     assert json.loads(fallback.stdout) | {"detail": ""} == {
         "valid": True,
         "verdict": "valid",
@@ -105,18 +113,22 @@ def test_signed_with_a_key_pair(tmp_path) -> None:
 
     public = b64encode(Ed25519PrivateKey.from_private_bytes(b"k" * 32).public_key().public_bytes_raw()).decode()
     write(tmp_path / "t", environ=signing("ed25519"))
-    assert gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=public).returncode == 0
-    assert gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=KEY).returncode == 1
+    assert gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=f"ed25519:{public}").returncode == 0
+    other = gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=f"ed25519:{KEY}")
+    assert (other.returncode, "✗ Bad signature" in other.stdout) == (1, True)
+    bare = gert("trace", "verify", "t", "--json", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=public)
+    assert (bare.returncode, json.loads(bare.stdout)["verdict"]) == (1, "no_algorithm")
+    assert "the key names no algorithm" in bare.stdout
     unknown = gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_SIGNING_KEY=KEY)
     assert unknown.returncode == 1
     assert "no key given" in unknown.stdout
-    short = gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_VERIFY_KEY="YWJj")
+    short = gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_VERIFY_KEY="ed25519:YWJj")
     assert (short.returncode, "32 raw bytes" in short.stderr) == (2, True)
 
 
 def test_bad_signature_no_key_altered_and_truncated(tmp_path) -> None:
     path = write(tmp_path / "t", environ=signing())
-    wrong = gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=b64encode(b"x").decode())
+    wrong = gert("trace", "verify", "t", cwd=tmp_path, GERT_TRACE_VERIFY_KEY=b64encode(b"x" * 16).decode())
     assert (wrong.returncode, "✗ Bad signature" in wrong.stdout) == (1, True)
     none = gert("trace", "verify", "t", cwd=tmp_path)
     assert (none.returncode, "GERT_TRACE_VERIFY_KEY_PROD_2026" in none.stderr) == (1, True)

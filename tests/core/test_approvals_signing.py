@@ -26,15 +26,14 @@ from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket
 from gert_core.approvals import (
     ApprovalProcess,
     UnverifiedError,
-    key_variable,
     request_hash,
     sign_response,
     signature_payload,
-    signing_key,
     verify_response,
 )
 from gert_core.approvals.requests import format_time
 from gert_core.engine.cancel import Deadline, Stop
+from gert_core.keys import APPROVAL, UnusableKeyError, signing_key, variable
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SCHEMES = {
@@ -166,17 +165,17 @@ def test_an_hmac_signature_is_lowercase_hex_anybody_can_recompute():
 
 
 @pytest.mark.parametrize(
-    ("key_id", "variable"),
+    ("key_id", "named"),
     [
         (None, "GERT_APPROVAL_VERIFY_KEY"),
         ("ops", "GERT_APPROVAL_VERIFY_KEY_OPS"),
         ("ops-2.b", "GERT_APPROVAL_VERIFY_KEY_OPS_2_B"),
     ],
 )
-def test_a_key_id_names_its_variable(key_id, variable):
-    assert key_variable("GERT_APPROVAL_VERIFY_KEY", key_id) == variable
+def test_a_key_id_names_its_variable(key_id, named):
+    assert variable("GERT_APPROVAL_VERIFY_KEY", key_id) == named
     answer = signed(key=SECRET, key_id=key_id, scheme=HMAC)
-    verify_response(answer, request_hash=HASH, schemes=SCHEMES.get, environ={variable: b64(SECRET)})
+    verify_response(answer, request_hash=HASH, schemes=SCHEMES.get, environ={named: b64(SECRET)})
 
 
 def test_a_symmetric_scheme_falls_back_to_the_signing_key_and_an_asymmetric_one_does_not():
@@ -208,10 +207,10 @@ def test_rotation_old_and_new_key_verify_side_by_side():
 def test_a_key_that_is_no_base64_says_so(text):
     environ = {"GERT_APPROVAL_SIGNING_KEY": text}
     if not text:
-        assert signing_key(environ) is None
+        assert signing_key(environ, APPROVAL) is None
         return
-    with pytest.raises(UnverifiedError, match="GERT_APPROVAL_SIGNING_KEY"):
-        signing_key(environ)
+    with pytest.raises(UnusableKeyError, match="GERT_APPROVAL_SIGNING_KEY"):
+        signing_key(environ, APPROVAL)
 
 
 # --- a run with two signed approvals ---
@@ -250,8 +249,8 @@ def test_a_recorded_answer_is_verified_again_when_the_run_goes_on():
 
 def test_mixed_algorithms_count_by_being_verified_not_by_their_name():
     environ = {
-        "GERT_APPROVAL_VERIFY_KEY_ALICE": b64(ALICE_PUBLIC),
-        "GERT_APPROVAL_VERIFY_KEY_OPS": b64(SECRET),
+        "GERT_APPROVAL_VERIFY_KEY_ALICE": f"ed25519:{b64(ALICE_PUBLIC)}",
+        "GERT_APPROVAL_VERIFY_KEY_OPS": f"hmac-sha256:{b64(SECRET)}",
     }
     settled, _ = settle(signed(), signed(response("carol"), key=SECRET, key_id="ops", scheme=HMAC), environ=environ)
     assert settled.status == "approved"
@@ -368,3 +367,19 @@ def test_the_test_vector_in_the_docs_is_what_gert_computes():
     assert f"| key | `{b64(key)}` |" in text
     for algorithm, signature in made.items():
         assert f"| `{algorithm}` | `{signature}` |" in text
+
+
+def test_the_id_of_a_key_is_never_read_as_a_key():
+    """``GERT_APPROVAL_SIGNING_KEY_ID`` is public; a key id of ``ID`` made the verifier take it for a shared key."""
+    public = base64.b64encode(b"a-key-id-that-everybody-knows").decode()
+    environ = {"GERT_APPROVAL_SIGNING_KEY_ID": public, "GERT_APPROVAL_SIGNING_KEY": b64(SECRET)}
+    forged = signed(key=base64.b64decode(public), key_id="ID", scheme=HMAC)
+    with pytest.raises(UnverifiedError, match="is not a valid key id"):
+        verify_response(forged, request_hash=HASH, schemes=SCHEMES.get, environ=environ)
+
+
+def test_a_bare_key_is_not_taken_for_another_algorithm():
+    environ = {"GERT_APPROVAL_VERIFY_KEY_ALICE": b64(ALICE_PUBLIC)}
+    with pytest.raises(UnverifiedError, match="the key names no algorithm") as caught:
+        verify_response(signed(), request_hash=HASH, schemes=SCHEMES.get, environ=environ)
+    assert caught.value.kind == "signature_algorithm"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hmac
 import json
 from datetime import UTC, datetime
@@ -12,7 +14,7 @@ import pytest
 
 from gert_core.api.errors import PluginError, UsageError
 from gert_core.api.signatures import SignatureScheme
-from gert_core.trace.signing import Signer, signer_from_environ, verifying_key
+from gert_core.trace.signing import AlgorithmRefusedError, Signer, signer_from_environ, verifying_key
 from gert_core.trace.sinks import FileSink
 from gert_core.trace.verify import verify
 from gert_core.trace.writer import TraceWriter
@@ -337,8 +339,8 @@ def test_signer_from_the_environment() -> None:
 
 def test_a_run_that_should_be_signed_never_starts_unsigned() -> None:
     with pytest.raises(PluginError, match="hmac-sha256"):
-        signer_from_environ(environ(SIGNING_KEY="a2tra2s="), lambda algorithm: None)
-    with pytest.raises(UsageError, match="SIGNING_KEY is not valid base64") as caught:
+        signer_from_environ(environ(SIGNING_KEY="a2tra2tra2tra2tra2tra2tr"), lambda algorithm: None)
+    with pytest.raises(UsageError, match="SIGNING_KEY is not a base64-encoded key") as caught:
         signer_from_environ(environ(SIGNING_KEY="s3cret!", SIGNING_ALG="toy"), schemes)
     assert "s3cret" not in str(caught.value.to_json())
 
@@ -354,15 +356,41 @@ def test_a_run_that_should_be_signed_never_starts_unsigned() -> None:
 
 
 def test_which_key_verifies() -> None:
-    def key(found: dict[str, str], *, symmetric: bool = True) -> bytes | None:
-        scheme = SignatureScheme(algorithm="toy", sign=mac, verify=mac, symmetric=symmetric)
-        return verifying_key("toy", "prod-2026.a", environ=found, schemes=lambda algorithm: scheme)
+    def key(found: dict[str, str], algorithm: str = "hmac-sha256", key_id: str = "prod-2026.a") -> bytes | None:
+        return verifying_key(algorithm, key_id, environ=found)
 
-    own = environ(VERIFY_KEY_PROD_2026_A="YQ==")
-    general = environ(VERIFY_KEY="Yg==")
-    signing = environ(SIGNING_KEY="Yw==")
-    assert key(own | general | signing) == b"a"
-    assert key(general | signing) == b"b"
-    assert key(signing) == b"c"
-    assert key(signing, symmetric=False) is None
+    def b64(letter: str) -> str:
+        return base64.b64encode(letter.encode() * 16).decode()
+
+    own = environ(VERIFY_KEY_PROD_2026_A=b64("a"))
+    general = environ(VERIFY_KEY=b64("b"))
+    signing = environ(SIGNING_KEY=b64("c"), SIGNING_KEY_ID="prod-2026.a")
+    assert key(own | general | signing) == b"a" * 16
+    assert key(general | signing) == b"b" * 16
+    assert key(signing) == b"c" * 16
+    assert key(signing, key_id="other") is None, "the signing key verifies under its own id only"
+    assert key(environ(SIGNING_KEY="ed25519:" + b64("c")), "ed25519", "default") is None
     assert key({}) is None
+
+
+def test_a_key_is_for_one_algorithm() -> None:
+    named = environ(VERIFY_KEY="toy:" + "YWFh")
+    assert verifying_key("toy", "k", environ=named) == b"aaa"
+    with pytest.raises(AlgorithmRefusedError, match="is a key for toy, and the signature is hmac-sha256") as caught:
+        verifying_key("hmac-sha256", "k", environ=named)
+    assert caught.value.unnamed is False
+    bare = environ(VERIFY_KEY=base64.b64encode(b"a" * 32).decode())
+    with pytest.raises(
+        AlgorithmRefusedError, match="the key names no algorithm: write GERT_TRACE_VERIFY_KEY as toy:"
+    ) as caught:
+        verifying_key("toy", "k", environ=bare)
+    assert caught.value.unnamed is True
+    assert verifying_key("toy", "k", environ=bare | environ(VERIFY_ALG="toy")) == b"a" * 32
+    with pytest.raises(UsageError, match="shorter than 16 bytes"):
+        verifying_key("hmac-sha256", "k", environ=environ(VERIFY_KEY="hmac-sha256:YWFh"))
+
+
+@pytest.mark.parametrize("key_id", ["ID", "id", "ALG", "x_ID", "x.alg", "a b", "", "ä", "a" * 65, "a/b"])
+def test_key_ids_that_name_something_else_are_refused(key_id) -> None:
+    with pytest.raises(UsageError, match="is not a valid key id") if key_id else contextlib.nullcontext():
+        verifying_key("hmac-sha256", key_id, environ=environ(SIGNING_KEY_ID="x"))

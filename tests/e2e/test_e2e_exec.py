@@ -311,7 +311,7 @@ def test_editing_any_byte_of_a_signed_trace_is_detected(shell):
     def verdict() -> str:
         found = verify(
             trace,
-            key_for=lambda alg, kid: verifying_key(alg, kid, environ=SIGN, schemes=registry.signature_scheme),
+            key_for=lambda alg, kid: verifying_key(alg, kid, environ=SIGN),
             schemes=registry.signature_scheme,
         )
         return str(found.status)

@@ -70,10 +70,12 @@ def test_a_public_key_is_no_shared_key_for_traces(tmp_path):
     ):
         said = gert("trace", "verify", "forged.jsonl", "--json", **pin)
         assert (said.code, said.document["verdict"]) == (1, "bad_signature"), pin
-        assert "accepts ed25519 only" in said.document["detail"]
+        assert "is a key for ed25519" in said.document["detail"]
+    named = gert("trace", "verify", "forged.jsonl", "--json", GERT_TRACE_VERIFY_KEY=f"ed25519:{PUBLIC}")
+    assert (named.code, named.document["verdict"]) == (1, "bad_signature")
     unpinned = gert("trace", "verify", "forged.jsonl", "--json")
     assert unpinned.code == 0, "nothing says which kind of key it is: it verifies as the shared key it was used as"
-    assert "GERT_TRACE_VERIFY_ALG" in unpinned.err, "and the person is told"
+    assert "Write the key as hmac-sha256:BASE64" in unpinned.err, "and the person is told"
     assert unpinned.document["algorithm"] == "hmac-sha256"
 
 
@@ -83,7 +85,7 @@ def test_a_public_key_is_no_shared_key_for_approvals():
     answer = ApprovalResponse(ticket_id="t", approved=True, approver_id="eve", method="x", timestamp="now")
     forged = sign_response(answer, request_hash="h", scheme=scheme, key=base64.b64decode(PUBLIC))
     environ = {"GERT_APPROVAL_VERIFY_KEY": PUBLIC, "GERT_APPROVAL_VERIFY_ALG": "ed25519"}
-    with pytest.raises(UnverifiedError, match="requires 'ed25519'"):
+    with pytest.raises(UnverifiedError, match="is a key for ed25519"):
         verify_response(forged, request_hash="h", schemes=lambda name: scheme, environ=environ)
 
 

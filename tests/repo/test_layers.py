@@ -12,7 +12,7 @@ LAYERS = [
     {"kit"},
     {"hookspecs", "plugin"},
     {"documents", "template"},
-    {"values", "contracts", "governance", "secrets", "trace", "validation"},
+    {"values", "contracts", "governance", "keys", "secrets", "trace", "validation"},
     {"inputs", "approvals", "tools", "runs"},
     {"engine"},
     {"scenarios", "host"},

@@ -39,7 +39,7 @@ def verify_(
 
     found = verify(
         file,
-        key_for=lambda alg, key: verifying_key(alg, key, environ=os.environ, schemes=schemes),
+        key_for=lambda alg, key: verifying_key(alg, key, environ=os.environ),
         schemes=schemes,
     )
     unmet = _unmet(found, key_id)
@@ -59,14 +59,14 @@ def verify_(
 
 def _caution(found: Verification, schemes: Callable[[str], SignatureScheme | None]) -> None:
     """Note when a key was used as a shared secret: a public key used like that would prove nothing."""
-    from gert_core.trace.signing import VERIFY_ALG, VERIFY_KEY, pinned
+    from gert_core.trace.signing import VERIFY_KEY, key_named
 
     scheme = schemes(found.algorithm or "")
     given = any(name.startswith(VERIFY_KEY) and value for name, value in os.environ.items())
-    if scheme is not None and scheme.symmetric and given and not pinned(found.key_id or "", os.environ):
+    if scheme is not None and scheme.symmetric and given and not key_named(found.key_id or "", os.environ):
         err(
             f"note: {found.algorithm} takes the key as a shared secret: everyone who knows it can sign. "
-            f"Set {VERIFY_ALG} to accept one algorithm only"
+            f"Write the key as {found.algorithm}:BASE64 to say that this is meant"
         )
 
 
@@ -98,9 +98,12 @@ def _print(found: Verification, unmet: str | None) -> None:
             out(f"{bad} Bad signature: {found.detail}")
         case TraceStatus.NO_KEY:
             out(f"{bad} Signed, but no key given: {found.detail}")
-            from gert_core.trace.signing import VERIFY_KEY, key_suffix
+            from gert_core.keys import suffix
+            from gert_core.trace.signing import VERIFY_KEY
 
-            err(f"  hint: set {VERIFY_KEY}_{key_suffix(found.key_id or '')} or {VERIFY_KEY}")
+            err(f"  hint: set {VERIFY_KEY}_{suffix(found.key_id or '')} or {VERIFY_KEY}")
+        case TraceStatus.NO_ALGORITHM:
+            out(f"{bad} Signed, and not checked: {found.detail}")
     if unmet:
         out(f"{bad} {unmet[0].upper()}{unmet[1:]}")
 

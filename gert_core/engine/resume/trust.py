@@ -27,7 +27,7 @@ def refuse_forged(run: RecordedRun, *, environ: Mapping[str, str], schemes: Sche
     found = check_signatures(
         run.end.seq,
         run.seals,
-        key_for=lambda algorithm, key_id: verifying_key(algorithm, key_id, environ=environ, schemes=schemes),
+        key_for=lambda algorithm, key_id: verifying_key(algorithm, key_id, environ=environ),
         schemes=schemes,
     )
     stripped = run.choices.signer is not None and found.status is TraceStatus.UNSIGNED
