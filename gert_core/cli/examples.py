@@ -66,6 +66,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert new plugin step-wait", "a step type"),
         ("gert new plugin approval-chat", "a way to ask for approvals"),
         ("gert new plugin policy-acme", "rules for everybody"),
+        ("gert new plugin guard-acme", "checks of runbooks, and rules that depend on the project"),
     ),
     "completion": (
         ("gert completion bash > ~/.local/share/bash-completion/completions/gert", "bash"),

@@ -11,6 +11,7 @@ from gert_core.kit.models import StepModel
 from gert_core.plugin.lazy import resolve
 from gert_core.testing.cases import PluginConformance
 from gert_core.testing.effects import forbid_outside_effects
+from gert_core.testing.guards import CommandConformance, RuleConformance
 from gert_core.testing.peers import (
     ApprovalProviderConformance,
     InputResolverConformance,
@@ -83,9 +84,11 @@ class StepTypeConformance(LoopConformance, StopConformance):
 
 __all__ = [
     "ApprovalProviderConformance",
+    "CommandConformance",
     "InputResolverConformance",
     "LoopConformance",
     "PluginConformance",
+    "RuleConformance",
     "SignatureSchemeConformance",
     "StepTypeCase",
     "StepTypeConformance",

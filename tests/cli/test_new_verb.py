@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 import subprocess
@@ -10,7 +12,7 @@ import sys
 import pytest
 from repository import ROOT
 
-KINDS = ["approval", "input", "policy", "step", "tools"]
+KINDS = ["approval", "command", "guard", "input", "policy", "signature", "step", "tools", "transport"]
 K16 = ROOT / "tests" / "data" / "k16"
 
 
@@ -193,18 +195,95 @@ def test_a_plugin_says_its_kind(tmp_path, name):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_plugins_own_tests_pass_and_gert_finds_it(tmp_path, kind):
-    assert gert("new", "plugin", f"{kind}-acme-two", cwd=tmp_path).returncode == 0
-    directory = tmp_path / f"gert-{kind}-acme-two"
-    environ = {**os.environ, "PYTHONPATH": f"{directory / 'src'}{os.pathsep}{ROOT}"}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", str(directory)],
-        cwd=tmp_path,
-        env=environ,
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A virtual environment with a plugin of every kind, written by ``gert new plugin`` and installed by its own build.
+
+    It sees this environment too, so that nothing is fetched.
+    """
+    place = tmp_path_factory.mktemp("scaffolds")
+    for kind in KINDS:
+        assert gert("new", "plugin", f"{kind}-acme-two", cwd=place).returncode == 0
+    uv = [sys.executable, "-m", "uv", "--quiet", "--offline"]
+    subprocess.run([*uv, "venv", "--python", sys.executable, "venv"], cwd=place, check=True)
+    (site,) = (place / "venv" / "lib").glob("python*/site-packages")
+    (site / "outer.pth").write_text("".join(f"{entry}\n" for entry in (ROOT, *sys.path[1:])))
+    install = ["pip", "install", "--python", "venv", "--no-deps", "--no-build-isolation"]
+    editable = [word for kind in KINDS for word in ("--editable", f"./gert-{kind}-acme-two")]
+    subprocess.run([*uv, *install, *editable], cwd=place, check=True)
+    return place
+
+
+def inside(place, *args, **environ):
+    """Run a module with Python of the virtual environment."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("GERT_", "PYTEST_", "PYTHON"))}
+    return subprocess.run(
+        [place / "venv" / "bin" / "python", "-m", *args],
+        cwd=place,
+        env={**clean, **environ},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_installed_plugins_own_tests_pass(installed, kind):
+    done = inside(installed, "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", f"gert-{kind}-acme-two")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"[1-9]\d* passed", done.stdout)
+
+
+def test_gert_finds_every_installed_plugin(installed):
+    done = inside(installed, "gert_core", "plugins", "list", "--json")
+    found = {p["name"]: p for p in json.loads(done.stdout)["plugins"]}
+    for kind in KINDS:
+        plugin = found[f"{kind}-acme-two"]
+        assert (plugin["state"], plugin["notes"]) == ("active", []), plugin
+        assert plugin["provides"], plugin
+    assert inside(installed, "gert_core", "acme-two", "acme-two").stdout == "acme-two/say\n"
+
+
+BOOK = """
+apiVersion: kernel/v0
+meta: {name: all, inputs: {owner: {type: string, from: acme-two/owner}}}
+tools: [%s]
+steps:
+  - {id: greet, type: acme_two, text: "{{ .owner }}"}
+  - {id: line, type: tool, tool: %s, inputs: {text: "{{ .greet.said }}"}}
+  - {type: end, outcome: {category: resolved, code: done, meta: {line: "{{ .line.said }}"}}}
+"""
+TOOL = """
+apiVersion: tool/v0
+meta: {name: inner, transport: acme-two, config: {inside: [env, PREFIX=by]}}
+actions:
+  line:
+    argv: [sh, -c, 'echo "$PREFIX $0"', "{{ .text }}"]
+    contract: {effects: [process], inputs: {text: {type: string}}, outputs: {said: {type: string}}, writes: [%s]}
+    extract: {said: {from: stdout}}
+"""
+
+
+def test_the_installed_plugins_work_together(installed, monkeypatch):
+    """Input, step, transport, signature, guard, policy and approval provider in runs of the command line."""
+    monkeypatch.setenv("ACME_TWO_OWNER", "Ada")
+    (installed / "tools").mkdir(exist_ok=True)
+    (installed / "tools" / "inner.tool.yaml").write_text(TOOL % "")
+    (installed / "all.yaml").write_text(BOOK % ("inner", "inner"))
+    key = base64.b64encode(b"k" * 32).decode()
+    signing = {"GERT_TRACE_SIGNING_ALG": "acme-two", "GERT_TRACE_SIGNING_KEY": key}
+    done = inside(installed, "gert_core", "exec", "all.yaml", "--json", **signing)
+    result = json.loads(done.stdout)
+    assert done.returncode == 0, done.stdout
+    assert result["outcome"]["meta"] == {"line": "by Ada"}
+    assert "valid" in inside(installed, "gert_core", "trace", "verify", result["trace"], **signing).stdout
+
+    (installed / "tools" / "inner.tool.yaml").write_text(TOOL % "production")
+    done = inside(installed, "gert_core", "exec", "all.yaml")
+    assert done.returncode == 1
+    assert "[acme-two-owner]" in done.stdout + done.stderr
+    (installed / "all.yaml").write_text(BOOK % ("inner", "inner") + "extensions: {owner: platform}\n")
+    done = inside(installed, "gert_core", "exec", "all.yaml", "--approval", "acme-two")
+    assert "Approval pending" in done.stdout + done.stderr, done.stderr
+    (ticket,) = installed.glob("runs/*/acme-two/*.json")
+    assert json.loads(ticket.read_text())["step_id"] == "line"

@@ -179,6 +179,7 @@ BEHIND = {
     "gert_core.testing.effects",
     "gert_core.testing.fake_dist",
     "gert_core.testing.findings",
+    "gert_core.testing.guards",
     "gert_core.testing.fixtures",
     "gert_core.testing.peers",
     "gert_core.testing.running",

@@ -10,7 +10,7 @@ import tomllib
 import pytest
 from repository import ROOT, project_of
 
-KINDS = ["approval", "input", "policy", "step", "tools"]
+KINDS = ["approval", "command", "guard", "input", "policy", "signature", "step", "tools", "transport"]
 # Whose it is and where it is kept is for its author to say.
 PERSONAL = {"license-files", "authors", "classifiers", "urls"}
 

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 _KINDS: Final = tuple(sorted(entry.name for entry in (TEMPLATES / "plugin").iterdir() if entry.name != "common"))
 _SUMMARIES: Final = {
     "approval": "Asks for approvals by @name@.",
+    "command": "The command gert @name@.",
+    "guard": "Guards runs by the rules of @name@.",
     "input": "Reads inputs from @name@.",
     "policy": "The rules of @name@ for every run.",
+    "signature": "Signs traces and approvals by @name@.",
     "step": "A runbook step @name@.",
     "tools": "Tools of @name@.",
+    "transport": "Reaches tools by @name@.",
 }
 
 
