@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from gert_core.api import GertError, InputBinding, InputError, UsageError
 from gert_core.plugin.functions import cause, member_names, named
 from gert_core.plugin.lazy import resolve
+from gert_core.template import Symbol
 from gert_core.values import coerce, coerce_text
 
 if TYPE_CHECKING:
@@ -45,16 +46,17 @@ def resolve_inputs(
     plugins: PluginsOf = lambda resolver: (),
     scenario: Mapping[str, object] | None = None,
     file_vars: Mapping[str, object] | None = None,
+    ask: bool = True,
 ) -> ResolvedInputs:
     """Resolve the values of all declared inputs.
 
     Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), the source in ``from:`` (interactive ones last),
     default, null. A ``scenario`` replaces files and resolvers. ``services`` returns what a resolver is called with,
-    ``plugins`` the plugin that provides it.
+    ``plugins`` the plugin that provides it. Without ``ask`` no resolver is called: what it would answer is a symbol.
     One ``InputError`` names everything that is missing or invalid.
     """
-    _refuse_undeclared(host_vars, declared, flag="--var")
-    _refuse_undeclared(file_vars or {}, declared, flag="--input")
+    refuse_undeclared(host_vars, declared, flag="--var")
+    refuse_undeclared(file_vars or {}, declared, flag="--input")
     members = _member_words(resolvers, services, plugins) if any(model.from_ for model in declared.values()) else {}
     work = _Resolution(declared)
     work.take_all(host_vars, source="cli")
@@ -63,6 +65,9 @@ def resolve_inputs(
     else:
         work.take_all(file_vars or {}, source="file")
         for batch in _batches(work.open_bindings(), resolvers, members):
+            if not ask:
+                work.leave_open(batch)
+                continue
             if batch.resolver.interactive and work.errors:
                 break  # no questions for a run that cannot start
             owners = plugins(batch.resolver)
@@ -117,6 +122,12 @@ class _Resolution:
             if model.from_ and name not in self.sources and name not in self.failed
         ]
 
+    def leave_open(self, batch: _Batch) -> None:
+        """Keep a symbol for each value of a batch, known only in a real run."""
+        for binding in batch.bindings:
+            self.values[binding.name] = Symbol(f"{{{{ .{binding.name} }}}}")
+            self.sources[binding.name] = batch.source
+
     def call_resolver(
         self, batch: _Batch, *, services: Services, deadline: Deadline, plugins: Sequence[PluginInfo]
     ) -> None:
@@ -162,7 +173,7 @@ class _Resolution:
             secrets={
                 name: self.values[name]
                 for name in order
-                if self.declared[name].secret and self.values[name] is not None
+                if self.declared[name].secret and not isinstance(self.values[name], Symbol | None)
             },
         )
 
@@ -263,7 +274,8 @@ def _call(
     return dict(answer)
 
 
-def _refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, object], *, flag: str) -> None:
+def refuse_undeclared(given: Mapping[str, object], declared: Mapping[str, object], *, flag: str) -> None:
+    """Raise ``UsageError`` for the first given name that is not a declared input."""
     for name in given:
         if name in declared:
             continue
@@ -303,4 +315,4 @@ def _wrong_type(name: str, model: InputModel, error: ValueError, *, source: str)
     return f"the input {name!r} from {source} must be {model.type}: {error}"
 
 
-__all__ = ["ResolvedInputs", "coerce_any", "has_default", "resolve_inputs", "split_source"]
+__all__ = ["ResolvedInputs", "coerce_any", "has_default", "refuse_undeclared", "resolve_inputs", "split_source"]

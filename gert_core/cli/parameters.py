@@ -54,6 +54,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("outputs", ("--outputs",), "text", False, False, None, None),
         ("on_drift", ("--on-drift",), "text", False, False, None, None),
         ("var", ("--var",), "text", True, False, None, None),
+        ("input_file", ("--input",), "path", True, False, None, None),
         ("actor", ("--as",), "text", False, False, None, None),
         ("approval", ("--approval",), "text", False, False, None, None),
         ("no_input", ("--no-input",), "flag", False, False, None, None),

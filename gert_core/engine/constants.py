@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import DocumentError, ErrorKind
-from gert_core.template import TemplateError, UndefinedVariable, compile_value, walk
+from gert_core.api import DocumentError, ErrorKind, Undecided
+from gert_core.engine.state import require_known, walk_known
+from gert_core.template import TemplateError, UndefinedVariable, compile_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,10 +27,12 @@ class _Constants:
     def resolve(self, path: tuple[str, ...]) -> object:
         head = path[0]
         if head in self._inputs:
-            return walk(self._inputs, path, full=path)
-        if head not in self._raw:
+            value = self._inputs[head]
+        elif head in self._raw:
+            value = self.constant(head)
+        else:
             raise UndefinedVariable(path)
-        return walk({head: self.constant(head)}, path, full=path)
+        return require_known(walk_known(value, path[1:], path), path)
 
     def names(self) -> Iterable[str]:
         return {*self._inputs, *self._raw}
@@ -41,8 +44,12 @@ class _Constants:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
             raise DocumentError(f"constants refer to each other in a cycle: {circle}", kind=ErrorKind.CONSTANT_CYCLE)
         self._open.append(name)
+        template = compile_value(self._raw[name])
         try:
-            value = compile_value(self._raw[name]).render(self)
+            try:
+                value = template.render(self)
+            except Undecided:
+                value = template.render_partial(self)
         except TemplateError as error:
             reason = self._masker.mask_text(self._masker.mask_fragments(error.message))
             raise DocumentError(f"constant {name}: {reason}", kind=ErrorKind.TEMPLATE) from None
@@ -52,7 +59,7 @@ class _Constants:
 
 
 def render_constants(raw: Mapping[str, object], inputs: Mapping[str, object], *, masker: Masker) -> dict[str, object]:
-    """Return every constant with its value, in document order; errors name no secret."""
+    """Return every constant with its value, or a symbol, in document order; errors name no secret."""
     rendering = _Constants(raw, inputs, masker)
     return {name: rendering.constant(name) for name in raw}
 

@@ -156,7 +156,7 @@ def _values(
     if request.resume is not None:
         from gert_core.engine.resume.inputs import recorded_values
 
-        return recorded_values(request, request.resume.run.state, runbook, secrets)
+        return recorded_values(request, request.resume.run.state, runbook, secrets, plugins)
     inputs = resolve_inputs(
         runbook.model.meta.inputs,
         host_vars=request.host_vars,
@@ -166,6 +166,7 @@ def _values(
         deadline=Deadline(request.stop),
         plugins=lambda resolver: request.registry.providers(INPUT, resolver.name),
         scenario=request.scenario.inputs if request.scenario is not None else None,
+        ask=request.mode != "dry-run",
     )
     masker = secrets.masker(inputs.secrets)
     return inputs, render_constants(runbook.model.meta.constants, inputs.values, masker=masker), masker

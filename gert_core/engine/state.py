@@ -48,7 +48,7 @@ class Layer:
         while layer is not None:
             value = layer.vars.get(head, _MISSING)
             if value is not _MISSING:
-                return require_known(_walk(value, path[1:], path) if len(path) > 1 else value, path)
+                return require_known(walk_known(value, path[1:], path) if len(path) > 1 else value, path)
             if head in layer.steps:
                 return self._of_step(layer.steps[head], head, path[1:], path)
             layer = layer.parent
@@ -67,7 +67,7 @@ class Layer:
                 return count
         if entry is _MISSING:
             raise UndefinedVariable(full)
-        return require_known(_walk(entry, rest, full) if rest else entry, full)
+        return require_known(walk_known(entry, rest, full) if rest else entry, full)
 
     def _of_scope(self, path: tuple[str, ...]) -> object:
         found = [value for layer in self._chain() if (value := _descend(layer.scopes, path[1:])) is not _MISSING]
@@ -239,7 +239,8 @@ def copy_data(value: object) -> Any:
     return value
 
 
-def _walk(value: object, rest: tuple[str, ...], full: tuple[str, ...]) -> object:
+def walk_known(value: object, rest: tuple[str, ...], full: tuple[str, ...]) -> object:
+    """Return the value below another; raise ``Undecided`` when the way leads through one known only in a real run."""
     try:
         return walk(value, rest, full=full)
     except UndefinedVariable:
@@ -270,4 +271,4 @@ def _merge_tree(into: dict[str, object], tree: Mapping[str, object]) -> None:
             into[key] = value
 
 
-__all__ = ["RESERVED", "Layer", "View", "copy_data", "require_known"]
+__all__ = ["RESERVED", "Layer", "View", "copy_data", "require_known", "walk_known"]

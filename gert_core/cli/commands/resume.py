@@ -35,6 +35,10 @@ def resume(
     var: Annotated[
         list[str] | None, typer.Option("--var", metavar="K=V", help="A secret input; secrets are not recorded.")
     ] = None,
+    input_file: Annotated[
+        list[Path] | None,
+        typer.Option("--input", metavar="FILE", help="A YAML or JSON file with secret inputs.", readable=False),
+    ] = None,
     actor: Annotated[
         str | None,
         typer.Option("--as", metavar="ID", help="The actor recorded in the trace; default: the current user."),
@@ -49,7 +53,7 @@ def resume(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
-    from gert_core.cli.commands.exec import parse_vars
+    from gert_core.cli.commands.exec import parse_vars, read_inputs
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.prepare import prepare
@@ -62,7 +66,7 @@ def resume(
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
     reconciled = _pairs(reconcile or ())
     stated = _outputs(outputs, reconciled)
-    secrets = parse_vars(var or ())
+    secrets, files = parse_vars(var or ()), read_inputs(input_file or ())
     here = project_here()
     root = runs_root(here, cwd=Path.cwd())
 
@@ -87,6 +91,7 @@ def resume(
             actor=actor,
             approval=approval,
             host_vars=secrets,
+            file_vars=files,
             resume=wanted,
             **given,
         )

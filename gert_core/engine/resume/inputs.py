@@ -2,53 +2,97 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, InputError, UsageError
-from gert_core.inputs import ResolvedInputs
-from gert_core.values import coerce_text
+from gert_core.engine.cancel import Deadline
+from gert_core.inputs import ResolvedInputs, coerce_any, refuse_undeclared, resolve_inputs
+from gert_core.plugin.kinds import INPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gert_core.documents.runbook import InputModel
     from gert_core.documents.tree import Runbook
     from gert_core.engine.request import Request
+    from gert_core.plugin.config import PluginServices
     from gert_core.runs.state import RunState
     from gert_core.secrets import Masker, Secrets
 
+_GIVEN: Final = ("cli", "file", "scenario", "none")
+"""Sources that cannot be asked again: the value was given with the command."""
+
 
 def recorded_values(
-    request: Request, state: RunState, runbook: Runbook, secrets: Secrets
+    request: Request, state: RunState, runbook: Runbook, secrets: Secrets, plugins: PluginServices
 ) -> tuple[ResolvedInputs, Mapping[str, object], Masker]:
-    """Return inputs, constants and masker: secrets from the environment again, secret inputs as given again."""
+    """Return inputs, constants and masker: secrets from the environment again, secret inputs from their sources.
+
+    Secret inputs that were given with the command must be given again.
+    """
+    declared = runbook.model.meta.inputs
+    for name in request.host_vars:
+        if name not in declared or not declared[name].secret:
+            raise UsageError(f"--var gives {name!r}, but a resumed run takes only its secret inputs again")
+    refuse_undeclared(request.file_vars, declared, flag="--input")
     facts = state.facts
-    masker = secrets.masker(_secret_inputs(request, state, runbook.model.meta.inputs))
+    masker = secrets.masker(_secret_inputs(request, state, declared, plugins))
     inputs, constants = (masker.unmask(facts.get(name) or {}) for name in ("inputs", "constants"))
+    _refuse_changes(request.file_vars, inputs, declared)
     return ResolvedInputs(values=inputs, sources=facts.get("input_sources") or {}, events=()), constants, masker
 
 
-def _secret_inputs(request: Request, state: RunState, declared: Mapping[str, InputModel]) -> dict[str, object]:
-    given: dict[str, object] = {}
-    for name, value in request.host_vars.items():
-        if name not in declared or not declared[name].secret:
-            raise UsageError(f"--var gives {name!r}, but a resumed run takes only its secret inputs again")
-        try:
-            given[name] = coerce_text(value, declared[name].type) if isinstance(value, str) else value
-        except ValueError:
-            raise InputError(
-                f"the input {name!r} must be {declared[name].type}; its value is secret and not shown"
-            ) from None
-    recorded = state.facts.get("inputs") or {}
-    missing = [n for n, m in declared.items() if m.secret and n not in given and recorded.get(n) is not None]
-    if missing:
+def _secret_inputs(
+    request: Request, state: RunState, declared: Mapping[str, InputModel], plugins: PluginServices
+) -> dict[str, object]:
+    """Return the secret inputs by name: as given now, else from where the run had them."""
+    recorded, sources = state.facts.get("inputs") or {}, state.facts.get("input_sources") or {}
+    secret = {name: model for name, model in declared.items() if model.secret}
+    given = request.host_vars.keys() | (request.file_vars.keys() & secret.keys())
+    needed = [name for name in secret if name not in given and recorded.get(name) is not None]
+    values: dict[str, object] = {
+        name: coerce_any(secret[name].default, secret[name].type) for name in needed if sources.get(name) == "default"
+    }
+    ask = [name for name in needed if name not in values]
+    _refuse_missing([n for n in ask if secret[n].from_ is None or sources.get(n) in _GIVEN], state)
+    resolved = resolve_inputs(
+        {name: model for name, model in secret.items() if name in given or name in ask},
+        host_vars=request.host_vars,
+        file_vars={name: value for name, value in request.file_vars.items() if name in secret},
+        resolvers=request.registry.input_resolvers(),
+        services=lambda resolver: plugins.of(INPUT, resolver.name),
+        deadline=Deadline(request.stop),
+        plugins=lambda resolver: request.registry.providers(INPUT, resolver.name),
+    )
+    # A default in place of what the source had would be another secret.
+    _refuse_missing([name for name in ask if resolved.sources[name] != sources.get(name)], state)
+    return {**values, **resolved.secrets}
+
+
+def _refuse_missing(names: Sequence[str], state: RunState) -> None:
+    if names:
         raise InputError(
-            f"the secret input{'s' if len(missing) > 1 else ''} {', '.join(missing)} must be given again: "
+            f"the secret input{'s' if len(names) > 1 else ''} {', '.join(names)} must be given again: "
             "secrets are not kept in the trace",
             kind=ErrorKind.SECRET_MISSING,
-            hint=f"gert resume --run {state.run_id} {' '.join(f'--var {name}=…' for name in missing)}",
+            hint=f"gert resume --run {state.run_id} {' '.join(f'--var {name}=…' for name in names)}",
         )
-    return given
+
+
+def _refuse_changes(
+    given: Mapping[str, object], inputs: Mapping[str, object], declared: Mapping[str, InputModel]
+) -> None:
+    """Refuse a file that has other values than the run; a file with all inputs of the run is fine."""
+    for name, value in given.items():
+        try:
+            same = declared[name].secret or coerce_any(value, declared[name].type) == inputs.get(name)
+        except ValueError:
+            same = False
+        if not same:
+            raise UsageError(
+                f"--input gives {name!r} another value than the run has",
+                hint="a resumed run keeps its inputs; start a new run to change them",
+            )
 
 
 __all__ = ["recorded_values"]
