@@ -91,7 +91,7 @@ def test_a_sound_rule_passes(tmp_path):
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        (name(line=None), "say where it is"),
+        (name(line=None, column=None), "say where it is"),
         (name(hint=None), "say how to correct it"),
         (name(rule="other"), "a bad name"),
         (lambda runbook: None, "assert"),
