@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from gert_core.api import PURE, Contract, Param, Tools
 from gert_core.documents.merge import Relaxation, tighten, tool_contract
 from gert_core.documents.type_functions import MissingTool
@@ -35,6 +37,11 @@ def conflict(a: Contract, b: Contract) -> frozenset[str]:
     """Return the resources that keep two blocks from running at the same time: written by one, used by the other."""
     a_writes, b_writes = frozenset(a.writes), frozenset(b.writes)
     return (a_writes & (b_writes | frozenset(b.reads))) | (b_writes & frozenset(a.reads))
+
+
+def stricter(written: Contract, rendered: Contract) -> Contract:
+    """Return everything that a step's contract states as it is written or rendered; inputs and outputs are rendered."""
+    return replace(Contract.union([written, rendered]), inputs=rendered.inputs, outputs=rendered.outputs)
 
 
 def find_action(tool: ToolNode, action: str | None) -> tuple[str, ActionModel]:
@@ -103,6 +110,13 @@ class Contracts:
             found, _ = tighten(self._base(step), step.fields.contract, floor=_is_floor(step))
             self._steps[key] = found
         return found
+
+    def of_rendered(self, step: StepNode, body: object) -> Contract:
+        """Return the contract that a step's type states for the rendered step, tightened by what the step declares."""
+        stated = self._functions.contract(step, self._tools, body)
+        if stated is None:
+            return self.of(step)
+        return tighten(stated, step.fields.contract, floor=_is_floor(step))[0]
 
     def key(self, step: StepNode) -> Path:
         """Return what determines a step's contract: the action, the type, or else the step's own path.
@@ -192,6 +206,7 @@ __all__ = [
     "conflict",
     "find_action",
     "risk",
+    "stricter",
     "tighten",
     "tool_contract",
 ]

@@ -84,7 +84,8 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``model``: pydantic model of the type's own fields (subclass of ``gert_core.kit.models.StepModel``).
     - ``run``: ``run(step, ctx) -> Completed | Failed | Errored | Ended``.
     - ``contract``: ``contract(step, tools) -> Contract``, what ``run`` itself does; default: pure. Not used when
-      ``tool_use`` names a tool: then the tool's own contract applies.
+      ``tool_use`` names a tool: then the tool's own contract applies. A step with templates is asked about twice, as it
+      is written and, before it is governed, rendered; both contracts hold, so each can only add to the other.
     - ``flow``, ``blocks``: the structure that all static analysis uses.
     - ``outputs``: ``outputs(step) -> {name: type}``, outputs known from the document beyond the contract's.
     - ``fields``: ``{name: type}`` available at ``.id.name``, never promoted.
@@ -101,6 +102,10 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``summary``: one line for people.
 
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
+
+    ``tool_use``, ``outputs`` and ``check`` are given the step as it is written, so they see templates as text.
+    ``contract``, ``outcome`` and ``blocks`` are given it as it is written for analysis, and rendered in a run; ``run``
+    always has it rendered. A tool or action that depends on a template cannot be named by ``tool_use``.
 
     What they raise never ends a run without a result. ``run`` may raise ``StepProblem``: the step is an error (or
     ``failed``) of that kind. A ``GertError`` makes it an error of the error's kind, anything else, ``SystemExit`` too,

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gert_core.governance.rules import Act, effective_effects
 from gert_core.values import canonical
@@ -175,6 +176,19 @@ class Policies(Struct, kw_only=True, eq=False):
         )
 
 
+def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
+    """Return the stricter of two decisions about a step, with what the other one asks of approvers."""
+    rank = Act(other.action).rank - Act(one.action).rank
+    chosen = other if rank > 0 or (rank == 0 and other.min_approvers > one.min_approvers) else one
+    asking = [decision for decision in (one, other) if decision.needs_approval] if chosen.needs_approval else []
+    return replace(
+        chosen,
+        risk=risk,
+        min_approvers=max((decision.min_approvers for decision in asking), default=1),
+        exclude_actor=any(decision.exclude_actor for decision in asking),
+    )
+
+
 def _strictness(opinion: Opinion) -> tuple[int, int, bool]:
     rank = Act(opinion.action).rank if opinion.action is not None else -1
     return rank, opinion.min_approvers, opinion.exclude_actor
@@ -221,4 +235,12 @@ def policies_of(sources: Sequence[Source], *, digest: str) -> Policies:
     )
 
 
-__all__ = ["DEFAULT_APPROVAL_TIMEOUT", "Decision", "Opinion", "Policies", "effective_effects", "policies_of"]
+__all__ = [
+    "DEFAULT_APPROVAL_TIMEOUT",
+    "Decision",
+    "Opinion",
+    "Policies",
+    "effective_effects",
+    "policies_of",
+    "strictest",
+]

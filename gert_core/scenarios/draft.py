@@ -151,7 +151,7 @@ def example(kind: str | None) -> object:
 
 def _example_result(execution: StepExecution) -> dict[str, object]:
     """Return a whole result: every declared output, and the fields of the type."""
-    outputs = {name: example(param.type) for name, param in execution.compiled.contract.outputs.items()}
+    outputs = {name: example(param.type) for name, param in execution.contract.outputs.items()}
     fields = {name: example(kind) for name, kind in execution.compiled.type.fields.items()}
     return {"outputs": outputs, **({"fields": fields} if fields else {})}
 

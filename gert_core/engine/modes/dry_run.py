@@ -45,7 +45,7 @@ class DryRunBackend:
 
     def will_execute(self, execution: StepExecution) -> bool:
         """Return whether the step touches nothing."""
-        return execution.compiled.contract.pure
+        return execution.contract.pure
 
     def substitute(self, execution: StepExecution) -> Result | None:
         """Return symbols for the outputs of a step that is not executed."""

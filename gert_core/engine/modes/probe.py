@@ -50,14 +50,14 @@ class ProbeBackend:
 
     def will_execute(self, execution: StepExecution) -> bool:
         """Return whether the step writes nothing and every effect of it is allowed."""
-        contract = execution.compiled.contract
+        contract = execution.contract
         return not contract.writing and set(contract.effects) <= self.effects
 
     def substitute(self, execution: StepExecution) -> Result | None:
         """Return symbols for the outputs of a step that is not executed."""
         if self.will_execute(execution):
             return None
-        contract = execution.compiled.contract
+        contract = execution.contract
         forbidden = ", ".join(sorted(set(contract.effects) - self.effects))
         reason = "it writes" if contract.writing else f"effects {forbidden} are not allowed"
         return symbolic_result(execution, reason=f"probe: {reason}")

@@ -97,7 +97,7 @@ def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded:
 def _request(execution: StepExecution, recorded: RecordedApproval | None) -> ApprovalRequest:
     facts, services, compiled, decision = execution.facts, execution.services, execution.compiled, execution.decision
     inputs = services.masker.mask(execution.inputs)
-    contract = compiled.contract.to_json()
+    contract = execution.contract.to_json()
     created, expires = _window(execution, recorded)
     return ApprovalRequest(
         ticket_id=ticket_id(facts.run_id, execution.key),

@@ -121,7 +121,7 @@ def finish(
         data = {"outputs": outputs, "fields": fields, "failure": {"kind": fault.kind, "message": fault.message}}
         keep_entry(execution, status, outputs, fields)
         _write(execution, status, data, duration)
-    if compiled.contract.writing and not compiled.contract.idempotent and compiled.leaf:
+    if execution.contract.writing and not execution.contract.idempotent and compiled.leaf:
         services.journal.sync()
     else:
         services.journal.commit()
@@ -148,7 +148,7 @@ def _evaluation(execution: StepExecution) -> Evaluation:
     facts, compiled = execution.facts, execution.compiled
     tool = facts.runbook.tools[compiled.use.tool].tool if compiled.use is not None else None
     return Evaluation(
-        contract=compiled.contract,
+        contract=execution.contract,
         decision=execution.decision,
         inputs=execution.inputs if compiled.has_inputs else {},
         secrets=facts.secrets.present(secret.env for secret in tool.all_secrets) if tool is not None else {},

@@ -37,6 +37,7 @@ class CompiledStep:
     __slots__ = (
         "_run",
         "action",
+        "asks_again",
         "blocks",
         "body",
         "contract",
@@ -93,13 +94,11 @@ class CompiledStep:
         named = None if given is None else compile_value(given.model_dump(exclude_none=True))
         self.named = None if named is None or named.static else named
         self.principal = None if given is None or self.named is not None else Principal(**given.model_dump())
-        self.summary = {
-            "effects": list(self.contract.effects),
-            "writes": list(self.contract.writes),
-            "writing": self.contract.writing,
-            "idempotent": self.contract.idempotent,
-            "deterministic": self.contract.deterministic,
-        }
+        self.summary = summary_of(self.contract)
+        self.asks_again = (
+            self.leaf and self.use is None and not self.body.static and callable(resolve(step_type.contract))
+        )
+        """Whether the contract depends on fields with templates, so that the rendered step has to be asked about."""
 
     @property
     def run(self) -> Callable[..., Any]:
@@ -107,6 +106,17 @@ class CompiledStep:
         if self._run is None:
             self._run = resolve(self.type.run)
         return self._run
+
+
+def summary_of(contract: Contract) -> dict[str, object]:
+    """Return what ``step_start`` tells of a contract."""
+    return {
+        "effects": list(contract.effects),
+        "writes": list(contract.writes),
+        "writing": contract.writing,
+        "idempotent": contract.idempotent,
+        "deterministic": contract.deterministic,
+    }
 
 
 class CompiledBlock:
@@ -156,4 +166,4 @@ class CompiledRunbook:
         return found
 
 
-__all__ = ["CompiledBlock", "CompiledRunbook", "CompiledStep", "Jump"]
+__all__ = ["CompiledBlock", "CompiledRunbook", "CompiledStep", "Jump", "summary_of"]

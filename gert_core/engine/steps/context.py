@@ -57,7 +57,7 @@ class AttemptContext:
         self.fault: Exception | None = None
         """The error because of which a block has no result. It ends the run; no step type can catch it."""
         self.inputs = execution.inputs
-        self.contract = execution.compiled.contract
+        self.contract = execution.contract
         self.key = execution.key
         self.step_id = execution.compiled.id
         self.attempt = execution.attempt

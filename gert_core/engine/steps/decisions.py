@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.contracts import risk
+from gert_core.governance.policies import strictest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gert_core.api import Contract
     from gert_core.documents.tree import Path
-    from gert_core.engine.steps.compiled import CompiledStep
+    from gert_core.engine.steps.execution import StepExecution
     from gert_core.governance import Decision, Policies
 
 
@@ -22,20 +26,35 @@ class Decisions:
         self._encode = encode
         self._found: dict[tuple[Path, str | None], tuple[Decision, bytes, bytes]] = {}
 
-    def of(self, compiled: CompiledStep, category: str | None) -> tuple[Decision, bytes, bytes]:
+    def of(self, execution: StepExecution, category: str | None) -> tuple[Decision, bytes, bytes]:
         """Return the decision about a step, and the data of ``contract_evaluated`` and ``governance_decision``.
 
         ``category`` is the outcome's, for a step that ends the run.
         """
-        key = (compiled.contract_key, category)
-        found = self._found.get(key)
-        if found is None:
-            encode, contract = self._encode, compiled.contract
-            decision = self._policies.decide(contract, outcome=category)
-            resolved = encode({"resolved_contract": contract.to_json(), "writing": contract.writing})
-            found = self._found[key] = decision, resolved[1:], encode(decision.to_json())[1:]
+        compiled = execution.compiled
+        if execution.rendered_contract is not None:
+            found = self._of_rendered(execution, execution.rendered_contract, category)
+        else:
+            key = (compiled.contract_key, category)
+            known = self._found.get(key)
+            if known is None:
+                decision = self._policies.decide(compiled.contract, outcome=category)
+                known = self._found[key] = self._encoded(compiled.contract, decision)
+            found = known
         lead = compiled.lead
         return found[0], lead + found[1], lead + found[2]
+
+    def _of_rendered(
+        self, execution: StepExecution, rendered: Contract, category: str | None
+    ) -> tuple[Decision, bytes, bytes]:
+        """Decide about the step as it is written and as it is rendered: no rule about one hides one about the other."""
+        written = self._policies.decide(execution.compiled.contract, outcome=category)
+        decision = strictest(written, self._policies.decide(rendered, outcome=category), risk=risk(execution.contract))
+        return self._encoded(execution.contract, decision)
+
+    def _encoded(self, contract: Contract, decision: Decision) -> tuple[Decision, bytes, bytes]:
+        resolved = self._encode({"resolved_contract": contract.to_json(), "writing": contract.writing})
+        return decision, resolved[1:], self._encode(decision.to_json())[1:]
 
 
 __all__ = ["Decisions"]

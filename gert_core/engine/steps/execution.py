@@ -6,6 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Errored, ErrorKind, EventType, Principal, StepProblem, StepStatus, Undecided
+from gert_core.contracts import stricter
+from gert_core.documents.type_functions import MissingTool
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.journal import KERNEL
 from gert_core.engine.progress import StepInfo
@@ -14,6 +16,7 @@ from gert_core.engine.state import View
 from gert_core.engine.steps.attempt import attempt
 from gert_core.engine.steps.body import ModelFailed
 from gert_core.engine.steps.close import close, close_recorded, finish
+from gert_core.engine.steps.compiled import summary_of
 from gert_core.engine.steps.inputs import resolve_step_inputs
 from gert_core.engine.steps.results import type_fault
 from gert_core.engine.steps.visibility import visible
@@ -25,6 +28,7 @@ from gert_core.trace.writer import EventDataError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gert_core.api import Contract
     from gert_core.engine.cancel import Deadline
     from gert_core.engine.flow.frame import Frame
     from gert_core.engine.run import Run
@@ -46,6 +50,7 @@ class StepExecution:
         "calls",
         "collected",
         "compiled",
+        "contract",
         "deadline",
         "decision",
         "exported",
@@ -58,6 +63,7 @@ class StepExecution:
         "layer",
         "maybe",
         "principal",
+        "rendered_contract",
         "run",
         "scope",
         "services",
@@ -91,6 +97,10 @@ class StepExecution:
         self.inputs: Mapping[str, Any] = {}
         self.scope: tuple[str, ...] | None = None
         self.principal: Principal | None = compiled.principal
+        self.contract = compiled.contract
+        """What the step declares: as it is written and, where that depends on templates, as it is rendered."""
+        self.rendered_contract: Contract | None = None
+        """The contract of the rendered step where it is another one than that of the step as it is written."""
         self.decision: Any = None
         self.deadline: Deadline = frame.deadline
         self.step: Any = None
@@ -167,6 +177,8 @@ class StepExecution:
             raise StepProblem(ErrorKind.TEMPLATE, error.message) from None
         except ModelFailed as failed:
             raise type_fault(self, "model", failed.__cause__ or failed) from failed
+        if self.compiled.asks_again:
+            self._ask_contract()
         self._render_scope()
         if self.compiled.named is not None:
             self._render_principal()
@@ -174,6 +186,16 @@ class StepExecution:
             self.inputs = resolve_step_inputs(self, partial=partial)
         elif self.compiled.leaf:
             self.inputs = self.compiled.body.dump(self.step)
+
+    def _ask_contract(self) -> None:
+        """Ask the step's type for the contract of the rendered step; what it states for the templates holds too."""
+        try:
+            rendered = self.facts.compiled.contracts.of_rendered(self.compiled.node, self.step)
+        except MissingTool as missing:
+            raise StepProblem(ErrorKind.TOOL_UNDECLARED, str(missing)) from None
+        if rendered != self.compiled.contract:
+            self.rendered_contract = rendered
+            self.contract = stricter(self.compiled.contract, rendered)
 
     def _render_scope(self, *, quiet: bool = False) -> None:
         if self.compiled.scope is None:
@@ -208,7 +230,7 @@ class StepExecution:
 
     def _govern(self, category: str | None) -> Done | None:
         backend, compiled = self.services.backend, self.compiled
-        self.decision, contract_bytes, decision_bytes = self.run.decisions.of(compiled, category)
+        self.decision, contract_bytes, decision_bytes = self.run.decisions.of(self, category)
         self.add(EventType.CONTRACT_EVALUATED, {}, encoded=contract_bytes, principal=KERNEL)
         self.add(EventType.GOVERNANCE_DECISION, {}, encoded=decision_bytes, principal=KERNEL)
         if self.decision.denied and backend.enforces:
@@ -234,7 +256,7 @@ class StepExecution:
         compiled, fields = self.compiled, self.compiled.node.fields
         data: dict[str, object] = {"step_id": compiled.id, "type": compiled.type.name}
         if compiled.leaf:
-            data["contract_summary"] = compiled.summary
+            data["contract_summary"] = compiled.summary if self.rendered_contract is None else summary_of(self.contract)
             data["inputs"] = self.inputs
             if acting:
                 data["idempotency_key"] = self.facts.idempotency_key(self.key)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def resolve_step_inputs(execution: StepExecution, *, partial: bool) -> dict[str, object]:
     """Return ``inputs_from`` left to right, then ``inputs``, then the contract's defaults; null counts as not given."""
-    step, contract = execution.step, execution.compiled.contract
+    step, contract = execution.step, execution.contract
     given: dict[str, object] = {}
     sources = step.inputs_from or []
     for source in [sources] if isinstance(sources, str) else sources:

@@ -38,7 +38,7 @@ def check_contract(execution: StepExecution, outputs: dict[str, object], *, fail
 
     A policy may turn any violation into an error of the step.
     """
-    contract = execution.compiled.contract
+    contract = execution.contract
     if any(isinstance(value, Symbol) for value in outputs.values()):
         return outputs
     violations: list[tuple[str, str, str]] = []
@@ -81,7 +81,7 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
         if severity == "error" or services.backend.symbolic:
             services.progress.warn(f"step {execution.key}: {message} ({kind})", step=execution.info)
     if violations:
-        rule = facts.policies.violation_rule(execution.compiled.contract)
+        rule = facts.policies.violation_rule(execution.contract)
         if rule is not None:
             source, number = rule
             raise StepProblem(
