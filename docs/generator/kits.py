@@ -23,7 +23,7 @@ or a `conftest.py` gives the fixtures. A conformance class is subclassed; pytest
 kind must keep to.
 
 """
-KIT_MODULES: Final = ("models", "processes", "compare", "display", "wire", "tickets", "log")
+KIT_MODULES: Final = ("models", "processes", "compare", "display", "wire", "tickets", "files", "sharing", "log")
 TESTING_MODULES: Final = ("", "conformance", "packs", "echo", "finish", "helpers")
 
 

@@ -72,7 +72,7 @@ def assess(
         return AnswerAssessment(
             result=AnswerResult.REJECTED, kind=ErrorKind.APPROVAL_REJECTED, message=message, verified=verified
         )
-    if (late := _outside_validity(response, request)) is not None:
+    if (late := outside_validity(response, request)) is not None:
         kind, message = late
         return AnswerAssessment(
             result=AnswerResult.REJECTED, kind=kind, message=message, verified=verified, breach=True
@@ -153,16 +153,28 @@ def _verified(
     return True
 
 
-def _outside_validity(response: ApprovalResponse, request: ApprovalRequest) -> tuple[str, str] | None:
+def outside_validity(response: ApprovalResponse, request: ApprovalRequest) -> tuple[str, str] | None:
+    """Return kind and reason when an approval was given before its request or after it expired, by its own time."""
     try:
         moment = parse_time(response.timestamp)
     except ValueError as error:
         return ErrorKind.APPROVAL_MALFORMED, f"the answer's timestamp is invalid: {error}"
     if request.created and moment < parse_time(request.created) - CLOCK_SKEW:
-        return ErrorKind.APPROVAL_STALE, f"the answer of {response.timestamp} is older than its request"
+        return (
+            ErrorKind.APPROVAL_STALE,
+            f"the answer of {response.timestamp} is older than its request of {request.created}",
+        )
     if request.expires_at and moment > parse_time(request.expires_at):
         return ErrorKind.APPROVAL_TIMEOUT, f"the answer of {response.timestamp} came after the ticket expired"
     return None
 
 
-__all__ = ["CLOCK_SKEW", "AnswerAssessment", "AnswerResult", "assess", "recorded_response", "unverified"]
+__all__ = [
+    "CLOCK_SKEW",
+    "AnswerAssessment",
+    "AnswerResult",
+    "assess",
+    "outside_validity",
+    "recorded_response",
+    "unverified",
+]

@@ -7,18 +7,33 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, GertError, RunError, UsageError
+from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, RunError, UsageError
+from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, parse_time, same_approver, valid_ticket_id
 from gert_core.approvals.signing import SIGNING_KEY, request_hash, sign_response
 from gert_core.keys import APPROVAL, signing_key, signing_key_id
+from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
-from gert_core.runs.directory import RunDirectory
+from gert_core.runs.listing import run_directories
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from gert_core.approvals.signing import Schemes
+    from gert_core.runs.directory import RunDirectory
+
+
+class Unreadable(Struct, frozen=True, kw_only=True):
+    """A run, a ticket or an answer that cannot be read; a listing names it and goes on."""
+
+    run_id: str
+    problem: str
+    ticket_id: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return one entry of ``unreadable`` in ``gert approvals list --json``."""
+        return {"run_id": self.run_id, "ticket_id": self.ticket_id, "problem": self.problem}
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -29,6 +44,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     answers: tuple[ApprovalResponse, ...]
     resolved: str | None
     """How the run resolved it (``approved``, ``rejected``, ``expired``); None while it is open."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """The answers that cannot be read."""
 
     @property
     def approvers(self) -> tuple[str, ...]:
@@ -61,35 +78,44 @@ class Entry(Struct, frozen=True, kw_only=True):
         }
 
 
-def entries(root: Path) -> Iterator[Entry]:
-    """Yield every readable ticket of every run below ``root``, newest run first."""
-    try:
-        folders = sorted((path for path in root.iterdir() if (path / "tickets").is_dir()), reverse=True)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for folder in folders:
-        if folder.is_symlink():
+def entries(root: Path, *, report: Callable[[Unreadable], object] = lambda _: None) -> Iterator[Entry]:
+    """Yield every ticket of every run below ``root``, newest run first; ``report`` what cannot be read."""
+    for run in run_directories(root):
+        try:
+            tickets = TicketStore(run.path / "tickets").tickets()
+            resolved = _resolved(run) if tickets else {}
+        except RunError as error:
+            report(Unreadable(run_id=run.run_id, problem=error.message))
             continue
-        run = RunDirectory(folder)
-        for ticket in TicketStore(folder / "tickets").tickets():
+        for ticket in tickets:
             try:
-                found = _entry(run, ticket)
-            except GertError:
+                found = _entry(run, ticket, resolved)
+            except RunError as error:
+                report(Unreadable(run_id=run.run_id, ticket_id=ticket, problem=error.message))
                 continue
             if found is not None:
+                for answer in found.unreadable:
+                    report(answer)
                 yield found
 
 
 def find(root: Path, ticket_id: str) -> Entry:
     """Return the ticket from any run below ``root``; raise ``UsageError`` when no run has it."""
-    if valid_ticket_id(ticket_id) and root.is_dir():
-        for folder in sorted(root.iterdir(), reverse=True):
-            if (folder / "tickets").is_dir() and not folder.is_symlink():
-                found = _entry(RunDirectory(folder), ticket_id)
+    unreadable: list[RunError] = []
+    if valid_ticket_id(ticket_id):
+        for run in run_directories(root):
+            try:
+                found = _entry(run, ticket_id)
+            except RunError as error:
+                unreadable.append(error)
+            else:
                 if found is not None:
                     return found
+    if len(unreadable) == 1:
+        raise unreadable[0]
+    others = f"; {len(unreadable)} runs cannot be read" if unreadable else ""
     raise UsageError(
-        f"there is no ticket {ticket_id!r} in {root}",
+        f"there is no ticket {ticket_id!r} in {root}{others}",
         kind=ErrorKind.TICKET_UNKNOWN,
         hint="`gert approvals list` shows the open tickets",
     )
@@ -116,30 +142,48 @@ def respond(
         timestamp=format_time(moment),
         reason=reason or None,
     )
+    if approved and (fault := outside_validity(response, entry.request)) is not None:
+        raise RunError(
+            f"{fault[1]}: the clock here differs from that of the run",
+            kind=fault[0],
+            hint="set the clock, then approve again",
+        )
     response = _signed(response, entry.request, environ=environ, schemes=schemes)
     TicketStore(entry.run.path / "tickets").answer(response)
     return response
 
 
-def _entry(run: RunDirectory, ticket_id: str) -> Entry | None:
+def _entry(run: RunDirectory, ticket_id: str, resolved: Mapping[str, str] | None = None) -> Entry | None:
     store = TicketStore(run.path / "tickets")
     request = store.get(ticket_id)
     if request is None:
         return None
-    answers = tuple(answer for _, answer in store.answers(ticket_id))
-    return Entry(request=request, run=run, answers=answers, resolved=_resolved(run, ticket_id))
+    if request.run_id != run.run_id:
+        path = run.path / "tickets"
+        raise UnreadableError(path, f"has ticket {ticket_id} of another run, {request.run_id}")
+    answers = [found for _, found in store.answers(ticket_id)]
+    return Entry(
+        request=request,
+        run=run,
+        answers=tuple(answer for answer in answers if isinstance(answer, ApprovalResponse)),
+        resolved=(_resolved(run) if resolved is None else resolved).get(ticket_id),
+        unreadable=tuple(
+            Unreadable(run_id=run.run_id, ticket_id=ticket_id, problem=answer.message)
+            for answer in answers
+            if not isinstance(answer, ApprovalResponse)
+        ),
+    )
 
 
-def _resolved(run: RunDirectory, ticket_id: str) -> str | None:
-    """Return how the run's trace resolved the ticket, None when it did not."""
+def _resolved(run: RunDirectory) -> dict[str, str]:
+    """Return how the run's trace resolved its tickets."""
     from gert_core.trace.reader import read
 
-    if not run.trace.exists():
-        return None
-    for event in read(run.trace):
-        if event.type == EventType.APPROVAL_RESOLVED and event.data.get("ticket_id") == ticket_id:
-            return str(event.data.get("status") or "resolved")
-    return None
+    trace = run.trace
+    if not trace.exists():
+        return {}
+    resolved = (event.data for event in read(trace) if event.type == EventType.APPROVAL_RESOLVED)
+    return {str(data.get("ticket_id")): str(data.get("status") or "resolved") for data in resolved}
 
 
 def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
@@ -149,7 +193,11 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
     if not comparable_id(approver):
         raise UsageError("an approver needs a name", hint="give it with --as ID")
     if status == "expired":
-        raise RunError(f"{name} expired at {request.expires_at}", kind=ErrorKind.TICKET_EXPIRED, hint="start a new run")
+        raise RunError(
+            f"{name} expired at {request.expires_at}; it is {format_time(now)} by the clock here",
+            kind=ErrorKind.TICKET_EXPIRED,
+            hint="start a new run, or set the clock if it is wrong",
+        )
     if status == "answered":
         raise RunError(
             f"{name} has all the answers it needs",
@@ -211,4 +259,4 @@ def _signed(
         ) from error
 
 
-__all__ = ["Entry", "entries", "find", "respond"]
+__all__ = ["Entry", "Unreadable", "entries", "find", "respond"]

@@ -75,6 +75,9 @@ def report_exception(exc: BaseException, *, as_json: bool) -> int:
         what = f"{exc.filename} cannot be written" if exc.filename else "the output cannot be written"
         hint = "free disk space and try again; what was executed is in the trace of the run"
         return report(GertError(f"{what}: {exc.strerror}", kind=ErrorKind.OUTPUT, hint=hint), as_json=False)
+    if isinstance(exc, FileNotFoundError) and exc.filename is None and not _working_directory_exists():
+        gone = UsageError("the working directory does not exist any more", hint="change to one that does")
+        return report(gone, as_json=as_json)
     text = " ".join(hide(str(exc)).split())
     internal = GertError(
         f"internal error: {type(exc).__name__}{': ' + text if text else ''}",
@@ -83,6 +86,13 @@ def report_exception(exc: BaseException, *, as_json: bool) -> int:
     )
     report(internal, as_json=as_json)
     return INTERNAL
+
+
+def _working_directory_exists() -> bool:
+    try:
+        return bool(os.getcwd())  # noqa: PTH109 - pathlib is not needed for errors
+    except FileNotFoundError:
+        return False
 
 
 def _hider(exc: BaseException) -> Callable[[str], str]:

@@ -69,7 +69,11 @@ def project_here(start: Path | None = None, *, known: Project | None = None) -> 
     ``known`` is a project that was read before; it is returned when it is the one.
     """
     here = (start or Path.cwd()).resolve()
-    root = next((folder for folder in (here, *here.parents) if (folder / PROJECT_FILE).is_file()), None)
+    try:
+        root = next((folder for folder in (here, *here.parents) if (folder / PROJECT_FILE).is_file()), None)
+    except PermissionError as error:
+        message = f"cannot find out whether {error.filename} exists: {error.strerror}"
+        raise ProjectError(message, hint="work in a directory that this user can read") from None
     if root is None:
         return None
     if known is not None and known.root == root:
@@ -85,7 +89,9 @@ def project_or_warning() -> Project | None:
         return project_here()
     except ProjectError as exc:
         err(f"warning: {exc.message}; continuing without the project")
-        return None
+    except FileNotFoundError:  # the working directory was deleted
+        err("warning: the working directory does not exist any more; continuing without a project")
+    return None
 
 
 def _build(project: Project | None, options: Options, environ: Mapping[str, str]) -> Registry:

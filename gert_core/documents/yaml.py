@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 from gert_core.documents.compose import MAX_DIAGNOSTICS, Composer, Map, Mark, Seq, UnreadableError, parser
 from gert_core.documents.yaml_errors import BREAKS, explain
+from gert_core.kit.files import open_named
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
@@ -90,7 +91,7 @@ def load(path: Path, *, name: str | None = None) -> Document:
     """Read a file, called ``name`` in messages; raise ``UsageError`` when it cannot be opened."""
     file = name if name is not None else str(path)
     try:
-        with path.open("rb") as stream:
+        with open_named(path) as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

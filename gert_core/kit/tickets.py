@@ -6,25 +6,27 @@ import json
 import os
 import re
 import secrets
-import stat
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api.approvals import ApprovalRequest, ApprovalResponse
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
+from gert_core.kit.files import MIB, UnreadableError, list_names, read_record
+from gert_core.kit.sharing import Sharing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
-_LIMIT: Final = 16 * 1024 * 1024
+_LIMIT: Final = 16 * MIB
 
 
 class TicketStore:
     """The directory ``tickets`` of a run.
 
-    ``<ticket>.json`` is the request, each file in ``<ticket>.answers/`` one answer. Files are private (0600), appear
-    atomically, and symbolic links are never followed.
+    ``<ticket>.json`` is the request, each file in ``<ticket>.answers/`` one answer. Files are private (0600) or shared
+    with the directory's group, appear atomically, and symbolic links are never followed.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -35,8 +37,7 @@ class TicketStore:
         path = self._path(request.ticket_id, ".json")
         held = self.get(request.ticket_id)
         if held is None:
-            _private_directory(self._directory)
-            _write(path, request.to_json())
+            _write(path, request.to_json(), self._sharing())
         elif held.request_hash != request.request_hash:
             raise RunError(
                 f"ticket {request.ticket_id} was submitted for another request and cannot be used again",
@@ -53,51 +54,54 @@ class TicketStore:
             )
 
     def get(self, ticket_id: str) -> ApprovalRequest | None:
-        """Return the request of a ticket, or ``None``; raise ``RunError`` when its file is damaged."""
+        """Return the request of a ticket, or ``None``; raise ``UnreadableError`` when its file is damaged."""
         path = self._path(ticket_id, ".json")
-        data = _read(path)
-        if data is None:
-            return None
-        known = set(ApprovalRequest.__struct_fields__)
         try:
-            facts = {name: value for name, value in data.items() if name in known}
-            request = ApprovalRequest(**facts | {"command": tuple(facts.get("command") or ())})
-        except (TypeError, AttributeError):
-            request = None
-        if request is None or request.ticket_id != ticket_id:
-            raise RunError(f"the ticket file {path} is damaged", kind=ErrorKind.TICKET_BROKEN, file=str(path))
+            request = read_record(path, ApprovalRequest, limit=_LIMIT)
+        except UnreadableError as error:
+            error.kind = ErrorKind.TICKET_BROKEN
+            raise
+        if request is not None and (request.ticket_id != ticket_id or not _has_times(request)):
+            reason = "is damaged: it is of another ticket, or its times are invalid"
+            raise UnreadableError(path, reason, kind=ErrorKind.TICKET_BROKEN)
         return request
 
     def tickets(self) -> list[str]:
-        """Return the ids of all tickets, in the order of their names."""
-        try:
-            names = sorted(entry.name for entry in os.scandir(self._directory) if _plain_file(entry))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        stems = [name.removesuffix(".json") for name in names if name.endswith(".json")]
+        """Return the ids of all tickets, in the order of their names; raise ``UnreadableError``."""
+        stems = [name.removesuffix(".json") for name in list_names(self._directory) if name.endswith(".json")]
         return [stem for stem in stems if _NAME.fullmatch(stem)]
 
     def answer(self, response: ApprovalResponse) -> None:
         """Add one answer to its ticket; the names of answers sort in the order they were given."""
         folder = self._path(response.ticket_id, ".answers")
-        _private_directory(folder)
-        number = len(self.answers(response.ticket_id)) + 1
-        _write(folder / f"{number:04}-{secrets.token_hex(6)}.json", response.to_json())
+        sharing = self._sharing()
+        sharing.make_directory(folder)
+        number = len(list_names(folder)) + 1
+        _write(folder / f"{number:04}-{secrets.token_hex(6)}.json", response.to_json(), sharing)
 
-    def answers(self, ticket_id: str) -> list[tuple[str, ApprovalResponse]]:
-        """Return file name and content of every answer in order; a damaged file gives an invalid answer."""
+    def answers(self, ticket_id: str) -> list[tuple[str, ApprovalResponse | UnreadableError]]:
+        """Return file name and content of every answer in order; of one that cannot be read, the error.
+
+        Such an answer may be an approval or a rejection, so nothing behind it counts before it can be read. Raise
+        ``UnreadableError`` when the answers cannot be listed.
+        """
         folder = self._path(ticket_id, ".answers")
-        if folder.is_symlink():
-            return []
+        return [(name, _response(folder / name)) for name in list_names(folder) if _is_answer(name)]
+
+    def _sharing(self) -> Sharing:
+        """Return who shares the directory, which is created private when there is none."""
         try:
-            names = sorted(entry.name for entry in os.scandir(folder))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return [(name, _response(folder / name)) for name in names if name.endswith(".json")]
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            if not self._directory.is_symlink():
+                raise RunError(f"{self._directory} cannot be created: {error.strerror}") from None
+        return Sharing.of(self._directory)
 
     def _path(self, ticket_id: str, suffix: str) -> Path:
         if not _NAME.fullmatch(ticket_id):
             raise RunError(f"{ticket_id!r} is not the name of a ticket", kind=ErrorKind.TICKET_UNKNOWN)
+        if os.path.islink(self._directory):  # noqa: PTH114 - a directory that cannot be reached is named by its reader
+            raise UnreadableError(self._directory, "is a symbolic link; tickets are not stored behind links")
         return self._directory / (ticket_id + suffix)
 
 
@@ -107,53 +111,33 @@ def _shown(request: ApprovalRequest) -> str:
     return json.dumps(told, sort_keys=True, default=str)
 
 
-def _response(path: Path) -> ApprovalResponse:
-    broken = ApprovalResponse(ticket_id="", approved=False, approver_id="", method="file", timestamp="")
-    known = set(ApprovalResponse.__struct_fields__)
+def _has_times(request: ApprovalRequest) -> bool:
     try:
-        data = _read(path) or {}
-        return ApprovalResponse(**{name: value for name, value in data.items() if name in known})
-    except (RunError, TypeError, AttributeError):
-        return broken
+        return all(datetime.fromisoformat(text).tzinfo for text in (request.created, request.expires_at) if text)
+    except ValueError:
+        return False
 
 
-def _plain_file(entry: os.DirEntry[str]) -> bool:
-    return entry.is_file(follow_symlinks=False)
+def _is_answer(name: str) -> bool:
+    return name.endswith(".json") and not name.startswith(".")  # a file being written begins with a dot
 
 
-def _private_directory(path: Path) -> None:
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.is_symlink() or not stat.S_ISDIR(path.lstat().st_mode):
-        raise RunError(f"{path} is not a directory; tickets are not stored behind links", file=str(path))
-
-
-def _read(path: Path) -> dict[str, Any] | None:
+def _response(path: Path) -> ApprovalResponse | UnreadableError:
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise RunError(f"the ticket file {path} cannot be read: {error.strerror}", file=str(path)) from error
-    with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise RunError(f"the ticket file {path} is not a regular file", file=str(path))
-        content = stream.read(_LIMIT + 1)
-    try:
-        data = json.loads(content) if len(content) <= _LIMIT else None
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise RunError(f"the ticket file {path} is damaged", kind=ErrorKind.TICKET_BROKEN, file=str(path))
-    return data
+        found = read_record(path, ApprovalResponse, limit=_LIMIT)
+    except UnreadableError as error:
+        return error
+    return UnreadableError(path, "was removed") if found is None else found
 
 
-def _write(path: Path, data: dict[str, object]) -> None:
+def _write(path: Path, data: dict[str, object], sharing: Sharing) -> None:
     """Write to a temporary file, sync, rename, sync the directory: after a crash the file is complete or absent."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as stream:
+                sharing.give(stream.fileno())
                 stream.write(json.dumps(data, ensure_ascii=False, indent=2).encode() + b"\n")
                 stream.flush()
                 os.fsync(stream.fileno())

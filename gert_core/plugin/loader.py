@@ -103,9 +103,7 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
             if kind.hook in plugin.hooks:
                 _collect(plugin, kind)
         debug("plugin", "loaded plugin %s: %s", plugin.candidate.name, ", ".join(plugin.hooks))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as exc:
+    except (Exception, SystemExit) as exc:
         plugin.fail(describe(exc, plugin.candidate.target))
         debug("plugin", "plugin %s is broken: %s", plugin.candidate.name, plugin.cause)
         if manager.has_plugin(key):  # pluggy up to 1.6 leaves a half-registered plugin behind
@@ -174,9 +172,7 @@ def _collect(plugin: Plugin, kind: RecordKind) -> None:
     try:
         records = call(plugin, kind.hook)
         _check(records, kind)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as exc:
+    except Exception as exc:
         if not kind.optional:
             raise
         plugin.notes.append(f"its {kind.label}s are left out: {describe(exc, plugin.candidate.target)}")

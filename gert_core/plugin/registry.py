@@ -114,16 +114,8 @@ class Registry:
         return dict(self._table(kinds.INPUT).records)
 
     def signature_scheme(self, algorithm: str) -> SignatureScheme | None:
-        """Return the scheme for an algorithm, or None; signatures without a scheme are rejected.
-
-        What its functions raise besides ``ValueError`` names the plugin.
-        """
-        scheme = self.signature_schemes().get(algorithm)
-        if scheme is None:
-            return None
-        from gert_core.plugin.functions import guarded_scheme
-
-        return guarded_scheme(scheme, self.providers(kinds.SIGNATURE, algorithm))
+        """Return the scheme for an algorithm, or None; signatures without a scheme are rejected."""
+        return self.signature_schemes().get(algorithm)
 
     def signature_schemes(self) -> dict[str, SignatureScheme]:
         """Return every usable signature scheme by algorithm."""
@@ -149,10 +141,6 @@ class Registry:
         from gert_core.plugin.calls import policy_packs
 
         return [(pack, plugin.info) for plugin in self._active for pack in policy_packs(plugin, project, PolicyPack)]
-
-    def policy_plugins(self) -> tuple[str, ...]:
-        """Return the names of the plugins that are asked for policies, whatever they answer."""
-        return tuple(plugin.info.name for plugin in self._active if kinds.POLICIES_HOOK in plugin.hooks)
 
     def diagnostics(self, runbook: RunbookView, project: ConfiguredProject | None) -> list[Diagnostic]:
         """Return the findings of plugins about a runbook, sorted; a plugin that raises becomes an error naming it."""

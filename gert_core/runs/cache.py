@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 from msgspec import json as msgspec_json
 from msgspec.structs import replace
 
+from gert_core.kit.files import LINE_LIMIT, UnreadableError, open_file
 from gert_core.runs.fold import fold
 from gert_core.runs.state import RunState, StepState
 from gert_core.trace.reader import decode, read
@@ -50,9 +51,9 @@ def load_state(trace: Path, *, cached: bytes | None = None, store: Callable[[byt
 def last_line_stamp(trace: Path) -> tuple[int, str] | None:
     """Return number and hash of the last complete event; while they stay the same, so does everything before it."""
     try:
-        with trace.open("rb") as file:
+        with open_file(trace) as file:
             line = _last_line(file.fileno())
-    except OSError:
+    except (OSError, UnreadableError):
         return None
     try:
         return (decode(line).seq, sha256(line).hexdigest()) if line else None
@@ -61,17 +62,21 @@ def last_line_stamp(trace: Path) -> tuple[int, str] | None:
 
 
 def _last_line(fd: int) -> bytes:
-    position = os.fstat(fd).st_size
-    tail = b""
-    while position > 0:
-        size = min(_CHUNK, position)
+    end = _newline_before(fd, os.fstat(fd).st_size)
+    start = _newline_before(fd, end) if end >= 0 else -1
+    return os.pread(fd, end - start - 1, start + 1) if 0 <= end - start <= LINE_LIMIT else b""
+
+
+def _newline_before(fd: int, position: int) -> int:
+    """Return where the last newline before ``position`` is; -1 when there is none within the longest line."""
+    lowest = max(0, position - LINE_LIMIT)
+    while position > lowest:
+        size = min(_CHUNK, position - lowest)
         position -= size
-        tail = os.pread(fd, size, position) + tail
-        end = tail.rfind(b"\n")
-        start = tail.rfind(b"\n", 0, end) if end >= 0 else -1
-        if start >= 0 or (end >= 0 and position == 0):
-            return tail[start + 1 : end]
-    return b""
+        found = os.pread(fd, size, position).rfind(b"\n")
+        if found >= 0:
+            return position + found
+    return -1
 
 
 def _pack(state: RunState, stamp: tuple[int, str]) -> bytes | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
+from gert_core.kit.files import MIB, UnreadableError, decode_record, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 DEFAULT_DIRECTORY: Final = "runs"
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-_NOFOLLOW: Final = os.O_NOFOLLOW | os.O_CLOEXEC
+_NOFOLLOW: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_STATE_LIMIT: Final = 256 * MIB
+"""The largest cache that is read; a longer run is folded from its trace each time."""
 
 
 def new_run_id(runbook_name: str, *, now: datetime | None = None) -> str:
@@ -114,23 +117,16 @@ class RunDirectory:
 
     def _trace(self, meta: Mapping[str, object]) -> Path:
         elsewhere = meta.get("trace")
-        path = Path(elsewhere) if isinstance(elsewhere, str) else self.path / "trace.jsonl"
-        try:
-            # A path given by the user may be a link; in the directory itself links are not followed.
-            mode = path.stat(follow_symlinks=isinstance(elsewhere, str)).st_mode
-        except (OSError, ValueError):
-            return path  # opening it reports the error
-        if not stat.S_ISREG(mode):
-            # Opening a pipe would block forever.
-            raise RunError(
-                f"the trace {path} is not a regular file", kind=ErrorKind.RUN_DIRECTORY, hint="restore the file"
-            )
-        return path
+        if not isinstance(elsewhere, str):
+            return self.path / "trace.jsonl"
+        path = Path(elsewhere)
+        # A path given by the user may be a link; in the directory itself links are not followed.
+        return path.resolve() if os.path.islink(path) else path  # noqa: PTH114 - opening it reports errors
 
     def find_trace(self, meta: Mapping[str, object]) -> Path:
         """Return the trace of a run that was started; without ``meta.json`` a trace elsewhere cannot be found."""
         path = self._trace(meta)
-        if not path.exists() and not meta:
+        if not meta and not os.path.lexists(path) and os.access(self.path, os.X_OK):
             raise RunError(
                 f"run {self.run_id} has no trace.jsonl, and the meta.json that names a trace elsewhere is missing",
                 kind=ErrorKind.RUN_DIRECTORY,
@@ -155,16 +151,12 @@ class RunDirectory:
 
     def meta(self) -> dict[str, object]:
         """Return what ``write_meta`` recorded; empty when there is none."""
-        raw = self.read("meta.json")
         try:
-            value = json.loads(raw) if raw else {}
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
-            raise RunError(
-                f"{self.path / 'meta.json'} is damaged", kind=ErrorKind.RUN_DIRECTORY, hint="restore the file"
-            )
-        return value
+            raw = self.read("meta.json", limit=MIB)
+            return decode_record(raw, dict[str, object], path=self.path / "meta.json") if raw else {}
+        except UnreadableError as error:
+            error.hint = "restore the file"
+            raise
 
     def write_meta(
         self, *, runbook: Path, trace: Path | None = None, extra: Mapping[str, object] | None = None
@@ -179,18 +171,9 @@ class RunDirectory:
             meta["trace"] = str(trace.absolute())
         self.write("meta.json", json.dumps(meta, indent=2, ensure_ascii=False).encode() + b"\n")
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, *, limit: int = _STATE_LIMIT) -> bytes | None:
         """Return the bytes of a file directly in the directory, ``None`` when it is missing."""
-        try:
-            fd = os.open(self.path / name, os.O_RDONLY | _NOFOLLOW)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise RunError(
-                f"{self.path / name} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
-            ) from None
-        with os.fdopen(fd, "rb") as file:
-            return file.read()
+        return read_file(self.path / name, limit=limit)
 
     def write(self, name: str, data: bytes, *, durable: bool = True) -> None:
         """Replace a file atomically: after a crash it is the old one or the new one."""
@@ -215,7 +198,7 @@ class RunDirectory:
             ) from None
 
     def state(self) -> RunState:
-        """Return the fold of the trace, through its cache; a cache that cannot be written is ignored."""
+        """Return the fold of the trace, through its cache; a cache that cannot be read or written is ignored."""
         from gert_core.runs.cache import load_state
 
         def store(data: bytes) -> None:
@@ -223,7 +206,10 @@ class RunDirectory:
                 self.write("state.json", data, durable=False)
 
         trace = self.find_trace(self.meta())
-        return load_state(trace, cached=self.read("state.json"), store=None if self.locked() else store)
+        cached = None
+        with contextlib.suppress(UnreadableError):
+            cached = self.read("state.json")
+        return load_state(trace, cached=cached, store=None if self.locked() else store)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -236,6 +222,7 @@ class RunDirectory:
         except OSError as error:
             raise RunError(f"{self.path} cannot be locked: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
         try:
+            _check_lock(fd, self.path)
             if not _acquire(fd):
                 holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
                 raise RunError(
@@ -258,6 +245,7 @@ class RunDirectory:
         except OSError:
             return False
         try:
+            _check_lock(fd, self.path)
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -276,6 +264,11 @@ class RunDirectory:
         except OSError as error:
             raise RunError(f"{path} cannot be created: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
         return path
+
+
+def _check_lock(fd: int, path: Path) -> None:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise UnreadableError(path / "lock", "is not a regular file")
 
 
 def _acquire(fd: int) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
 from gert_core.api.results import RunStatus
 from gert_core.runs.directory import RunDirectory, is_run_id
@@ -72,8 +73,9 @@ class RunInfo(Struct, frozen=True, kw_only=True):
 
 def run_info(directory: RunDirectory) -> RunInfo:
     """Return what is known about a run, whatever state its files are in."""
-    live = directory.locked()
+    live = False
     try:
+        live = directory.locked()
         state = directory.state()
     except RunError as error:
         return RunInfo(directory=directory, live=live, problem=error.message)
@@ -84,13 +86,21 @@ def run_info(directory: RunDirectory) -> RunInfo:
 
 def list_runs(root: Path) -> Iterator[RunInfo]:
     """Yield the runs kept under ``root``, newest first, each folded when it is yielded."""
+    for directory in run_directories(root):
+        yield run_info(directory)
+
+
+def run_directories(root: Path) -> list[RunDirectory]:
+    """Return the directories of the runs kept under ``root``, newest first; raise ``RunError``."""
     try:
-        names = [entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return
+        with os.scandir(root) as found:
+            names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise RunError(f"{root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
     known = [(*_age(root / name), name) for name in names if is_run_id(name)]
-    for *_, name in sorted(known, reverse=True):
-        yield run_info(RunDirectory(root / name))
+    return [RunDirectory(root / name) for *_, name in sorted(known, reverse=True)]
 
 
 def _age(path: Path) -> tuple[str, int]:
@@ -101,4 +111,4 @@ def _age(path: Path) -> tuple[str, int]:
         return path.name.partition("-")[0], 0
 
 
-__all__ = ["RunInfo", "list_runs", "run_info"]
+__all__ = ["RunInfo", "list_runs", "run_directories", "run_info"]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import TraceError
 from gert_core.api.events import TraceEvent
+from gert_core.kit.files import lines, open_file
 from gert_core.trace.events import is_synced
+from gert_core.trace.shapes import check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def decode(line: bytes) -> TraceEvent:
-    """Decode one line as an event; raise ``ValueError`` when it is not one."""
+    """Decode one line as an event and check its types; raise ``ValueError`` when it is not one."""
     try:
         raw = json.loads(line)
-        return TraceEvent(
+        event = TraceEvent(
             type=raw["type"],
             timestamp=raw["timestamp"],
             run_id=raw["run_id"],
@@ -30,6 +32,8 @@ def decode(line: bytes) -> TraceEvent:
             step_key=raw.get("step_key"),
             principal=raw.get("principal"),
         )
+        check_shape(event)
+        return event
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a valid trace event: {error}") from None
 
@@ -67,10 +71,11 @@ def altered(path: Path, error: Exception) -> TraceError:
 def read(path: Path) -> Iterator[TraceEvent]:
     """Yield the events of a trace without a torn end (no newline, or zeros); raise on any other invalid line."""
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+        with open_file(path) as file:
+            found = lines(file, path)
+            for number, line in enumerate(found, 1):
                 if is_torn(line):
-                    _check_end(path, line, file)
+                    _check_end(path, line, found)
                     return
                 try:
                     yield decode(line)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from hashlib import sha256
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from msgspec import Struct
 
 from gert_core.api.errors import TraceError
 from gert_core.api.events import EventType
+from gert_core.kit.files import LINE_LIMIT, MIB, lines, open_file
 from gert_core.trace.events import SEALED_EVENTS, ZEROS
 from gert_core.trace.lines import TraceLines
 from gert_core.trace.reader import altered, check_torn, decode, is_torn
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     from gert_core.api.events import TraceEvent
     from gert_core.trace.seals import Seal
+
+
+_TORN_LIMIT: Final = 2 * LINE_LIMIT
+"""More than the group of lines that a crash can tear."""
 
 
 class TraceEnd(Struct, frozen=True, kw_only=True):
@@ -53,7 +58,7 @@ class CheckedTrace:
     def __iter__(self) -> Iterator[TraceEvent]:
         """Read the events; raise ``TraceError`` when the file cannot be read or was altered."""
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 self.lines.keep(file.fileno())
                 yield from self._events(file)
         except OSError as error:
@@ -64,9 +69,10 @@ class CheckedTrace:
     def _events(self, file: BinaryIO) -> Iterator[TraceEvent]:
         seq = size = 0
         previous, run_id, sealed = ZEROS, "", False
-        for line in file:
+        found = lines(file, self.path)
+        for line in found:
             if is_torn(line):
-                check_torn(line, file)
+                check_torn(line, found)
                 break
             event = decode(line)
             seq += 1
@@ -83,6 +89,8 @@ class CheckedTrace:
             self.lines.add(line)
             yield event
         torn = os.fstat(file.fileno()).st_size - size
+        if torn > _TORN_LIMIT:
+            raise ValueError(f"{torn} bytes follow event {seq}, more than a crash leaves")
         self.end = TraceEnd(seq=seq, prev_hash=previous, size=size, torn=torn)
 
 
@@ -93,17 +101,19 @@ def cut_torn_end(path: Path, end: TraceEnd, *, aside: Path) -> None:
     try:
         with path.open("r+b") as file:
             file.seek(end.size)
-            _keep(file.read(), aside)
+            _keep(file, aside)
             file.truncate(end.size)
             os.fsync(file.fileno())
     except OSError as error:
         raise TraceError(f"the trace {path} cannot be recovered: {error.strerror}", file=str(path)) from None
 
 
-def _keep(torn: bytes, aside: Path) -> None:
+def _keep(torn: BinaryIO, aside: Path) -> None:
     fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
-        file.write(torn + b"\n")
+        while part := torn.read(MIB):
+            file.write(part)
+        file.write(b"\n")
         file.flush()
         os.fsync(fd)
     directory = os.open(aside.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from gert_core.api.errors import UsageError
 from gert_core.api.events import EventType
+from gert_core.kit.files import UnreadableError, lines, open_named
 from gert_core.trace.events import ZEROS
 from gert_core.trace.seals import AlteredError, read_seal, seal_matches
 from gert_core.trace.signing import AlgorithmRefusedError, require_scheme, verify_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from gert_core.trace.seals import Seal
@@ -78,12 +79,14 @@ def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
     """Verify the file; ``key_for(algorithm, key id)`` returns the verifying key or ``None``."""
     seals: list[Seal] = []
     try:
-        with path.open("rb") as file:
-            events, complete = _walk(file, seals)
+        with open_named(path) as file:
+            events, complete = _walk(file, seals, path)
     except AlteredError as error:
         return Verification(
             status=TraceStatus.ALTERED, events=error.event, first_bad_event=error.event, detail=str(error)
         )
+    except UnreadableError as error:
+        raise UsageError(error.message, file=str(path)) from None
     except OSError as error:
         raise UsageError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
     if not complete:
@@ -95,13 +98,14 @@ def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
     return check_signatures(events, seals, key_for=key_for, schemes=schemes)
 
 
-def _walk(file: BinaryIO, seals: list[Seal]) -> tuple[int, bool]:
+def _walk(file: BinaryIO, seals: list[Seal], path: Path) -> tuple[int, bool]:
     """Check every line; return the number of complete events and whether the last one ends the run."""
     previous = ZEROS
     run = b""
     number = 0
     sealed = False
-    for line in file:
+    found = lines(file, path)
+    for line in found:
         if line[-1] != 10:
             _check_fragment(line, number + 1, sealed=sealed)
             return number, False
@@ -114,7 +118,7 @@ def _walk(file: BinaryIO, seals: list[Seal]) -> tuple[int, bool]:
         if not line.startswith(b'%b%d,"' % (run, number), end + 42) or not line.startswith(_OPENING) or end < 0:
             raise AlteredError(number, f"event {number} has an unexpected format, run id or number")
         if not line.endswith(b',"prev_hash":"%b"}\n' % previous.encode()):
-            raise _broken(body, number, file)
+            raise _broken(body, number, found)
         kind = line[9:end]
         if sealed and kind != _RESUMED:
             raise AlteredError(number, f"event {number} follows the end of the run and is not run_resumed")
@@ -132,13 +136,13 @@ def _first_run(body: bytes) -> bytes:
     return match.group(1)
 
 
-def _broken(body: bytes, number: int, file: BinaryIO) -> AlteredError:
+def _broken(body: bytes, number: int, rest: Iterator[bytes]) -> AlteredError:
     """Return the error for a line without the hash of the one before it, at the one of the two that is not confirmed.
 
     A line is confirmed by its own seal, or by the hash in the line after it.
     """
     confirmed = seal_matches(body)
-    follower = file.readline().rstrip(b"\n")
+    follower = next(rest, b"").rstrip(b"\n")
     if follower:
         confirmed = follower.endswith(b',"prev_hash":"%b"}' % sha256(body).hexdigest().encode())
     event = number - 1 if confirmed and number > 1 else number

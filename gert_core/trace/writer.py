@@ -10,6 +10,7 @@ from time import gmtime, strftime, time_ns
 from typing import TYPE_CHECKING, Final, Literal
 
 from gert_core.api.errors import TraceError
+from gert_core.kit.files import LINE_LIMIT, MIB
 from gert_core.trace.encoding import encode_json, to_bytes
 from gert_core.trace.events import SEAL_FIELDS, SEALED_EVENTS, ZEROS
 
@@ -27,6 +28,8 @@ Sync = Literal["group", "event", "none"]
 
 _VALVE: Final = 8 * 1024 * 1024
 """The number of buffered bytes that triggers a commit, so that a step that emits many events cannot fill the memory."""
+_EVENT_LIMIT: Final = LINE_LIMIT - MIB
+"""The longest data of an event; readers refuse longer lines."""
 _LINE: Final = b'%b%b%06d%b%d%b,"prev_hash":"%b"}'
 """One format operation per event; only the JSON and the hash of an event cost more time."""
 _SECOND: Final = "%Y-%m-%dT%H:%M:%S."
@@ -117,7 +120,13 @@ class TraceWriter:
                 f"an event cannot be written to {self.path} because its data cannot be encoded as JSON: {error}",
                 hint="use strings, numbers, booleans, lists and maps only",
             ) from None
-        return data, to_bytes(text)
+        body = to_bytes(text)
+        if len(body) > _EVENT_LIMIT:
+            raise TraceError(
+                f"an event cannot be written to {self.path} because it would have {len(body) // MIB} MiB",
+                hint="keep large values in files, and pass on their names",
+            )
+        return data, body
 
     def add(
         self,

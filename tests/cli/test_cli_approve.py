@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import stat
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import gert_signature_hmac
@@ -157,12 +159,56 @@ def test_an_expired_ticket_is_refused(store, tmp_path, capsys):
     assert f"expired at {past}" in capsys.readouterr().err
 
 
+def test_an_approver_whose_clock_is_behind_is_told_at_once(store, capsys):
+    """The run would take the answer as a rejection for good."""
+    now = datetime.now(UTC)
+    store.put(request(ticket_id="t-5", created=format_time(now + timedelta(minutes=5))))
+    assert main(["approve", "t-5"]) == 1
+    said = capsys.readouterr().err
+    assert "is older than its request" in said
+    assert "the clock here differs" in said
+    assert list(store.answers("t-5")) == []
+    assert main(["reject", "t-5"]) == 0
+
+
+def test_an_approver_whose_clock_may_be_ahead_is_told_the_time(store, capsys):
+    store.put(request(ticket_id="t-6", expires_at=format_time(datetime.now(UTC) - timedelta(minutes=1))))
+    assert main(["approve", "t-6"]) == 1
+    said = capsys.readouterr().err
+    assert f"it is {format_time(datetime.now(UTC))[:13]}" in said
+    assert "set the clock if it is wrong" in said
+
+
+OPENED = """
+import sys
+opened = []
+sys.addaudithook(lambda name, args: opened.append(str(args[0])) if name == "open" else None)
+from gert_core.cli import main
+code = main(sys.argv[1:])
+print(len([name for name in opened if name.endswith("trace.jsonl")]))
+sys.exit(code)
+"""
+
+
+def test_three_hundred_tickets_are_listed_with_one_look_at_the_trace(tmp_path):
+    """Counted, not timed: the trace is read once, however many tickets its run has."""
+    store = TicketStore(tmp_path / "runs" / RUN / "tickets")
+    for number in range(300):
+        store.put(request(ticket_id=f"t-{number:03}"))
+    (tmp_path / "runs" / RUN / "trace.jsonl").write_text("")
+    argv = [sys.executable, "-c", OPENED, "approvals", "list", "--json"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
+    document, opened = done.stdout.splitlines()
+    assert (len(json.loads(document)["approvals"]), opened) == (300, "1")
+
+
 def test_a_resolved_ticket_is_refused(store, tmp_path, capsys):
     event = {
         "type": "approval_resolved",
         "timestamp": "2026-03-01T12:00:00Z",
         "run_id": RUN,
         "seq": 1,
+        "step_key": "restart",
         "data": {"ticket_id": "t-1", "approved": True, "status": "approved"},
         "prev_hash": "0" * 64,
     }
@@ -193,7 +239,7 @@ def test_an_approver_needs_a_name(store, capsys):
 def test_tickets_of_a_project_are_found_in_its_runs_directory(tmp_path, monkeypatch, store, capsys):
     (tmp_path / "gert-project.yaml").write_text("runs_dir: elsewhere\n")
     other = TicketStore(tmp_path / "elsewhere" / "r1" / "tickets")
-    other.put(replace(request(), ticket_id="t-7"))
+    other.put(replace(request(), ticket_id="t-7", run_id="r1"))
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")
     assert main(["approve", "t-7"]) == 0

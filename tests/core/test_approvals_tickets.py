@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, RunError
+from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
 
 REQUEST = ApprovalRequest(
@@ -85,13 +86,19 @@ def test_answers_come_back_in_order(store):
     assert [response.approver_id for _, response in store.answers("t-1")] == ["alice", "bob", "carol"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"approved": true}', "null", "[" * 10_000])
-def test_a_broken_answer_file_is_an_answer_nobody_can_accept(store, tmp_path, content):
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"approved": true}', "null", "[" * 10_000, json.dumps(ANSWER.to_json() | {"approved": "yes"})],
+)
+def test_a_broken_answer_file_is_not_an_answer_and_is_named(store, tmp_path, content):
     store.put(REQUEST)
     store.answer(ANSWER)
-    (tmp_path / "tickets" / "t-1.answers" / "0002-x.json").write_text(content)
-    _, broken = store.answers("t-1")[1]
-    assert (broken.approved, broken.approver_id) == (False, "")
+    path = tmp_path / "tickets" / "t-1.answers" / "0002-x.json"
+    path.write_text(content)
+    first, (name, broken) = store.answers("t-1")
+    assert (first[1], name) == (ANSWER, "0002-x.json")
+    assert isinstance(broken, UnreadableError)
+    assert f"{path} is damaged" in broken.message
 
 
 @pytest.mark.parametrize("bad", ["../t-1", "a/b", "", ".", "..", "t-1.json", "t-1\x00", "/etc/passwd"])
@@ -107,14 +114,14 @@ def test_symbolic_links_are_not_followed(store, tmp_path):
     outside = tmp_path / "outside.json"
     outside.write_text(json.dumps(replace(REQUEST, ticket_id="t-2").to_json()))
     (tmp_path / "tickets" / "t-2.json").symlink_to(outside)
-    assert store.tickets() == ["t-1"]
-    with pytest.raises(RunError, match="cannot be read"):
+    assert store.tickets() == ["t-1", "t-2"]
+    with pytest.raises(RunError, match="cannot be read: it is a symbolic link"):
         store.get("t-2")
     (tmp_path / "tickets" / "t-1.answers").mkdir()
     answer = tmp_path / "answer.json"
     answer.write_text(json.dumps(ANSWER.to_json()))
     (tmp_path / "tickets" / "t-1.answers" / "0001.json").symlink_to(answer)
-    assert store.answers("t-1")[0][1].approver_id == ""
+    assert isinstance(store.answers("t-1")[0][1], UnreadableError)
 
 
 def test_a_directory_behind_a_link_is_not_used(tmp_path):

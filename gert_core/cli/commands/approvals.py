@@ -6,7 +6,7 @@ import json as json_
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
-from gert_core.approvals.inbox import Entry, entries, find
+from gert_core.approvals.inbox import Entry, Unreadable, entries, find
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
@@ -25,15 +25,20 @@ def list_(
 ) -> int:
     """List the tickets of pending requests."""
     now = datetime.now(UTC)
-    found = [e for e in entries(runs_root(project_here())) if everything or e.status(now) == "pending"]
+    unreadable: list[Unreadable] = []
+    tickets = entries(runs_root(project_here()), report=unreadable.append)
+    found = [e for e in tickets if everything or e.status(now) == "pending"]
     if json:
-        out(json_.dumps({"approvals": [entry.to_json(now) for entry in found]}, ensure_ascii=False))
+        document = {"approvals": [entry.to_json(now) for entry in found]}
+        out(json_.dumps({**document, "unreadable": [what.to_json() for what in unreadable]}, ensure_ascii=False))
         return 0
     if not found:
         err("no pending tickets")
-        return 0
-    for line in table(_HEADER, [_row(entry, now) for entry in found], column=1, colour=_colour):
-        out(line)
+    else:
+        for line in table(_HEADER, [_row(entry, now) for entry in found], column=1, colour=_colour):
+            out(line)
+    for what in unreadable:
+        out(escape(f"{what.ticket_id or '-'}  unreadable  run {what.run_id}: {what.problem}"))
     return 0
 
 

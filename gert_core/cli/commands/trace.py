@@ -124,6 +124,7 @@ def show(
 
     if not file.is_file():
         raise UsageError(f"{file} does not exist", hint="give the path of a trace.jsonl")
+    file = file.resolve()
     if json:
         document = as_json(read(file), step=step, kind=type)
         out(json_.dumps(document, ensure_ascii=False))

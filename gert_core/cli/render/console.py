@@ -6,10 +6,9 @@ import os
 import select
 import sys
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.cli.render.terminal import escape_output, write_text
+from gert_core.cli.render.terminal import escape_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from gert_core.api import Deadline
 
 _LONGEST_WAIT: Final = 3600.0
-_HANGUP: Final = 0.5
-"""Seconds that the signal of a terminal that was closed may come after the end of its input."""
 
 
 class TerminalConsole:
@@ -41,7 +38,8 @@ class TerminalConsole:
 
     def say(self, text: str) -> None:
         """Show a line."""
-        _show(f"{text}\n")
+        sys.stderr.write(escape_output(text, colour=False) + "\n")
+        sys.stderr.flush()
 
     def exclusive(self) -> Any:
         """Hold the terminal for one dialogue; the same thread may ask inside."""
@@ -52,14 +50,13 @@ class TerminalConsole:
         with self.exclusive():
             if not self.interactive or deadline.stopped:
                 return None
-            terminal = _terminal()
-            _show(prompt)
-            with _echo_off(hidden and terminal):
+            sys.stderr.write(escape_output(prompt, colour=False))
+            sys.stderr.flush()
+            with _echo_off(hidden):
                 line = self._line(deadline)
-            if self._ended and terminal:
-                deadline.wait(_HANGUP)
-            if line is None or hidden or not terminal:
-                _show("\n")
+            if line is None or hidden or not _terminal():
+                sys.stderr.write("\n")
+                sys.stderr.flush()
             return line
 
     def _line(self, deadline: Deadline) -> str | None:
@@ -108,7 +105,7 @@ class _echo_off:  # noqa: N801 - reads as a statement
     """Turns off the echo of a terminal while a secret is typed."""
 
     def __init__(self, active: bool) -> None:
-        self._active = active
+        self._active = active and _terminal()
         self._before: Any = None
 
     def __enter__(self) -> None:
@@ -124,15 +121,7 @@ class _echo_off:  # noqa: N801 - reads as a statement
         if self._before is not None:
             import termios
 
-            with suppress(termios.error):  # the terminal was closed
-                termios.tcsetattr(0, termios.TCSADRAIN, self._before)
-
-
-def _show(text: str) -> None:
-    """Write to standard error; where that is impossible an answer may come all the same."""
-    with suppress(OSError):
-        write_text(sys.stderr, escape_output(text, colour=False))
-        sys.stderr.flush()
+            termios.tcsetattr(0, termios.TCSADRAIN, self._before)
 
 
 def _terminal() -> bool:

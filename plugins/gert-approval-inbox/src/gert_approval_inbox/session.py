@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalTicket, RunError
+from gert_core.kit.files import UnreadableError
+from gert_core.kit.log import warning
 from gert_core.kit.tickets import TicketStore
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ class InboxSession:
         self._store = store
         self._wait_seconds = wait_seconds
         self._seen: dict[str, set[str]] = {}
+        self._told: set[str] = set()
 
     def submit(self, request: ApprovalRequest) -> ApprovalTicket:
         """Put the ticket into the inbox, once."""
@@ -30,14 +33,28 @@ class InboxSession:
         """Return the next answer that was not returned before; ``None`` when there is none (in time)."""
         left = self._wait_seconds
         while True:
-            seen = self._seen.setdefault(ticket.ticket_id, set())
-            for name, response in self._store.answers(ticket.ticket_id):
-                if name not in seen:
-                    seen.add(name)
-                    return response
+            if (response := self._next(ticket.ticket_id)) is not None:
+                return response
             if left <= 0 or deadline.wait(min(_POLL, left)):
                 return None
             left -= _POLL
+
+    def _next(self, ticket_id: str) -> ApprovalResponse | None:
+        """Return the next answer; none while it cannot be read, because it may be an approval or a rejection."""
+        seen = self._seen.setdefault(ticket_id, set())
+        try:
+            for name, found in self._store.answers(ticket_id):
+                if name in seen:
+                    continue
+                if isinstance(found, UnreadableError):
+                    raise found
+                seen.add(name)
+                return found
+        except UnreadableError as error:
+            if error.message not in self._told:
+                self._told.add(error.message)
+                warning("approvals", "ticket %s stays pending: %s", ticket_id, error.message)
+        return None
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""

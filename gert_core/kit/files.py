@@ -1,0 +1,193 @@
+"""Read files that another process may have written: no link is followed, nothing waited for, and sizes are bounded."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
+
+from msgspec import convert
+
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_T = TypeVar("_T")
+
+MIB: Final = 1024 * 1024
+"""The unit of limits."""
+LINE_LIMIT: Final = 256 * MIB
+"""The longest line of a trace, which its writer keeps to as well."""
+_PART: Final = MIB
+_SMALL: Final = 64 * MIB
+_SHARED: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS: Final = _SHARED | os.O_NOFOLLOW
+
+
+class UnreadableError(RunError):
+    """A file that cannot be read, or that does not hold what belongs there; ``file`` is its path."""
+
+    default_kind = ErrorKind.RUN_DIRECTORY
+
+    def __init__(self, path: Path, reason: str, *, kind: str | None = None) -> None:
+        super().__init__(f"{path} {reason}", kind=kind, file=str(path))
+
+
+def open_file(path: Path, *, limit: int | None = None) -> BinaryIO:
+    """Open a regular file of at most ``limit`` bytes.
+
+    Raise ``FileNotFoundError`` when there is none, and ``UnreadableError`` when it is a link, a pipe, a device or a
+    directory, is larger, or cannot be opened.
+    """
+    descriptor = _open(path)
+    try:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            raise UnreadableError(path, "is not a regular file")
+        if limit is not None and info.st_size > limit:
+            raise _too_large(path, limit)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def open_named(path: Path) -> BinaryIO:
+    """Open a file that a person named, which may be a link or a pipe; a pipe without a writer is empty.
+
+    Raise ``OSError`` as ``open`` does.
+    """
+    descriptor = os.open(path, _SHARED)
+    try:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_file(path: Path, *, limit: int) -> bytes | None:
+    """Return the bytes of a regular file, ``None`` when there is none; see ``open_file``."""
+    try:
+        with open_file(path, limit=limit) as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnreadableError(path, f"cannot be read: {error.strerror}") from None
+    if len(data) > limit:  # it grew meanwhile
+        raise _too_large(path, limit)
+    return data
+
+
+def read_record(path: Path, kind: type[_T], *, limit: int = MIB) -> _T | None:
+    """Return the JSON of a file as a record (or another type), ``None`` when there is no file.
+
+    Raise ``UnreadableError`` when the file cannot be read, or when a field is missing or has another type.
+    """
+    data = read_file(path, limit=limit)
+    return None if data is None else decode_record(data, kind, path=path)
+
+
+def decode_record(data: bytes, kind: type[_T], *, path: Path) -> _T:
+    """Return JSON that was read from a file as a record (or another type); see ``read_record``."""
+    try:
+        return convert(json.loads(data), kind)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(path, f"is damaged: {error}") from None
+
+
+def list_names(path: Path) -> list[str]:
+    """Return the sorted names in a directory, none when there is no directory; a link is not followed."""
+    try:
+        descriptor = _open(path, os.O_DIRECTORY)
+    except FileNotFoundError:
+        return []
+    try:
+        return sorted(os.listdir(descriptor))  # noqa: PTH208 - of the directory that was opened
+    except OSError as error:
+        raise UnreadableError(path, f"cannot be read: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+
+
+def lines(file: BinaryIO, path: Path, *, limit: int = LINE_LIMIT) -> Iterator[bytes]:
+    """Return the lines of a file with their newlines; raise ``UnreadableError`` for one of more than ``limit`` bytes.
+
+    Zeros, as a crash leaves them, end a part of a line that is too long for one read; holes of a sparse file are left
+    out.
+    """
+    info = os.fstat(file.fileno())
+    if stat.S_ISREG(info.st_mode) and info.st_size <= min(limit, _SMALL):
+        return iter(file)  # twice as fast, and no line can be too long
+    return _bounded_lines(file, path, limit)
+
+
+def _bounded_lines(file: BinaryIO, path: Path, limit: int) -> Iterator[bytes]:
+    while line := file.readline(_PART):
+        yield line if line[-1] == 10 or len(line) < _PART else _long_line(file, line, path=path, limit=limit)
+
+
+def _long_line(file: BinaryIO, part: bytes, *, path: Path, limit: int) -> bytes:
+    parts = [part]
+    size = len(part)
+    while part and part[-1] != 10:
+        if part[-1] == 0:
+            _skip_hole(file)
+            break
+        part = file.readline(_PART)
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            raise UnreadableError(path, f"has a line of more than {limit // MIB} MiB")
+    return b"".join(parts)
+
+
+def _skip_hole(file: BinaryIO) -> None:
+    """Go on behind zeros that take no space, which may be terabytes; where holes are not known they are read."""
+    with suppress(OSError, AttributeError):
+        position = file.tell()
+        try:
+            position = os.lseek(file.fileno(), position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing but zeros follows
+                position = os.fstat(file.fileno()).st_size
+        file.seek(position)
+
+
+def _open(path: Path, flags: int = 0) -> int:
+    try:
+        return os.open(path, _FLAGS | flags)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        if getattr(error, "errno", None) in (errno.ELOOP, errno.ENOTDIR) and os.path.islink(path):  # noqa: PTH114 - never raises
+            reason = "it is a symbolic link"
+        raise UnreadableError(path, f"cannot be read: {reason}") from None
+
+
+def _too_large(path: Path, limit: int) -> UnreadableError:
+    return UnreadableError(path, f"is larger than {limit // MIB} MiB")
+
+
+__all__ = [
+    "LINE_LIMIT",
+    "MIB",
+    "UnreadableError",
+    "decode_record",
+    "lines",
+    "list_names",
+    "open_file",
+    "open_named",
+    "read_file",
+    "read_record",
+]

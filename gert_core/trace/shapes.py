@@ -1,0 +1,192 @@
+"""The types that readers of a trace rely on: of every event, and of the data of those that the core writes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType, convert
+
+from gert_core.api.events import EventType
+from gert_core.api.results import StepStatus  # noqa: TC001 - read by msgspec at run time
+
+if TYPE_CHECKING:
+    from gert_core.api.events import TraceEvent
+
+_Map = dict[str, Any]
+_Time = Annotated[datetime, Meta(tz=True)]
+
+
+class _Failure(Struct):
+    kind: str
+    message: str
+    step_key: str | None = None
+    step_id: str | None = None
+    status: str | None = None
+
+
+class _Outcome(Struct, forbid_unknown_fields=True):
+    category: str
+    code: str | None = None
+    meta: _Map | None = None
+
+
+class _RunStart(Struct):
+    runbook: str
+    runbook_hash: str | None = None
+    tool_hashes: dict[str, str] | None = None
+    policy_digest: str | None = None
+    policies: list[_Map] | None = None
+    actor: str | None = None
+    host: str | None = None
+    mode: str | None = None
+    runbook_path: str | None = None
+    policy_files: list[str] | None = None
+    approval_provider: str | None = None
+    trace_sync: str | None = None
+    signer: dict[str, str] | None = None
+    cwd: str | None = None
+    run_directory: str | None = None
+    inputs: _Map | None = None
+    input_sources: _Map | None = None
+    constants: _Map | None = None
+
+
+class _RunEnd(Struct):
+    status: str
+    outcome: _Outcome | None = None
+    failure: _Failure | None = None
+    failing: list[str] | None = None
+    outputs: _Map | None = None
+    duration: str | None = None
+
+
+class _RunResumed(Struct):
+    void: list[str] | None = None
+
+
+class _Contract(Struct):
+    resolved_contract: _Map | None = None
+    contract: _Map | None = None
+
+
+class _Governance(Struct):
+    decision: str | None = None
+    risk_level: str | None = None
+
+
+class _Submitted(Struct):
+    ticket_id: str
+    step_id: str | None = None
+    risk_level: str | None = None
+    created: _Time | UnsetType = UNSET
+    expires_at: _Time | UnsetType = UNSET
+    request_hash: str | None = None
+
+
+class _Response(Struct):
+    ticket_id: str
+    approved: bool = False
+    approver_id: str = ""
+    method: str = ""
+    timestamp: str = ""
+    signature: str | None = None
+    signature_alg: str | None = None
+    key_id: str | None = None
+    reason: str | None = None
+    result: str | None = None
+
+
+class _Resolved(Struct):
+    ticket_id: str
+    approved: bool
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+class _StepStart(Struct):
+    step_id: str
+    type: str
+    inputs: _Map | None = None
+    contract_summary: _Map | None = None
+    idempotency_key: str | None = None
+
+
+class _StepAttempt(Struct):
+    attempt: int | None = None
+
+
+class _StepComplete(Struct):
+    step_id: str
+    status: StepStatus
+    type: str | None = None
+    inputs: _Map | None = None
+    outputs: _Map | None = None
+    fields: _Map | None = None
+    detail: _Map | None = None
+    failure: _Failure | None = None
+    approval: _Map | None = None
+    outcome: _Outcome | None = None
+    reason: str | None = None
+    message: str | None = None
+    duration: str | None = None
+
+
+class _OutcomeResolved(Struct):
+    outcome: _Outcome | None = None
+    structured_outcome: _Outcome | None = None
+
+
+class _TimeRead(Struct):
+    time: _Time
+
+
+class _SleepStart(Struct):
+    until: _Time
+
+
+_RUN: Final[dict[str, type[Struct]]] = {
+    EventType.RUN_START: _RunStart,
+    EventType.RUN_COMPLETE: _RunEnd,
+    EventType.RUN_SUSPENDED: _RunEnd,
+    EventType.RUN_RESUMED: _RunResumed,
+    EventType.OUTCOME_RESOLVED: _OutcomeResolved,
+}
+_STEP: Final[dict[str, type[Struct]]] = {
+    EventType.CONTRACT_EVALUATED: _Contract,
+    EventType.GOVERNANCE_DECISION: _Governance,
+    EventType.APPROVAL_SUBMITTED: _Submitted,
+    EventType.APPROVAL_RESPONSE: _Response,
+    EventType.APPROVAL_RESOLVED: _Resolved,
+    EventType.STEP_START: _StepStart,
+    EventType.STEP_ATTEMPT: _StepAttempt,
+    EventType.STEP_COMPLETE: _StepComplete,
+    EventType.TIME_READ: _TimeRead,
+    EventType.SLEEP_START: _SleepStart,
+}
+
+
+def check_shape(event: TraceEvent) -> None:
+    """Raise ``ValueError`` when an event, or the data of an event of the core, has a field of another type.
+
+    Everything behind the reader relies on it: a sound chain says who wrote an event last, not that it makes sense.
+    """
+    texts = type(event.type), type(event.timestamp), type(event.run_id), type(event.prev_hash)
+    if texts != (str, str, str, str):
+        raise ValueError("type, timestamp, run_id or prev_hash is not a text")
+    if type(event.seq) is not int or type(event.data) is not dict:
+        raise ValueError("seq is not a number, or data is not an object")
+    key, principal = event.step_key, event.principal
+    if (key is not None and type(key) is not str) or (principal is not None and type(principal) is not dict):
+        raise ValueError("step_key is not a text, or principal is not an object")
+    kind = _STEP.get(event.type)
+    if kind is not None:
+        if not key:
+            raise ValueError(f"{event.type} has no step_key")
+        convert(event.data, kind)
+    elif (kind := _RUN.get(event.type)) is not None:
+        convert(event.data, kind)
+
+
+__all__ = ["check_shape"]

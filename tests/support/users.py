@@ -1,0 +1,80 @@
+"""Runs gert as another user: what may be imported later is imported before the process gives up its rights."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+NOBODY = 65534
+_BOOK = """
+apiVersion: kernel/v0
+meta: {name: warm, governance: {rules: [{effects: [host], action: require-approval}]}}
+tools: ["yes"]
+steps: [{id: act, type: tool, tool: "yes"}, {type: end, outcome: {category: resolved, code: ok}}]
+"""
+_TOOL = """
+apiVersion: tool/v0
+meta: {name: "yes", transport: stdio}
+contract: {effects: [host], writes: []}
+actions: {run: {argv: ["true"]}}
+"""
+
+
+def gert_as(
+    uid: int, *argv: str, cwd: Path, groups: tuple[int, ...] = (), timeout: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """Run gert as a user with these groups (the first one is the primary one); needs root."""
+    words = [str(uid), ",".join(map(str, groups or (uid,))), *argv]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GERT_")}
+    return subprocess.run(
+        [sys.executable, __file__, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        env={**environ, "GERT_ACTOR": "olga", "USER": f"user-{uid}"},
+        timeout=timeout,
+    )
+
+
+def _warm_up() -> None:
+    """Import what the commands need; the interpreter's own files may be out of reach afterwards."""
+    import tempfile
+
+    from gert_core.cli import main
+
+    here, said = Path.cwd(), (sys.stdout, sys.stderr)
+    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
+        sys.stdout = sys.stderr = nowhere
+        os.chdir(folder)
+        Path("tools").mkdir()
+        Path("tools", "yes.tool.yaml").write_text(_TOOL)
+        Path("warm.yaml").write_text(_BOOK)
+        main(["exec", "warm.yaml", "--approval", "inbox"])
+        (run,) = Path("runs").iterdir()
+        (ticket,) = Path(run, "tickets").glob("*.json")
+        for argv in (["approvals", "list"], ["approve", "no"], ["approve", ticket.stem], ["runs", "list"]):
+            main(argv)
+        Path(run, "tickets", f"{ticket.stem}.answers", "0000.json").write_text("{")
+        main(["resume", "--run", run.name])  # warns
+        Path(run, "tickets", f"{ticket.stem}.answers", "0000.json").unlink()
+        main(["resume", "--run", run.name])
+        os.chdir(here)
+    sys.stdout, sys.stderr = said
+
+
+def _run(uid: int, groups: list[int], argv: list[str]) -> int:
+    _warm_up()
+    os.setgroups(groups)
+    os.setresgid(groups[0], groups[0], groups[0])
+    os.setresuid(uid, uid, uid)
+    from gert_core.cli import main
+
+    return main(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(_run(int(sys.argv[1]), [int(word) for word in sys.argv[2].split(",")], sys.argv[3:]))
