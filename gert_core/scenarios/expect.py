@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from gert_core.documents.scenario import pattern_of
+from gert_core.scenarios.names import step_id_of
 from gert_core.scenarios.results import Assertion
 from gert_core.template import TemplateError, UndefinedVariable, compile_value, matches, to_text
 
@@ -53,13 +54,6 @@ def unknown_steps(test: ExpectationModel, step_ids: Collection[str]) -> Iterator
             yield f"must_not_reach: {name!r} is not a step of this runbook{_suggestion(name, step_ids)}"
 
 
-def step_id_of(name: str) -> str:
-    """Return the step id in a name: ``restart`` of ``triage/1/restart#2`` and of ``restart[0]``."""
-    # A key of a loop may contain anything but a bracket, so it is removed first.
-    before = name[: name.rindex("[")] if name.endswith("]") and "[" in name else name
-    return before.rpartition("/")[2].partition("#")[0]
-
-
 def _results(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
     outcome = seen.outcome
     found = {
@@ -81,10 +75,9 @@ def _or_nothing(actual: str | None, seen: Observed) -> str:
 
 
 def _reaching(test: ExpectationModel, seen: Observed) -> Iterator[Assertion]:
-    reached = seen.visits.reached()
     for field, names in (("must_reach", test.must_reach), ("must_not_reach", test.must_not_reach)):
         for name in names:
-            there = name in reached
+            there = seen.visits.reached(name)
             passed = there is (field == "must_reach")
             actual = REACHED if there else seen.visits.status_of(name) or NOT_REACHED
             message = ""
@@ -187,4 +180,4 @@ def _without_positions(value: object) -> object:
     return json.loads(json.dumps(value, default=str))
 
 
-__all__ = ["NOT_REACHED", "REACHED", "Observed", "check_expectations", "same", "show", "step_id_of", "unknown_steps"]
+__all__ = ["NOT_REACHED", "REACHED", "Observed", "check_expectations", "same", "show", "unknown_steps"]

@@ -20,6 +20,7 @@ from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.kit.log import fault
 from gert_core.scenarios.expect import Observed, check_expectations, unknown_steps
+from gert_core.scenarios.names import impossible_names
 from gert_core.scenarios.results import ScenarioResult, ScenarioStatus
 from gert_core.scenarios.visits import PENDING, Visits
 from gert_core.secrets import MINIMUM, collect
@@ -154,7 +155,8 @@ def _scenario_result(
         # No status was expected, but a run that ended in error is hardly intended.
         status, error = ScenarioStatus.ERROR, f"the run ended in error: {seen.failure}"
         hint = "write `expected_status: error` in test.yaml if that is what should happen"
-    warnings = (*recorder.warnings, *unknown_steps(test, seen.step_ids))
+    by_id = run.facts.runbook.by_id
+    warnings = (*recorder.warnings, *unknown_steps(test, by_id), *impossible_names(test, by_id))
     result = ScenarioResult(
         scenario=name,
         status=status,

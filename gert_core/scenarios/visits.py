@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from gert_core.api import StepStatus
+from gert_core.scenarios.names import matches, step_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,18 +31,6 @@ class Visit(Struct, kw_only=True):
         """Whether the step was executed; a loop is reached by its items."""
         return not self.loop and self.status in _REACHED
 
-    def names(self) -> Iterator[str]:
-        """Yield its names in tests: id, step key, and for items ``id[position]`` whatever their keys are."""
-        yield self.step_id
-        if self.index is None:
-            yield self.key
-            return
-        yield f"{self.step_id}[{self.index}]"
-        loop_key, _, label = self.key.rpartition("[")
-        yield loop_key
-        if not label[:-1].isdecimal():  # a number always means the position
-            yield self.key
-
 
 class Visits:
     """The visits of one run in the order in which they began."""
@@ -64,17 +53,27 @@ class Visits:
     def __iter__(self) -> Iterator[Visit]:
         return iter(self._visits.values())
 
-    def reached(self) -> set[str]:
-        """Return every name under which a step was executed."""
-        return {name for visit in self if visit.reached for name in visit.names()}
+    def reached(self, name: str) -> bool:
+        """Return whether a step was executed under a name."""
+        return any(visit.reached for visit in self._called(name))
 
     def status_of(self, name: str) -> str | None:
         """Return the last status under a name; None when the run did not visit it."""
         found = None
-        for visit in self:
-            if not visit.loop and name in visit.names():
-                found = visit.status
+        for visit in self._called(name):
+            found = visit.status
         return found
+
+    def _called(self, name: str) -> Iterator[Visit]:
+        """Yield the visits that a name means; a loop is meant by its items."""
+        step_id = step_id_of(name)
+        for visit in self:
+            if visit.step_id == step_id and not visit.loop and matches(name, visit.key, self._position):
+                yield visit
+
+    def _position(self, key: str) -> int | None:
+        visit = self._visits.get(key)
+        return visit.index if visit is not None else None
 
     def path(self) -> tuple[tuple[str, str], ...]:
         """Return step keys with their statuses."""

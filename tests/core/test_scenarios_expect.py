@@ -7,7 +7,8 @@ import pytest
 from gert_core.api import Outcome
 from gert_core.documents.scenario import ExpectationModel
 from gert_core.scenarios import Observed, Visits, check_expectations
-from gert_core.scenarios.expect import same, step_id_of, unknown_steps
+from gert_core.scenarios.expect import same, unknown_steps
+from gert_core.scenarios.names import step_id_of
 from gert_core.template import MappingVariables
 
 VARIABLES = {

@@ -337,6 +337,67 @@ def test_a_wrong_runbook_makes_every_scenario_an_error_with_the_place(tmp_path):
     assert "action-unknown" in verdict.error
 
 
+NESTED = """
+- id: sites
+  type: branch
+  for_each: {as: site, over: [north, "south west"], key: "{{ .site }}"}
+  branches:
+    - condition: default
+      steps:
+        - id: hosts
+          type: assert
+          for_each: {as: host, over: [web, db], key: "{{ .host }}"}
+          when: '{{ or (eq .site "north") (eq .host "db") }}'
+          assert: [{type: equals, value: x, expected: x}]
+        - {id: after, type: assert, when: '{{ eq .site "north" }}', assert: [{type: equals, value: x, expected: x}]}
+"""
+REACHED = [
+    *("sites", "hosts", "after", "sites[north]", "sites[0]", "sites[1]", "sites[south west]", "sites[south%20west]"),
+    *("hosts[web]", "hosts[db]", "hosts[0]", "hosts[1]", "sites[north]/0/hosts[web]", "sites[north]/hosts[web]"),
+    *("sites[0]/0/hosts[0]", "sites[south west]/0/hosts[db]", "sites[1]/hosts[1]", "sites[north]/0/after"),
+    *("sites[0]/after", "sites/0/hosts", "sites/hosts[db]"),
+]
+NOT_REACHED = [
+    *("sites[south west]/0/hosts[web]", "sites[1]/hosts[0]", "sites[south west]/0/after", "sites[1]/after"),
+]
+IMPOSSIBLE = {
+    "hosts[mail]": "no item of step hosts has this key; it has web, db",
+    "hosts[2]": "step hosts has 2 items",
+    "after[0]": "step after has no for_each, so it has no items",
+    "sites[east]/0/hosts[web]": "no item of step sites has this key",
+    "hosts[web]/0/after": "step after is not directly inside step hosts",
+}
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_items_of_nested_keyed_loops_are_found(tmp_path, name):
+    book = write_book(tmp_path, NESTED, tools="[]")
+    assert verdict_on(book, {}, {"must_reach": [name]}).status is PASSED
+    verdict = verdict_on(book, {}, {"must_not_reach": [name]})
+    assert verdict.status is FAILED
+    assert verdict.warnings == ()
+
+
+@pytest.mark.parametrize("name", [*NOT_REACHED, *IMPOSSIBLE])
+def test_items_of_nested_keyed_loops_that_did_not_run_are_told_apart(tmp_path, name):
+    book = write_book(tmp_path, NESTED, tools="[]")
+    assert verdict_on(book, {}, {"must_reach": [name]}).status is FAILED
+    verdict = verdict_on(book, {}, {"must_not_reach": [name]})
+    assert verdict.status is PASSED
+    if name in IMPOSSIBLE:
+        (warning,) = verdict.warnings
+        assert f"must_not_reach: {name!r} cannot be reached: {IMPOSSIBLE[name]}" in warning
+    else:
+        assert verdict.warnings == ()
+
+
+def test_an_item_whose_keys_are_known_only_in_the_run_is_not_warned_about(tmp_path):
+    steps = NESTED.replace("over: [web, db]", 'over: "{{ .names }}"')
+    book = write_book(tmp_path, steps, meta="inputs: {names: {type: list, default: [web, db]}}", tools="[]")
+    assert verdict_on(book, {}, {"must_not_reach": ["hosts[mail]"]}).warnings == ()
+    assert verdict_on(book, {}, {"must_reach": ["hosts[web]"]}).status is PASSED
+
+
 def test_loops_are_reached_by_their_items(tmp_path):
     book = write_book(
         tmp_path,
