@@ -176,6 +176,7 @@ class StepContext(Protocol):
     ) -> BlockResult:
         """Run a child block now; a failure unwinds unless ``catch``.
 
+        In dry-run and probe it raises ``Undecided`` when a caught block may fail; blocks not run yet are then explored.
         ``block`` is one of ``blocks``, or a block that equals exactly one of them.
         """
 

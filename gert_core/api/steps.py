@@ -41,7 +41,9 @@ class Block(Struct, frozen=True, kw_only=True):
     """A child list of a step.
 
     ``steps`` is the raw list of a ``Steps`` field of the model. ``runs`` is how often it runs, at least and at most
-    (``None``: many). ``binds`` are variables inside the block at ``.<type name>.<bind>`` with their types.
+    (``None``: many). What the steps of a block that may run more than once set is discarded after each round, unless
+    they export it. Of blocks that run in order, one that handles the failure of an earlier one runs only sometimes, so
+    it has ``runs=(0, 1)``. ``binds`` are variables inside the block at ``.<type name>.<bind>`` with their types.
     ``condition`` is the expression that selects the block, for display and analysis. ``jump`` is a step of the
     container's own list to continue at after this block.
     """
@@ -89,6 +91,8 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``flow``, ``blocks``: the structure that all static analysis uses.
     - ``outputs``: ``outputs(step) -> {name: type}``, outputs known from the document beyond the contract's.
     - ``fields``: ``{name: type}`` available at ``.id.name``, never promoted.
+      What ``run`` returns is held to both: an undeclared output or field is dropped, a missing one is a contract
+      violation, one of another type an error of the step.
     - ``outcome``: ``outcome(step) -> Outcome``, the outcome of a ``TERMINAL`` step, called before governance.
     - ``check``: ``check(step) -> [Finding]``, findings about the meaning of one step.
     - ``tool_use``: ``tool_use(step) -> ToolUse | None``.

@@ -36,6 +36,16 @@ class StepNode(Struct, kw_only=True, eq=False):
     claimed: bool = False
     """Whether a type other than the written one has taken the step over."""
 
+    def loops_around(self) -> Iterator[Path]:
+        """Yield the paths of the loops that the step is inside: steps with ``for_each``, and blocks that repeat."""
+        block = self.within
+        while block is not None and block.owner is not None:
+            if block.repeats:
+                yield block.path
+            if block.owner.fields.for_each is not None:
+                yield block.owner.path
+            block = block.owner.within
+
 
 class BlockNode(Struct, kw_only=True, eq=False):
     """One list of steps: the runbook's own (``owner`` None) or a block of a step."""
@@ -49,6 +59,11 @@ class BlockNode(Struct, kw_only=True, eq=False):
     def name(self) -> str:
         """The block's label; empty for the runbook's own list."""
         return self.block.name if self.block else ""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it may run several times, so that what its steps set is discarded unless it is exported."""
+        return self.block is not None and self.block.runs[1] != 1
 
 
 class ToolNode(Struct, kw_only=True, eq=False):

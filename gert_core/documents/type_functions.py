@@ -59,11 +59,11 @@ class TypeFunctions:
             return None
         return self._ask(step, "contract", _contract, body, tools)  # type: ignore[no-any-return]
 
-    def outputs(self, step: StepNode) -> Mapping[str, str]:
+    def outputs(self, step: StepNode, body: object = None) -> Mapping[str, str]:
         """Return the names and types of the outputs that a step's type reads in the step."""
         if step.type.outputs is None:
             return {}
-        return self._ask(step, "outputs", _outputs)  # type: ignore[no-any-return]
+        return self._ask(step, "outputs", _outputs, body)  # type: ignore[no-any-return]
 
     def outcome(self, step: StepNode, body: object = None) -> Outcome | None:
         """Return the outcome of a step that ends the run, if its type tells it beforehand."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import DocumentError, ErrorKind, Undecided
-from gert_core.engine.state import require_known, walk_known
+from gert_core.engine.state import RUN
+from gert_core.engine.trees import require_known, walk_known
 from gert_core.template import TemplateError, UndefinedVariable, compile_value
 
 if TYPE_CHECKING:
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 class _Constants:
     """The constants of a runbook, each resolved when it is first used; a cycle is an error."""
 
-    def __init__(self, raw: Mapping[str, object], inputs: Mapping[str, object], masker: Masker) -> None:
+    def __init__(
+        self, raw: Mapping[str, object], inputs: Mapping[str, object], about: Mapping[str, str], masker: Masker
+    ) -> None:
         self._raw = raw
+        self._about = about
         self._masker = masker
         self._inputs = inputs
         self._open: list[str] = []
@@ -28,6 +32,8 @@ class _Constants:
         head = path[0]
         if head in self._inputs:
             value = self._inputs[head]
+        elif head == RUN:
+            value = self._about
         elif head in self._raw:
             value = self.constant(head)
         else:
@@ -35,7 +41,7 @@ class _Constants:
         return require_known(walk_known(value, path[1:], path), path)
 
     def names(self) -> Iterable[str]:
-        return {*self._inputs, *self._raw}
+        return {*self._inputs, *self._raw, RUN}
 
     def constant(self, name: str) -> object:
         if name in self.done:
@@ -58,9 +64,14 @@ class _Constants:
         return value
 
 
-def render_constants(raw: Mapping[str, object], inputs: Mapping[str, object], *, masker: Masker) -> dict[str, object]:
-    """Return every constant with its value, or a symbol, in document order; errors name no secret."""
-    rendering = _Constants(raw, inputs, masker)
+def render_constants(
+    raw: Mapping[str, object], inputs: Mapping[str, object], *, about: Mapping[str, str], masker: Masker
+) -> dict[str, object]:
+    """Return every constant with its value, or a symbol, in document order; ``about`` is ``.run``.
+
+    Errors name no secret.
+    """
+    rendering = _Constants(raw, inputs, about, masker)
     return {name: rendering.constant(name) for name in raw}
 
 

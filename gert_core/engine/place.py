@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from gert_core.runs.choices import RunChoices
-from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
+from gert_core.runs.directory import RunDirectory, runs_root
 from gert_core.trace.events import ZEROS
 from gert_core.trace.sinks import FileSink, NullSink
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
-    from gert_core.documents.tree import Runbook
     from gert_core.engine.request import Request, Resume
     from gert_core.trace.signing import Signer
     from gert_core.trace.sinks import TraceSink
@@ -32,9 +31,8 @@ class Place(Struct, frozen=True, kw_only=True, eq=False):
     prev_hash: str = ZEROS
 
 
-def new_place(request: Request, runbook: Runbook, signer: Signer | None, stack: ExitStack) -> Place:
+def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitStack) -> Place:
     """Create the directory and the trace of a fresh run."""
-    run_id = new_run_id(runbook.name)
     directory, trace = None, request.trace
     if request.keep:
         directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)

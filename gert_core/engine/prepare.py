@@ -17,13 +17,14 @@ from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import chosen_provider, new_place, recorded_place
 from gert_core.engine.progress import SafeProgress
 from gert_core.engine.request import MODES
-from gert_core.engine.run import Run, RunFacts, RunServices, default_actor
+from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, run_variables
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import resolve_inputs
 from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
+from gert_core.runs.directory import new_run_id
 from gert_core.secrets import collect
 from gert_core.trace.signing import signer_from_environ
 from gert_core.trace.writer import TraceWriter
@@ -69,9 +70,11 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         registry=request.registry,
         project=request.project,
     )
-    inputs, constants, masker = _values(request, runbook, secrets, plugins)
+    run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
+    about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode)
+    inputs, constants, masker = _values(request, runbook, secrets, plugins, about)
     approval = _approval_provider(request)
-    place = new_place(request, runbook, signer, stack) if resume is None else recorded_place(resume, signer)
+    place = new_place(request, run_id, signer, stack) if resume is None else recorded_place(resume, signer)
     writer = TraceWriter(
         place.sink,
         run_id=place.run_id,
@@ -150,7 +153,7 @@ def _resumption(resume: Resume, runbook: Runbook, policies: Policies, *, actor: 
 
 
 def _values(
-    request: Request, runbook: Runbook, secrets: Secrets, plugins: PluginServices
+    request: Request, runbook: Runbook, secrets: Secrets, plugins: PluginServices, about: Mapping[str, str]
 ) -> tuple[ResolvedInputs, Mapping[str, object], Masker]:
     """Return inputs, constants and the masker: resolved for a fresh run, as recorded for another."""
     if request.resume is not None:
@@ -169,7 +172,8 @@ def _values(
         ask=request.mode != "dry-run",
     )
     masker = secrets.masker(inputs.secrets)
-    return inputs, render_constants(runbook.model.meta.constants, inputs.values, masker=masker), masker
+    constants = render_constants(runbook.model.meta.constants, inputs.values, about=about, masker=masker)
+    return inputs, constants, masker
 
 
 def _approval_provider(request: Request) -> ApprovalProvider | None:

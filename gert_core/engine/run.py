@@ -97,7 +97,7 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
 class Run:
     """One run: its facts, its services, and its result so far."""
 
-    __slots__ = ("decisions", "facts", "faults", "possible", "services")
+    __slots__ = ("decisions", "doubts", "facts", "faults", "possible", "services")
 
     def __init__(self, facts: RunFacts, services: RunServices) -> None:
         self.facts = facts
@@ -105,6 +105,8 @@ class Run:
         self.decisions = Decisions(facts.policies, services.journal.writer.encode)
         self.faults: list[BaseException] = []
         """The exceptions that plugins raised."""
+        self.doubts = 0
+        """In dry-run and probe: how many steps so far had a result that is known only in a real run."""
         self.possible: list[Outcome] = []
         """Every end that was reached; a dry-run may reach several."""
 
@@ -135,7 +137,8 @@ class Run:
     def _variables(self) -> Layer:
         """Return the variables before the first step."""
         facts, layer = self.facts, Layer()
-        layer.run = {"id": facts.run_id, "runbook": facts.runbook.name, "actor": facts.actor, "mode": facts.mode}
+        layer.book = facts.runbook.by_id
+        layer.run = run_variables(facts.run_id, facts.runbook.name, actor=facts.actor, mode=facts.mode)
         layer.bind(facts.inputs.values)
         layer.bind(facts.constants)
         return layer
@@ -154,6 +157,11 @@ class Run:
         log_fault("engine", fault, environ=self.facts.environ, mask=self.services.masker.mask_text)
 
 
+def run_variables(run_id: str, runbook: str, *, actor: str, mode: str) -> dict[str, str]:
+    """Return what templates read at ``.run``."""
+    return {"id": run_id, "runbook": runbook, "actor": actor, "mode": mode}
+
+
 def default_actor(environ: Mapping[str, str]) -> str:
     """Return the actor: the name in the environment, else the operating system's name of the user."""
     named = environ.get("GERT_ACTOR") or environ.get("USER") or environ.get("LOGNAME")
@@ -167,4 +175,4 @@ def default_actor(environ: Mapping[str, str]) -> str:
         return f"uid-{os.getuid()}"
 
 
-__all__ = ["Run", "RunFacts", "RunServices", "default_actor"]
+__all__ = ["Run", "RunFacts", "RunServices", "default_actor", "run_variables"]

@@ -2,42 +2,73 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from gert_core.api import Undecided
-from gert_core.template import Symbol, UndefinedVariable, walk
+from gert_core.api import StepStatus
+from gert_core.engine.trees import MISSING, descend, merge_tree, require_known, walk_known
+from gert_core.template import MapResults, Symbol, UndefinedVariable, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-_MISSING: Final = object()
+    from gert_core.documents.tree import Path, StepNode
+
+STATUS: Final = "status"
 RETRY_COUNT: Final = "retry_count"
 STEP: Final = "step"
 SCOPE: Final = "scope"
 RUN: Final = "run"
 RESERVED: Final = frozenset({STEP, SCOPE, RUN})
+NOT_RUN: Final = "not_run"
+RUNNING: Final = "running"
+_OWN: Final = frozenset({STATUS, RETRY_COUNT})
+"""What every step has at ``.id`` unless an output has that name, and always at ``.step.id``."""
+_OF_LOOPS: Final = frozenset({"failed", "skipped"})
+"""What loops have besides at ``.step.id``."""
+_FACTS: Final[Mapping[object, Mapping[str, object]]] = {
+    status: {STATUS: status} for status in (*map(str, StepStatus), NOT_RUN, RUNNING)
+}
+"""One map for all steps of a status."""
 
 
 class Layer:
     """One level of variables.
 
     ``stays`` is False for the layer of a block that may repeat: exports and scopes written below it go through to
-    the next layer that stays (``passed`` records them), and everything else in it is discarded.
+    the next layer that stays (``passed`` records them), and everything else in it is discarded. ``loop`` is the path of
+    the step or block of which the layer is one item or round.
     """
 
-    __slots__ = ("exported", "owners", "parent", "passed", "retries", "run", "scopes", "stays", "steps", "vars")
+    __slots__ = (
+        "book",
+        "exported",
+        "loop",
+        "own",
+        "owners",
+        "parent",
+        "passed",
+        "retries",
+        "run",
+        "scopes",
+        "stays",
+        "steps",
+        "vars",
+    )
 
-    def __init__(self, parent: Layer | None = None, *, stays: bool = True) -> None:
+    def __init__(self, parent: Layer | None = None, *, stays: bool = True, loop: Path | None = None) -> None:
         self.parent = parent
         self.stays = stays
+        self.loop = loop
         self.vars: dict[str, object] = {}
         self.steps: dict[str, object] = {}
+        self.own: dict[str, Mapping[str, object]] = {}
         self.scopes: dict[str, object] = {}
         self.retries: dict[str, int] = {}
         self.owners: dict[str, str] = {}
         self.exported: set[str] = set()
         self.passed: dict[str, object] = {}
         self.run: Mapping[str, object] = parent.run if parent is not None else {}
+        self.book: Mapping[str, StepNode] = parent.book if parent is not None else {}
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -46,31 +77,73 @@ class Layer:
         head = path[0]
         layer: Layer | None = self
         while layer is not None:
-            value = layer.vars.get(head, _MISSING)
-            if value is not _MISSING:
+            value = layer.vars.get(head, MISSING)
+            if value is not MISSING:
                 return require_known(walk_known(value, path[1:], path) if len(path) > 1 else value, path)
             if head in layer.steps:
                 return self._of_step(layer.steps[head], head, path[1:], path)
             layer = layer.parent
         if head == STEP and len(path) > 1:
+            if len(path) == 3 and (own := self._own(path[1], path[2])) is not MISSING:
+                return require_known(own, path)
             return self._of_step(self.step(path[1]), path[1], path[2:], path)
         if head == SCOPE:
             return self._of_scope(path)
         if head == RUN:
             return walk(self.run, path[1:], full=path)
-        return self._of_step(_MISSING, head, path[1:], path)
+        return self._of_step(MISSING, head, path[1:], path)
 
     def _of_step(self, entry: object, step_id: str, rest: tuple[str, ...], full: tuple[str, ...]) -> object:
-        if rest and rest[0] == RETRY_COUNT and not (isinstance(entry, dict) and RETRY_COUNT in entry):
-            count = self.retry_count(step_id)
-            if count is not None:
-                return count
-        if entry is _MISSING:
+        if (
+            len(rest) == 1
+            and rest[0] in _OWN
+            and not (isinstance(entry, dict) and rest[0] in entry)
+            and (own := self._own(step_id, rest[0])) is not MISSING
+        ):
+            return require_known(own, full)
+        if entry is MISSING:
             raise UndefinedVariable(full)
-        return require_known(walk_known(entry, rest, full) if rest else entry, full)
+        return require_known(walk_known(entry, rest, full) if rest else self._whole(step_id, entry), full)
+
+    def _own(self, step_id: str, name: str) -> object:
+        """Return something about a step itself, or a marker: a step has a status before it has run, too."""
+        if name == RETRY_COUNT:
+            count = self.retry_count(step_id)
+            return MISSING if count is None else count
+        facts = self.facts(step_id)
+        if facts is None:
+            if name not in (STATUS, *_OF_LOOPS) or not self._inside(step_id):
+                return MISSING
+            facts = _FACTS[NOT_RUN]
+        found = facts.get(name, MISSING)
+        if found is MISSING and name in _OF_LOOPS and self.book[step_id].fields.for_each is not None:
+            return []
+        return found
+
+    def facts(self, step_id: str) -> Mapping[str, object] | None:
+        """Return the latest status of a step, with what else is known about it; None when it has not been opened."""
+        for layer in self._chain():
+            if step_id in layer.own:
+                return layer.own[step_id]
+        return None
+
+    def _inside(self, step_id: str) -> bool:
+        """Return whether a step is readable here: a step inside a loop is so only in an item or round of it."""
+        node = self.book.get(step_id)
+        if node is None:
+            return False
+        around = set(node.loops_around())
+        return not around or around <= {layer.loop for layer in self._chain()}
+
+    def _whole(self, step_id: str, entry: object) -> object:
+        """Return the value of ``.id``: of a step its status, fields and outputs, of a loop its results."""
+        if not isinstance(entry, dict) or isinstance(entry, MapResults):
+            return entry
+        facts = self.facts(step_id)
+        return entry if facts is None else {STATUS: facts[STATUS], **entry}
 
     def _of_scope(self, path: tuple[str, ...]) -> object:
-        found = [value for layer in self._chain() if (value := _descend(layer.scopes, path[1:])) is not _MISSING]
+        found = [value for layer in self._chain() if (value := descend(layer.scopes, path[1:])) is not MISSING]
         if not found:
             raise UndefinedVariable(path)
         if len(found) == 1 or not isinstance(found[0], dict):
@@ -78,15 +151,15 @@ class Layer:
         merged: dict[str, object] = {}
         for value in reversed(found):
             if isinstance(value, dict):
-                _merge_tree(merged, value)
+                merge_tree(merged, value)
         return require_known(merged, path)
 
     def step(self, step_id: str) -> object:
-        """Return the latest entry of a step, or a marker that there is none."""
+        """Return the latest fields and outputs of a step, or the results of a loop; a marker when there are none."""
         for layer in self._chain():
             if step_id in layer.steps:
                 return layer.steps[step_id]
-        return _MISSING
+        return MISSING
 
     def retry_count(self, step_id: str) -> int | None:
         """Return the jumps so far for a step of a list that is running or has run; None: no such step."""
@@ -107,9 +180,9 @@ class Layer:
         out: dict[str, object] = {}
         scopes: dict[str, object] = {}
         for layer in reversed(list(self._chain())):
-            out.update(layer.steps)
+            out.update({step_id: self._whole(step_id, entry) for step_id, entry in layer.steps.items()})
             out.update(layer.vars)
-            _merge_tree(scopes, layer.scopes)
+            merge_tree(scopes, layer.scopes)
         if scopes:
             out[SCOPE] = scopes
         return out
@@ -120,6 +193,14 @@ class Layer:
         for layer in reversed(list(self._chain())):
             out.update({n: v for n, v in layer.vars.items() if layer.owners.get(n)})
         return out
+
+    def owned_by(self, step_ids: Container[str]) -> dict[str, str]:
+        """Return the promoted and exported names that one of these steps set, each with the step."""
+        found: dict[str, str] = {}
+        for layer in self._chain():
+            for name in layer.vars:
+                found.setdefault(name, layer.owners.get(name, ""))
+        return {name: owner for name, owner in found.items() if owner and owner in step_ids}
 
     def names(self) -> Iterable[str]:
         """Return names to suggest when one is undefined."""
@@ -141,10 +222,18 @@ class Layer:
         """Set names that no step owns: inputs, constants, loop variables."""
         self.vars.update(names)
 
-    def enter_list(self, step_ids: Iterable[str]) -> None:
-        """Start the counters of a list at 0, which happens each time it is entered."""
+    def enter_list(self, step_ids: Sequence[str], inside: Callable[[], Iterable[str]]) -> None:
+        """Start the counters of a list at 0, which happens each time it is entered.
+
+        If it was entered before, the steps ``inside`` it have not run in this pass.
+        """
+        again = bool(step_ids) and self.retry_count(step_ids[0]) is not None
         for step_id in step_ids:
             self.retries[step_id] = 0
+        if again:
+            for step_id in inside():
+                if self.facts(step_id) is not None:
+                    self.own[step_id] = _FACTS[NOT_RUN]
 
     def count_jump(self, step_id: str) -> None:
         """Count one more jump, in the layer where the list was entered."""
@@ -153,9 +242,14 @@ class Layer:
                 layer.retries[step_id] += 1
                 return
 
-    def set_step(self, step_id: str, entry: object) -> None:
-        """Store the value of ``.id``."""
+    def set_step(self, step_id: str, entry: object, status: object, **facts: object) -> None:
+        """Store fields and outputs of a step, or the results of a loop, with its status and other facts about it."""
         self.steps[step_id] = entry
+        self.set_status(step_id, status, **facts)
+
+    def set_status(self, step_id: str, status: object, **facts: object) -> None:
+        """Set the status of a step; its fields and outputs stay as they were."""
+        self.own[step_id] = {STATUS: status, **facts} if facts or isinstance(status, Symbol) else _FACTS[status]
 
     def promote(self, step_id: str, outputs: Mapping[str, object]) -> None:
         """Make outputs global within this layer; a later step replaces earlier ones."""
@@ -198,9 +292,10 @@ class Layer:
                 self.owners[name] = child.owners.get(name, "")
         if not only_exports:
             self.steps.update(child.steps)
+            self.own.update(child.own)
             self.retries.update(child.retries)
         if child.scopes:
-            _merge_tree(next(layer for layer in self._chain() if layer.stays).scopes, child.scopes)
+            merge_tree(next(layer for layer in self._chain() if layer.stays).scopes, child.scopes)
 
 
 class View:
@@ -223,52 +318,4 @@ class View:
         return {*self._bound, *self._layer.names()}
 
 
-def require_known(value: object, path: tuple[str, ...]) -> object:
-    """Return the value; raise ``Undecided`` when it is known only in a real run."""
-    if isinstance(value, Symbol):
-        raise Undecided("." + ".".join(path))
-    return value
-
-
-def copy_data(value: object) -> Any:
-    """Return a copy of JSON-like data, so that a step cannot change the state through it."""
-    if isinstance(value, dict):
-        return {key: copy_data(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [copy_data(item) for item in value]
-    return value
-
-
-def walk_known(value: object, rest: tuple[str, ...], full: tuple[str, ...]) -> object:
-    """Return the value below another; raise ``Undecided`` when the way leads through one known only in a real run."""
-    try:
-        return walk(value, rest, full=full)
-    except UndefinedVariable:
-        for segment in rest:
-            require_known(value, full)
-            value = _descend(value, (segment,))
-        raise
-
-
-def _descend(tree: object, segments: tuple[str, ...]) -> object:
-    for segment in segments:
-        if isinstance(tree, dict) and segment in tree:
-            tree = tree[segment]
-        elif isinstance(tree, list) and segment.isdigit() and int(segment) < len(tree):
-            tree = tree[int(segment)]
-        else:
-            return _MISSING
-    return tree
-
-
-def _merge_tree(into: dict[str, object], tree: Mapping[str, object]) -> None:
-    for key, value in tree.items():
-        below = into.get(key)
-        if isinstance(below, dict) and isinstance(value, dict):
-            merged = into[key] = dict(below)
-            _merge_tree(merged, value)
-        else:
-            into[key] = value
-
-
-__all__ = ["RESERVED", "Layer", "View", "copy_data", "require_known", "walk_known"]
+__all__ = ["NOT_RUN", "RESERVED", "RUNNING", "STATUS", "Layer", "View"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from gert_core.template.compile import Condition, Template, compile_condition, compile_value
 from gert_core.template.data import (
+    ListResults,
     MappingVariables,
+    MapResults,
     Symbol,
     Variables,
     equal,
@@ -20,6 +22,8 @@ from gert_core.template.regex import Match, check_pattern, matches
 
 __all__ = [
     "Condition",
+    "ListResults",
+    "MapResults",
     "MappingVariables",
     "Match",
     "Reference",

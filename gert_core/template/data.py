@@ -10,7 +10,7 @@ from gert_core.api.results import Undecided
 from gert_core.template.errors import TemplateError, UndefinedVariable, dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 MAX_RESULT: Final = 1024 * 1024
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z")
@@ -22,6 +22,30 @@ class Symbol(str):
     """A value known only in a real run; its text is the template that computes it."""
 
     __slots__ = ()
+
+
+class ListResults(list[object]):
+    """The results of a loop as a list.
+
+    ``facts`` has for each item what is looked up beside its value, such as its status: a path leads to it, but it is no
+    part of the value.
+    """
+
+    __slots__ = ("facts",)
+
+    def __init__(self, results: Iterable[object], facts: Sequence[Mapping[str, object]]) -> None:
+        super().__init__(results)
+        self.facts = facts
+
+
+class MapResults(dict[str, object]):
+    """The results of a loop by key; ``facts`` are those of ``ListResults``, by key."""
+
+    __slots__ = ("facts",)
+
+    def __init__(self, results: Mapping[str, object], facts: Mapping[str, Mapping[str, object]]) -> None:
+        super().__init__(results)
+        self.facts = facts
 
 
 class Variables(Protocol):
@@ -52,29 +76,34 @@ class MappingVariables:
 
 
 def walk(value: object, segments: tuple[str, ...], *, full: tuple[str, ...]) -> object:
-    """Return the member of a value at a path: keys of maps, indexes of lists, and nothing else."""
+    """Return the member of a value at a path: keys of maps, indexes of lists, facts about items, and nothing else."""
+    beside: Mapping[str, object] | None = None
     for count, segment in enumerate(segments):
         if isinstance(value, dict):
             if segment in value:
+                beside = value.facts.get(segment) if type(value) is MapResults else None
                 value = value[segment]
                 continue
         elif isinstance(value, list | tuple):
             if _INDEX.match(segment) and -len(value) <= int(segment) < len(value):
+                beside = value.facts[int(segment)] if type(value) is ListResults else None
                 value = value[int(segment)]
                 continue
         elif type(value) is Symbol:
             raise Undecided(dotted(full))
-        raise _missing(value, full, count + len(full) - len(segments))
+        if beside is None or segment not in beside:
+            raise _missing(value, full, count + len(full) - len(segments), beside=beside or {})
+        value, beside = beside[segment], None
     if type(value) is Symbol:
         raise Undecided(dotted(full))
     return value
 
 
-def _missing(value: object, full: tuple[str, ...], at: int) -> UndefinedVariable:
+def _missing(value: object, full: tuple[str, ...], at: int, *, beside: Mapping[str, object]) -> UndefinedVariable:
     before = dotted(full[:at]) if at else ""
     known: list[str] = []
     if isinstance(value, dict):
-        known = [f"{before}.{key}" for key in value if isinstance(key, str)]
+        known = [f"{before}.{key}" for key in (*value, *beside) if isinstance(key, str)]
     error = UndefinedVariable(full, known=known)
     if isinstance(value, list | tuple):
         error.message += f": `{before}` is a list of {len(value)}"
@@ -214,6 +243,8 @@ def order(left: object, right: object) -> int:
 
 __all__ = [
     "MAX_RESULT",
+    "ListResults",
+    "MapResults",
     "MappingVariables",
     "Symbol",
     "Variables",

@@ -26,7 +26,6 @@ from gert_core.template.tree import (
     Default,
     Defined,
     Items,
-    Lookup,
     Pairs,
     lookup,
     path_of,
@@ -141,10 +140,7 @@ class _Translator:
             bounds = (node.arg.start, node.arg.stop, node.arg.step)
             parts = tuple(Const(None) if bound is None else self.node(bound, depth) for bound in bounds)
             return Call(OPERATORS["slice"], (base, *parts))
-        key = self.node(node.arg, depth)
-        if isinstance(base, Lookup):
-            return Lookup(base.base, (*base.keys, key))
-        return lookup(base, (key,))
+        return lookup(base, (self.node(node.arg, depth),))
 
     def _compare(self, node: Any, depth: int) -> Node:
         parts = (self.node(node.expr, depth), *self._nodes([operand.expr for operand in node.ops], depth))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.template.errors import TemplateError
 from gert_core.template.functions import FUNCTIONS, SPECIAL, check_arity, subject_is_last, whole_text
-from gert_core.template.tree import AllOf, AnyOf, Call, Const, Default, Lookup, Path, lookup, path_of
+from gert_core.template.tree import AllOf, AnyOf, Call, Const, Default, Path, lookup, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,7 +157,7 @@ class _Parser:
             # `(index .nodes 0).name`: fields of a computed value
             self._take()
             keys = tuple(Const(part) for part in text[1:].split("."))
-            return lookup(node, keys) if not isinstance(node, Lookup) else Lookup(node.base, node.keys + keys)
+            return lookup(node, keys)
         return node
 
 

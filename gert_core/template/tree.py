@@ -138,6 +138,8 @@ def lookup(base: Node, keys: tuple[Node, ...]) -> Node:
             break
         base = path_of(base.segments[0], (*base.segments[1:], key), base.offset)
         keys = keys[1:]
+    if isinstance(base, Lookup):  # one walk over the whole of it: facts about items are found from their list or map
+        return Lookup(base.base, (*base.keys, *keys))
     return Lookup(base, keys) if keys else base
 
 

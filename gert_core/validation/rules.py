@@ -38,7 +38,7 @@ _VALUES: Final = {
     "branch-empty": "a step that takes one of several arms has none",
     "assert-empty": "an assertion step without checks",
     "assert-type": "an assertion of an unknown kind",
-    "for-each-shape": "`for_each` over something that is neither a list nor a map",
+    "for-each-shape": "`for_each` over something that is neither a list nor a map, or one `key` for all items",
     "repeat-unbounded": "a loop without `max`",
     "evidence-shape": "evidence that contradicts its own kind, or twice the same name",
     "tool-not-found": "a listed tool has no file",

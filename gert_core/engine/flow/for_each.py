@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from gert_core.api import ErrorKind, EventType, StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import Done, Frame
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
-from gert_core.engine.state import Layer
+from gert_core.engine.state import NOT_RUN, RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
 from gert_core.engine.steps.execution import StepExecution
-from gert_core.template import Symbol, TemplateError, to_text
+from gert_core.template import ListResults, MapResults, Symbol, TemplateError, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.engine.run import Run
     from gert_core.engine.steps.compiled import CompiledStep
+
+_NOT_RUN: Final[Mapping[str, object]] = {STATUS: NOT_RUN, "failure": None}
 
 
 def run_items(run: Run, compiled: CompiledStep, frame: Frame, key: str) -> Done:
@@ -32,7 +34,7 @@ def run_items(run: Run, compiled: CompiledStep, frame: Frame, key: str) -> Done:
 class _Item:
     """One item: its position, its value and its result; everything else of it exists only while it runs."""
 
-    __slots__ = ("index", "kept", "name", "outputs", "scope", "status", "value")
+    __slots__ = ("facts", "index", "kept", "name", "outputs", "scope", "status", "value")
 
     def __init__(self, index: int, value: object) -> None:
         self.index = index
@@ -44,6 +46,8 @@ class _Item:
         self.scope: tuple[str, ...] | None = None
         self.kept: Layer | None = None
         """Its variables, if the loop takes something from them."""
+        self.facts: Mapping[str, object] = _NOT_RUN
+        """What is looked up beside its outputs: status, failure and fields."""
 
     @property
     def label(self) -> str:
@@ -54,6 +58,11 @@ class _Item:
     def ran(self) -> bool:
         """Whether it was executed and not skipped."""
         return self.status is not None and self.status is not StepStatus.SKIPPED
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether its status is known only in a real run."""
+        return isinstance(self.facts[STATUS], Symbol)
 
 
 class _Loop:
@@ -69,6 +78,7 @@ class _Loop:
         self.each = each
         self.execution = StepExecution(run, compiled, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
+        self._shared: dict[tuple[tuple[str, object], ...], Mapping[str, object]] = {}
         self.unknown = False
         """Whether the items are known only in a real run (dry-run and probe): one represents all of them."""
 
@@ -87,6 +97,7 @@ class _Loop:
         except StepProblem as problem:
             failure = {"kind": problem.kind, "message": problem.message}
             return finish(self.execution, StepStatus.ERROR, {"failure": failure})
+        self.frame.layer.set_status(self.compiled.id, RUNNING)
         self._add(
             EventType.FOR_EACH_START,
             {
@@ -106,7 +117,7 @@ class _Loop:
 
     def _layer(self, item: _Item) -> Layer:
         """Return the variables of an item before it runs."""
-        layer = Layer(self.frame.layer)
+        layer = Layer(self.frame.layer, loop=self.compiled.node.path)
         layer.bind({self.each.as_: item.value})
         return layer
 
@@ -191,7 +202,7 @@ class _Loop:
         data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
         child.add(EventType.FOR_EACH_ITEM, data)
         done = child.perform()
-        item.status, item.scope = done.status, child.scope
+        item.status, item.scope, item.facts = done.status, child.scope, self._facts(item, done)
         if done.ran and self.compiled.leaf:
             item.outputs = dict(done.outputs)
         elif done.ran:  # for a step with blocks: the names its blocks promoted
@@ -199,6 +210,15 @@ class _Loop:
         if layer.exported or layer.scopes:
             item.kept = layer
         return done.signal
+
+    def _facts(self, item: _Item, done: Done) -> Mapping[str, object]:
+        """Return the facts about an item that has run; items that came out alike share theirs."""
+        if done.uncertain:
+            return {name: Symbol(f"{{{{ {name} of item {item.label} }}}}") for name in (*_NOT_RUN, *done.fields)}
+        facts = {**done.fields, STATUS: str(done.status), "failure": done.failure}
+        if done.failure is not None or not all(isinstance(value, str | int | None) for value in done.fields.values()):
+            return facts
+        return self._shared.setdefault(tuple(facts.items()), facts)
 
     # -- after the items -----------------------------------------------------------------------------------------
 
@@ -213,8 +233,10 @@ class _Loop:
         if worst is not None and worst.rank in (Rank.CANCELLED, Rank.SUSPENDED):
             self.run.services.progress.left_open(execution.info, cancelled=worst.rank is Rank.CANCELLED)
             return Done(status=StepStatus.SKIPPED, signal=worst)
-        results = self._results(items)
-        layer.set_step(self.compiled.id, results)
+        results, status = self._results(items), _status(items, worst)
+        if self.run.services.backend.symbolic:
+            self._weigh(items)
+        layer.set_step(self.compiled.id, results, execution.status(status), **self._sorted_out(items))
         self._write_scopes(items)
         exported = self._export(results)
         if exported:
@@ -224,19 +246,40 @@ class _Loop:
             first = worst.first
             data["failure"] = {"kind": first.kind, "message": f"item {first.key}: {first.message}"}
         execution.collected = True
-        done = finish(
-            execution, _status(items, worst), data, cause=worst if worst is not None and worst.failures else None
-        )
-        if worst is not None and worst.rank is Rank.ENDED:
-            done.signal = worst
+        done = finish(execution, status, data, cause=worst if worst is not None and worst.failures else None)
+        if worst is not None and worst.rank is Rank.ENDED and not execution.uncertain and not self.unknown:
+            done.signal = worst  # in dry-run only if it is sure that an item comes to it
         return done
+
+    def _weigh(self, items: list[_Item]) -> None:
+        """Decide in a dry-run whether the status of the loop is known."""
+        from gert_core.engine.modes.explore import weigh
+
+        weigh(self.execution)
+        if self.compiled.node.fields.continue_on_fail:
+            self.execution.uncertain |= any(item.uncertain for item in items)
+
+    def _sorted_out(self, items: list[_Item]) -> dict[str, object]:
+        """Return the keys (or indexes) of the items that failed, and of those that were skipped."""
+        if self.unknown or any(item.uncertain for item in items):
+            return {name: Symbol(f"{{{{ .step.{self.compiled.id}.{name} }}}}") for name in ("failed", "skipped")}
+        failed, skipped = [], []
+        for item in items:
+            name = item.index if self.each.key is None else item.label
+            if item.status is StepStatus.SKIPPED:
+                skipped.append(name)
+            elif item.status is not None and item.status is not StepStatus.SUCCESS:
+                failed.append(name)
+        return {"failed": failed, "skipped": skipped}
 
     def _results(self, items: list[_Item]) -> object:
         if self.unknown:
             return Symbol(f"{{{{ .{self.compiled.id} }}}}")
+        facts = [item.facts for item in items]
         if self.each.key is None:
-            return [item.outputs for item in items]
-        return {item.label: item.outputs for item in items}
+            return ListResults([item.outputs for item in items], facts)
+        results = {item.label: item.outputs for item in items}
+        return MapResults(results, dict(zip(results, facts, strict=True)))
 
     def _write_scopes(self, items: list[_Item]) -> None:
         """Write each item's outputs one level below the scope's own path: ``.scope.round/0.<key>.<output>``."""

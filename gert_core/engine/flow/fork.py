@@ -43,7 +43,7 @@ def run_forked(
     limit: int,
 ) -> list[tuple[Signal | None, dict[str, object]]]:
     """Run blocks on overlays and merge them in declaration order; return signal and promoted names of each."""
-    layers = [Layer(execution.layer) for _ in runs]
+    layers = [Layer(execution.layer, loop=node.path if node.repeats else None) for node in nodes]
     for layer, one in zip(layers, runs, strict=True):
         if one.bind:
             layer.bind({execution.compiled.type.name: dict(one.bind)})

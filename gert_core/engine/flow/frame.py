@@ -54,10 +54,15 @@ class Done(Struct, kw_only=True):
 
     status: StepStatus
     outputs: Mapping[str, object] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict)
+    failure: Mapping[str, str] | None = None
+    """Kind and message when it did not succeed."""
     signal: Signal | None = None
     jump: str | None = None
     maybe: bool = False
     """In dry-run: whether it is known only in a real run if the step is skipped."""
+    uncertain: bool = False
+    """In dry-run: whether its status is known only in a real run."""
 
     @property
     def ran(self) -> bool:

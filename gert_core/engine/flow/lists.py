@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def run_list(run: Run, block: BlockNode, frame: Frame) -> Signal | None:
     """Run a list of steps to its end; return the signal that stopped it before, if one did."""
     plan = run.facts.compiled.block(block)
-    frame.layer.enter_list(plan.ids)
+    frame.layer.enter_list(plan.ids, plan.inside)
     used: dict[int, int] = {}
     steps, position = block.steps, 0
     while position < len(steps):

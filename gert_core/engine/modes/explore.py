@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from gert_core.api import Completed, Flow, Undecided
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Signal
-from gert_core.engine.state import Layer
-from gert_core.template import Symbol, TemplateError, compile_condition
+from gert_core.engine.state import STATUS, Layer
+from gert_core.engine.trees import MISSING
+from gert_core.template import MapResults, Symbol, TemplateError, compile_condition
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gert_core.api import Result
     from gert_core.documents.tree import BlockNode
@@ -19,43 +20,83 @@ if TYPE_CHECKING:
 
 
 def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
-    """Return the outputs a step would have, each a symbol named after itself.
-
-    Its status is a symbol too if the run would continue in any case: the step may fail, or its guard may skip it.
-    """
+    """Return the outputs a step would have, each a symbol named after itself."""
     compiled = execution.compiled
+    execution.run.doubts += 1
     names = execution.facts.compiled.contracts.outputs(compiled.node)
     outputs = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in names}
-    open_end = ("status",) if execution.maybe or compiled.node.fields.continue_on_fail else ()
-    fields = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in (*open_end, *compiled.type.fields)}
-    return Completed(outputs=outputs, fields=fields, detail={"symbolic": reason})
+    return Completed(outputs=outputs, fields=_symbolic_fields(execution), detail={"symbolic": reason})
 
 
-def explore(execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
+def weigh(execution: StepExecution) -> None:
+    """Decide whether the status of a step that is over is known.
+
+    It is not if a guard may skip the step, or if the run continues although something inside it may fail. Then it is
+    not known either what the steps inside it have set.
+    """
+    run, compiled = execution.run, execution.compiled
+    if execution.maybe:
+        execution.uncertain = True
+    if compiled.node.fields.continue_on_fail and run.doubts > execution.doubts:
+        execution.uncertain = True
+        run.doubts = execution.doubts  # whatever failed, it is this step's own result
+    if execution.uncertain and not compiled.leaf:
+        forget_steps(execution.layer, compiled.node.blocks)
+
+
+def explore(
+    execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNode] = (), ended: bool = False
+) -> Result | None:
     """Return a symbolic result for a step that needed an unknown value; of one with blocks, explore those it may run.
 
-    ``ran`` are the blocks it had run before it needed the unknown value; they are not explored again.
+    ``ran`` are the blocks it had run before it needed the unknown value; they are not explored again. ``ended``: one of
+    these ends the run unless something in it fails.
     """
     compiled, layer = execution.compiled, execution.layer
     if compiled.leaf:
         return symbolic_result(execution, reason=str(why))
-    signals: list[Signal | None] = []
-    overlays: list[Layer] = []
+    found = []
     for index, block in _possible(execution, ran):
-        overlay = Layer(layer)
-        signals.append(_explore_block(execution, block, overlay, index=index, why=why))
-        overlays.append(overlay)
-    worst = [s for s in signals if s is not None and s.rank > Rank.ENDED]
+        overlay = Layer(layer, loop=block.path if block.repeats else None)
+        found.append((block, overlay, _explore_block(execution, block, overlay, index=index, why=why)))
+    execution.run.doubts += 1
+    signals = _concluded(execution, [(block, signal) for block, _, signal in found], ended=ended)
+    if signals:
+        execution.signals.add(signals)
+        return None
+    forget_steps(layer, ran)
+    _forget_values(layer, [overlay for _, overlay, signal in found if signal is None])
+    return Completed(fields=_symbolic_fields(execution), detail={"symbolic": str(why)})
+
+
+def _concluded(
+    execution: StepExecution, found: Sequence[tuple[BlockNode, Signal | None]], *, ended: bool
+) -> list[Signal]:
+    """Return the signals of a step all of whose explored ways lead to one; none when the run may continue after it."""
+    choice = execution.compiled.type.flow is Flow.ONE_OF
+    # A block that runs only sometimes decides nothing, unless the run itself must stop.
+    decisive = [
+        signal
+        for block, signal in found
+        if signal is not None and (choice or _runs_always(block) or signal.rank >= Rank.SUSPENDED)
+    ]
+    worst = [signal for signal in decisive if signal.rank > Rank.ENDED]
     if worst:
-        execution.signals.add(worst)
-        return None
-    ended = [s for s in signals if s is not None]
-    if ended and (len(ended) == len(signals) or compiled.type.flow is not Flow.ONE_OF):
-        execution.signals.add([Signal(rank=Rank.ENDED)])
-        return None
-    _forget_values(layer, [o for o, s in zip(overlays, signals, strict=True) if s is None])
-    fields = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in compiled.type.fields}
-    return Completed(fields=fields, detail={"symbolic": str(why)})
+        return worst
+    ways = [signal for _, signal in found] if choice else []
+    if ended:  # unless it failed before: then the run may continue after a block that handles this
+        ways = [signal for block, signal in found if block.steps and not _runs_always(block)]
+    over = (decisive and not choice) or (ways and None not in ways)
+    return [Signal(rank=Rank.ENDED)] if over else []
+
+
+def _runs_always(block: BlockNode) -> bool:
+    return block.block is None or block.block.runs[0] > 0
+
+
+def _symbolic_fields(execution: StepExecution) -> dict[str, object]:
+    compiled = execution.compiled
+    return {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in compiled.type.fields}
 
 
 def _possible(execution: StepExecution, ran: Sequence[BlockNode]) -> list[tuple[int, BlockNode]]:
@@ -112,11 +153,36 @@ def _forget_values(layer: Layer, overlays: list[Layer]) -> None:
             layer.owners[name] = overlay.owners.get(name, "")
         for step_id, entry in overlay.steps.items():
             layer.steps[step_id] = _symbols(step_id, entry)
+        for step_id, facts in overlay.own.items():
+            _forget_status(layer, step_id, facts)
         layer.absorb(_only_scopes(overlay))
 
 
+def forget_steps(layer: Layer, blocks: Iterable[BlockNode]) -> None:
+    """Replace what the steps in these blocks have set by symbols: a step may not have run, or not to its end."""
+    stack = list(blocks)
+    inside: set[str] = set()
+    while stack:
+        for step in stack.pop().steps:
+            inside.add(step.id)
+            stack.extend(step.blocks)
+    for step_id in inside:
+        facts, entry = layer.facts(step_id), layer.step(step_id)
+        if facts is not None and entry is not MISSING:
+            layer.steps[step_id] = _symbols(step_id, entry)
+            _forget_status(layer, step_id, facts)
+    for name, owner in layer.owned_by(inside).items():
+        layer.vars[name] = Symbol(f"{{{{ .{name} }}}}")
+        layer.owners[name] = owner
+
+
+def _forget_status(layer: Layer, step_id: str, facts: Mapping[str, object]) -> None:
+    others = {name: Symbol(f"{{{{ .step.{step_id}.{name} }}}}") for name in facts if name != STATUS}
+    layer.set_status(step_id, Symbol(f"{{{{ .{step_id}.{STATUS} }}}}"), **others)
+
+
 def _symbols(step_id: str, entry: object) -> object:
-    if not isinstance(entry, dict):
+    if not isinstance(entry, dict) or isinstance(entry, MapResults):
         return Symbol(f"{{{{ .{step_id} }}}}")
     return {name: Symbol(f"{{{{ .{step_id}.{name} }}}}") for name in entry}
 
@@ -127,4 +193,4 @@ def _only_scopes(overlay: Layer) -> Layer:
     return bare
 
 
-__all__ = ["explore", "symbolic_result"]
+__all__ = ["explore", "symbolic_result", "weigh"]

@@ -20,10 +20,7 @@ from gert_core.template import TemplateError
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gert_core.api import Result
-    from gert_core.documents.tree import BlockNode
     from gert_core.engine.steps.execution import StepExecution
 
 
@@ -33,6 +30,7 @@ def attempt(execution: StepExecution) -> Result | None:
     if compiled.leaf:
         substitute = run.services.backend.substitute(execution)
         if substitute is not None:
+            execution.substituted = True
             return substitute
     if execution.undecided is not None and compiled.type.flow is not Flow.TERMINAL:
         return _explore(execution, execution.undecided)
@@ -54,7 +52,7 @@ def attempt(execution: StepExecution) -> Result | None:
     if context.fault is not None:  # whatever the step type made of it
         raise context.fault
     if raised is not None:
-        return _failure(execution, raised, ran=context.ran)
+        return _failure(execution, raised, context)
     if execution.signals.worst is not None:
         return None
     # A step that finished although the run was cancelled keeps its result: the list stops at the next step.
@@ -63,7 +61,7 @@ def attempt(execution: StepExecution) -> Result | None:
     return checked(execution, result)
 
 
-def _failure(execution: StepExecution, error: BaseException, *, ran: Sequence[BlockNode]) -> Result | None:
+def _failure(execution: StepExecution, error: BaseException, context: AttemptContext) -> Result | None:
     """Return the result of a step whose type raised an exception; None when there is a signal."""
     if isinstance(error, Unwind):
         return None
@@ -74,7 +72,7 @@ def _failure(execution: StepExecution, error: BaseException, *, ran: Sequence[Bl
         kind = Failed if error.failed else Errored
         return checked(execution, kind(kind=error.kind, message=error.message, detail=error.detail))
     if isinstance(error, Undecided):
-        return _explore(execution, error, ran=ran)
+        return _explore(execution, error, context)
     if isinstance(error, TemplateError):
         return Errored(kind=ErrorKind.TEMPLATE, message=error.message)
     execution.run.note_fault(error)
@@ -90,11 +88,13 @@ def _timed_out(execution: StepExecution) -> Result:
     return Errored(kind=ErrorKind.TIMEOUT, message=message)
 
 
-def _explore(execution: StepExecution, undecided: Undecided, *, ran: Sequence[BlockNode] = ()) -> Result | None:
+def _explore(execution: StepExecution, undecided: Undecided, context: AttemptContext | None = None) -> Result | None:
     """Continue without a value known only in a real run; imported on use, for dry-run and probe only."""
     from gert_core.engine.modes.explore import explore
 
-    return explore(execution, undecided, ran=ran)
+    if context is None:
+        return explore(execution, undecided)
+    return explore(execution, undecided, ran=context.ran, ended=context.may_end)
 
 
 __all__ = ["attempt"]

@@ -9,7 +9,7 @@ from gert_core.engine.flow.frame import Done
 from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.exports import apply_state, completion_data, keep_entry, mask_failure
-from gert_core.engine.steps.outputs import check_contract, compares, normalise
+from gert_core.engine.steps.outputs import check_contract, check_fields, compares, normalise
 from gert_core.engine.steps.results import type_fault
 from gert_core.plugin.functions import Unusable
 from gert_core.trace.writer import EventDataError
@@ -32,10 +32,9 @@ def close(execution: StepExecution, result: Result | None) -> Done:
         return _close_end(execution, result)
     outputs = result.outputs
     try:
-        outputs = _json_data(execution, outputs)
-        if execution.compiled.external:
-            outputs = check_contract(execution, outputs, failed=not isinstance(result, Completed))
-        fields = _json_data(execution, result.fields)
+        failed = not isinstance(result, Completed)
+        outputs = check_contract(execution, _json_data(execution, outputs), failed=failed)
+        fields = check_fields(execution, _json_data(execution, result.fields), failed=failed)
     except StepProblem as problem:
         if not isinstance(result, Errored):  # an error is not hidden by another one
             result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
@@ -77,7 +76,7 @@ def _close_signal(execution: StepExecution, signal: Signal) -> Done:
         return Done(status=StepStatus.SKIPPED, signal=signal)
     if signal.rank is Rank.ENDED:
         done = finish(execution, StepStatus.SUCCESS, {})
-        if not execution.maybe:
+        if not execution.uncertain:  # in dry-run a failure before the end may let the run continue
             done.signal = signal
         return done
     first = signal.first
@@ -97,6 +96,10 @@ def finish(
     """Update the state, write ``step_complete`` as the last event of the key, and return how the list continues."""
     services, compiled = execution.services, execution.compiled
     outputs, fields = data.get("outputs", {}), data.get("fields", {})
+    if services.backend.symbolic:
+        from gert_core.engine.modes.explore import weigh
+
+        weigh(execution)
     try:
         execution.exported = apply_state(execution, status, outputs, fields)
     except StepProblem as problem:
@@ -135,7 +138,9 @@ def finish(
     failure = None
     if cause is None and "failure" in data:
         failure = Failure(key=execution.key, step_id=compiled.id, status=str(status), **data["failure"])
-    return _done(execution, status, outputs, failure=failure, cause=cause)
+    done = _done(execution, status, outputs, failure=failure, cause=cause)
+    done.fields, done.failure = fields, data.get("failure")
+    return done
 
 
 def _write(execution: StepExecution, status: StepStatus, data: Mapping[str, Any], seconds: float) -> None:
@@ -177,7 +182,9 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
             key=execution.key, step_id=compiled.id, status="skipped", kind=record.reason, message=record.reason
         )
         return Done(status=status, signal=Signal(rank=Rank.DENIED, failures=(denied,)))
-    return _done(execution, status, record.outputs, failure=failure)
+    done = _done(execution, status, record.outputs, failure=failure)
+    done.fields, done.failure = record.fields, record.failure
+    return done
 
 
 def _done(
@@ -191,7 +198,13 @@ def _done(
     if status in (StepStatus.FAILED, StepStatus.ERROR) and not execution.compiled.node.fields.continue_on_fail:
         signal = cause or Signal(rank=Rank.FAILED, failures=(failure,) if failure else ())
         return Done(status=status, outputs=outputs, signal=signal)
-    return Done(status=status, outputs=outputs, jump=execution.jump, maybe=execution.maybe)
+    return Done(
+        status=status,
+        outputs=outputs,
+        jump=execution.jump,
+        maybe=execution.maybe,
+        uncertain=execution.uncertain,
+    )
 
 
 __all__ = ["close", "close_recorded", "finish"]

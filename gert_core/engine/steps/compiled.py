@@ -11,7 +11,7 @@ from gert_core.plugin.lazy import resolve
 from gert_core.template import compile_condition, compile_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gert_core.api import Block, ToolUse
     from gert_core.api.steps import BlocksFn
@@ -122,9 +122,10 @@ def summary_of(contract: Contract) -> dict[str, object]:
 class CompiledBlock:
     """One list of steps with its jumps resolved to positions."""
 
-    __slots__ = ("ids", "index_of", "jumps", "targets")
+    __slots__ = ("_node", "ids", "index_of", "jumps", "targets")
 
     def __init__(self, block: BlockNode) -> None:
+        self._node = block
         self.ids = [step.id for step in block.steps]
         self.index_of = {step_id: index for index, step_id in enumerate(self.ids)}
         self.jumps: dict[int, Jump] = {}
@@ -137,6 +138,14 @@ class CompiledBlock:
             limit = None if isinstance(wanted, str) else wanted.max
             self.jumps[index] = Jump(source=step.id, target=target, index=at, backward=at <= index, limit=limit)
         self.targets = {jump.target for jump in self.jumps.values() if jump.backward}
+
+    def inside(self) -> Iterator[str]:
+        """Yield the ids of the steps in the list, at any depth."""
+        stack = [self._node]
+        while stack:
+            for step in stack.pop().steps:
+                yield step.id
+                stack.extend(step.blocks)
 
 
 class CompiledRunbook:

@@ -12,11 +12,12 @@ from gert_core.contracts import find_action
 from gert_core.engine.flow import fork
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Unwind
-from gert_core.engine.state import Layer, copy_data
+from gert_core.engine.state import Layer
 from gert_core.engine.steps.blocks import StepBlocks
 from gert_core.engine.steps.clock import Clock
 from gert_core.engine.steps.tool_calls import call_tool
 from gert_core.engine.steps.visibility import visible
+from gert_core.engine.trees import copy_data
 from gert_core.plugin.kinds import STEP
 from gert_core.template import compile_condition, compile_value
 from gert_core.trace.events import CORE_EVENTS
@@ -53,6 +54,8 @@ class AttemptContext:
         self._blocks: StepBlocks | None = None
         self.ran: list[BlockNode] = []
         """The blocks that were run, each as often as it was."""
+        self.may_end = False
+        """In dry-run: whether a block that was run ends the run unless something in it fails."""
         self._caught: list[tuple[BlockResult, Signal]] = []
         self.fault: Exception | None = None
         """The error because of which a block has no result. It ends the run; no step type can catch it."""
@@ -165,20 +168,25 @@ class AttemptContext:
         node = self._step_blocks().node(block)
         self._require_first([node])
         self._note(node, key)
-        once = block.runs[1] == 1 and not bind
-        layer = execution.layer if once else Layer(execution.layer, stays=False)
-        if bind:
-            layer.bind({execution.compiled.type.name: dict(bind)})
-        before = None if not once else set(layer.vars)
+        kind, doubts = execution.compiled.type.name, execution.run.doubts
+        layer = execution.layer
+        if bind or node.repeats:
+            layer = Layer(execution.layer, stays=not node.repeats, loop=node.path if node.repeats else None)
+            layer.bind({kind: dict(bind)} if bind else {})
+        before = set(layer.vars) if layer is execution.layer else ()
         try:
             signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch)
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
-        produced = {n: v for n, v in layer.vars.items() if layer.owners.get(n) and (not before or n not in before)}
+        produced = {n: v for n, v in layer.vars.items() if layer.owners.get(n) and n not in before}
         produced.update(layer.passed)
-        if not once and key is not None:
-            execution.layer.write_scope((execution.compiled.type.name, execution.compiled.id, str(key)), produced)
+        if node.repeats and key is not None:
+            execution.layer.write_scope((kind, execution.compiled.id, str(key)), produced)
+        elif layer is not execution.layer and not node.repeats:
+            execution.layer.absorb(layer, bound=frozenset({kind}))
+        if catch:
+            self._require_decided([signal], node.name, doubts)
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
         (result,) = self._collect([(signal, produced)], catch=catch)
@@ -197,7 +205,7 @@ class AttemptContext:
         self._require_first(nodes)
         for one, node in zip(runs, nodes, strict=True):
             self._note(node, one.key)
-        waits = fork.waits_of(execution.run, nodes)
+        waits, doubts = fork.waits_of(execution.run, nodes), execution.run.doubts
         if on_start is not None:
             on_start(waits)
         if not isinstance(limit, int) or not all(isinstance(one.bind, Mapping) for one in runs):
@@ -207,6 +215,8 @@ class AttemptContext:
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
+        if catch:
+            self._require_decided([signal for signal, _ in outcome], "one of the branches", doubts)
         return self._collect(outcome, catch=catch)
 
     def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
@@ -220,6 +230,13 @@ class AttemptContext:
             again = next((node for node in nodes if any(node is one for one in self.ran)), None)
             if again is not None:
                 raise Undecided(f"what follows the first round of {again.name}")
+
+    def _require_decided(self, signals: Sequence[Signal | None], what: str, doubts: int) -> None:
+        """Raise ``Undecided`` when only a real run knows whether blocks fail whose failures are caught."""
+        run = self._execution.run
+        if run.doubts > doubts and all(signal is None or signal.rank is Rank.ENDED for signal in signals):
+            self.may_end = any(signals)
+            raise Undecided(f"whether {what} fails")
 
     def _note(self, node: BlockNode, key: int | None) -> None:
         """Reserve a key for one pass over a block; no other pass has the same."""

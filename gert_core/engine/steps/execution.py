@@ -6,23 +6,19 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Errored, ErrorKind, EventType, Principal, StepProblem, StepStatus, Undecided
-from gert_core.contracts import stricter
-from gert_core.documents.type_functions import MissingTool
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.journal import KERNEL
 from gert_core.engine.progress import StepInfo
 from gert_core.engine.signals import CANCELLED, Failure, SignalCollector
-from gert_core.engine.state import View
+from gert_core.engine.state import RUNNING, View
 from gert_core.engine.steps.attempt import attempt
-from gert_core.engine.steps.body import ModelFailed
 from gert_core.engine.steps.close import close, close_recorded, finish
 from gert_core.engine.steps.compiled import summary_of
-from gert_core.engine.steps.inputs import resolve_step_inputs
-from gert_core.engine.steps.results import type_fault
+from gert_core.engine.steps.render import render_scope, render_step
 from gert_core.engine.steps.visibility import visible
 from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.kinds import STEP
-from gert_core.template import TemplateError
+from gert_core.template import Symbol, TemplateError
 from gert_core.trace.writer import EventDataError
 
 if TYPE_CHECKING:
@@ -53,6 +49,7 @@ class StepExecution:
         "contract",
         "deadline",
         "decision",
+        "doubts",
         "exported",
         "facts",
         "frame",
@@ -69,6 +66,8 @@ class StepExecution:
         "services",
         "signals",
         "step",
+        "substituted",
+        "uncertain",
         "undecided",
     )
 
@@ -90,6 +89,12 @@ class StepExecution:
         self.jump: str | None = None
         self.maybe = False
         self.undecided: Undecided | None = None
+        self.doubts = run.doubts
+        """In dry-run: how many results of the run were unknown when the step began."""
+        self.substituted = False
+        """Whether the backend gave the result instead of the step's type."""
+        self.uncertain = False
+        """In dry-run: whether the step's status is known only in a real run, and the run continues in any case."""
         self.attempt = 1
         self.calls = 0
         """The number of tool calls of the attempt so far."""
@@ -112,15 +117,16 @@ class StepExecution:
         if services.stop.thrown:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
         self.began = time.perf_counter()
+        self.doubts = self.run.doubts
         if services.recorded is not None:
             if self.compiled.leaf and (record := services.recorded.finished(self.key)) is not None:
-                self._render_scope(quiet=True)
+                render_scope(self, quiet=True)
                 return close_recorded(self, record)
             services.recorded.follow(self.frame.prefix, self.key)
         try:
             if not self._wanted():
                 return self._skip("when")
-            self.render()
+            render_step(self)
             category = self._category()
         except (StepProblem, PluginFault) as problem:
             return self._unable(problem.kind, problem.message)
@@ -132,6 +138,8 @@ class StepExecution:
             self._start()
         except EventDataError as error:
             return self.unwritable(error.__context__)
+        if not self.compiled.leaf and self.item is None:
+            self.layer.set_status(self.compiled.id, RUNNING)
         self.deadline = self.frame.deadline.within(self.compiled.timeout)
         return close(self, attempt(self))
 
@@ -161,63 +169,6 @@ class StepExecution:
     def _skip(self, reason: str) -> Done:
         self._start(acting=False)
         return finish(self, StepStatus.SKIPPED, {"reason": reason})
-
-    # -- render --------------------------------------------------------------------------------------------------
-
-    def render(self) -> None:
-        """Render the step's own fields, its scope and its inputs."""
-        partial = self.services.backend.symbolic
-        try:
-            try:
-                self.step = self.compiled.body.render(self.layer)
-            except Undecided as undecided:
-                self.undecided = undecided
-                self.step = self.compiled.body.render(self.layer, partial=True)
-        except TemplateError as error:
-            raise StepProblem(ErrorKind.TEMPLATE, error.message) from None
-        except ModelFailed as failed:
-            raise type_fault(self, "model", failed.__cause__ or failed) from failed
-        if self.compiled.asks_again:
-            self._ask_contract()
-        self._render_scope()
-        if self.compiled.named is not None:
-            self._render_principal()
-        if self.compiled.has_inputs:
-            self.inputs = resolve_step_inputs(self, partial=partial)
-        elif self.compiled.leaf:
-            self.inputs = self.compiled.body.dump(self.step)
-
-    def _ask_contract(self) -> None:
-        """Ask the step's type for the contract of the rendered step; what it states for the templates holds too."""
-        try:
-            rendered = self.facts.compiled.contracts.of_rendered(self.compiled.node, self.step)
-        except MissingTool as missing:
-            raise StepProblem(ErrorKind.TOOL_UNDECLARED, str(missing)) from None
-        if rendered != self.compiled.contract:
-            self.rendered_contract = rendered
-            self.contract = stricter(self.compiled.contract, rendered)
-
-    def _render_scope(self, *, quiet: bool = False) -> None:
-        if self.compiled.scope is None:
-            return
-        try:
-            text = str(self.compiled.scope.render(self.layer))
-        except Undecided:
-            text = str(self.compiled.scope.render_partial(self.layer))
-        except TemplateError as error:
-            if quiet:
-                return
-            raise StepProblem(ErrorKind.TEMPLATE, f"scope: {error.message}") from None
-        self.scope = tuple(part for part in text.replace(".", "/").split("/") if part)
-        if not self.scope and not quiet:
-            raise StepProblem(ErrorKind.TEMPLATE, f"scope: {text!r} is not a valid scope")
-
-    def _render_principal(self) -> None:
-        assert self.compiled.named is not None  # noqa: S101 - asked by the caller
-        try:
-            self.principal = Principal(**self.compiled.named.render_partial(self.layer))
-        except TemplateError as error:
-            raise StepProblem(ErrorKind.TEMPLATE, f"principal: {error.message}") from None
 
     # -- contract, govern, approve -------------------------------------------------------------------------------
 
@@ -325,6 +276,10 @@ class StepExecution:
         """Return the name of a session among those of all plugins: names belong to the plugin of the step's type."""
         (owner,) = self.facts.registry.providers(STEP, self.compiled.type.name)
         return f"plugin:{owner.name}:{name}"
+
+    def status(self, status: StepStatus) -> object:
+        """Return a status as a variable: its word, or in dry-run a symbol when it is not known."""
+        return Symbol(f"{{{{ .{self.compiled.id}.status }}}}") if self.uncertain else str(status)
 
     def view(self, bind: Mapping[str, object] | None = None) -> View | Layer:
         """Return the variables of this step, with its type's own names bound."""

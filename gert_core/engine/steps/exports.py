@@ -63,12 +63,12 @@ def apply_state(
         return []
     if status is StepStatus.SKIPPED:
         before = layer.step(compiled.id)
-        layer.set_step(compiled.id, {**(before if isinstance(before, dict) else {}), "status": "skipped"})
+        layer.set_step(compiled.id, before if isinstance(before, dict) else {}, execution.status(status))
         return []
     exported = [name for name in compiled.node.fields.export if name in outputs]
     for name in exported:
         refuse_collision(execution, name)
-    layer.set_step(compiled.id, {"status": str(status), **fields, **outputs})
+    layer.set_step(compiled.id, {**fields, **outputs}, execution.status(status))
     if execution.scope is not None:
         layer.write_scope(execution.scope, outputs)
     else:
@@ -82,7 +82,7 @@ def keep_entry(
     execution: StepExecution, status: StepStatus, outputs: Mapping[str, object], fields: Mapping[str, object]
 ) -> None:
     """Store the entry of a step whose export collided, and promote nothing."""
-    execution.layer.set_step(execution.compiled.id, {"status": str(status), **fields, **outputs})
+    execution.layer.set_step(execution.compiled.id, {**fields, **outputs}, execution.status(status))
 
 
 def refuse_collision(execution: StepExecution, name: str) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, StepProblem, Undecided
 from gert_core.contracts import accepts_any_input
-from gert_core.engine.state import copy_data
+from gert_core.engine.state import STATUS
+from gert_core.engine.trees import copy_data
 from gert_core.template import Symbol, TemplateError
 from gert_core.values import coerce
 
@@ -56,9 +57,10 @@ def _spread(execution: StepExecution, source: str, *, partial: bool) -> Mapping[
         raise StepProblem(ErrorKind.TEMPLATE, f"inputs_from: {error.message}") from None
     if not isinstance(value, dict):
         raise StepProblem(ErrorKind.WRONG_TYPE, f"inputs_from: {source} is not an object")
-    entry = execution.facts.runbook.by_id.get(path[0])
-    if entry is not None and len(path) == 1:
-        return {n: v for n, v in value.items() if n not in ("status", *entry.type.fields)}
+    node = execution.facts.runbook.by_id.get(path[0])
+    if node is not None and len(path) == 1 and node.fields.for_each is None:
+        outputs = execution.facts.compiled.contracts.outputs(node)
+        return {n: v for n, v in value.items() if n in outputs or n not in (STATUS, *node.type.fields)}
     return value
 
 

@@ -1,4 +1,4 @@
-"""Check outputs against the contract: types, undeclared, missing and nondeterministic ones."""
+"""Check outputs and fields against what is declared: types, undeclared, missing and nondeterministic ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import threading
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import ErrorKind, EventType, StepProblem
+from gert_core.api import ErrorKind, EventType, Param, StepProblem
+from gert_core.engine.steps.results import type_fault
+from gert_core.plugin.functions import PluginFault, Unusable
 from gert_core.template import Symbol
 from gert_core.values import canonical, coerce
 
@@ -34,34 +36,92 @@ def normalise(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def check_contract(execution: StepExecution, outputs: dict[str, object], *, failed: bool) -> dict[str, object]:
-    """Coerce outputs by the contract and drop undeclared ones, tracing violations.
+    """Coerce outputs by what is declared and drop undeclared ones, tracing violations.
 
-    A policy may turn any violation into an error of the step.
+    A step that acts outside of gert is held to its contract, every other one to what its type declares. A policy may
+    turn any violation into an error of the step.
     """
-    contract = execution.contract
+    compiled, contract = execution.compiled, execution.contract
     if any(isinstance(value, Symbol) for value in outputs.values()):
         return outputs
+    if not (outputs or compiled.external or compiled.type.outputs is not None or contract.outputs):
+        return outputs
+    params = contract.outputs if compiled.external else _declared(execution)
+    where = "in contract.outputs" if compiled.external else f"by step type {compiled.type.name}"
     violations: list[tuple[str, str, str]] = []
     declared: dict[str, object] = {}
     for name, value in outputs.items():
-        param = contract.outputs.get(name)
+        param = params.get(name)
         if param is None:
-            message = f"output {name!r} is not declared in contract.outputs and was dropped"
+            message = f"output {name!r} is not declared {where} and was dropped"
             violations.append((ErrorKind.UNDECLARED_OUTPUT, message, "warning"))
             continue
         try:
             declared[name] = None if value is None and not param.required else coerce(value, param.type)
         except ValueError as error:
-            raise StepProblem(ErrorKind.OUTPUT_TYPE, f"output {name!r}: {error}") from None
+            raise _wrong_type(execution, f"output {name!r}: {error}") from None
     if not failed:
-        for name, param in contract.outputs.items():
+        for name, param in params.items():
             if name not in declared and param.required:
-                message = f"output {name!r} is declared in contract.outputs but was not produced"
+                message = f"output {name!r} is declared {where} but was not produced"
                 violations.append((ErrorKind.MISSING_OUTPUT, message, "warning"))
         if contract.deterministic:
             changed = execution.services.determinism.check(execution.compiled, execution.inputs, declared)
             if changed:
                 violations.append((ErrorKind.NONDETERMINISTIC, changed, "error"))
+    report_violations(execution, violations)
+    return declared
+
+
+def _wrong_type(execution: StepExecution, message: str) -> StepProblem:
+    """Return the error of an output of the wrong type; the plugin is named if its own type declares the output."""
+    if not execution.compiled.external and not execution.substituted:
+        message = type_fault(execution, "run", Unusable(message)).message
+    return StepProblem(ErrorKind.OUTPUT_TYPE, message)
+
+
+def _declared(execution: StepExecution) -> Mapping[str, Param]:
+    """Return the outputs that a step's type declares; a type may read their names in the rendered step."""
+    compiled = execution.compiled
+    found: Mapping[str, Param] = execution.facts.compiled.contracts.outputs(compiled.node)
+    if compiled.body.static or execution.step is None:
+        return found
+    try:
+        named = execution.facts.runbook.functions.outputs(compiled.node, execution.step)
+    except PluginFault as fault:
+        raise StepProblem(fault.kind, fault.message) from None
+    return {
+        **execution.contract.outputs,
+        **{name: Param(type=kind, required=True) for name, kind in named.items()},
+    }
+
+
+def check_fields(execution: StepExecution, fields: dict[str, object], *, failed: bool) -> dict[str, object]:
+    """Return the fields that the step's type declares, coerced to their types; others are dropped and traced.
+
+    A result that was not computed by the type, such as one in a scenario, may lack fields.
+    """
+    kind = execution.compiled.type
+    if not fields and not kind.fields:
+        return fields
+    violations: list[tuple[str, str, str]] = []
+    declared: dict[str, object] = {}
+    for name, value in fields.items():
+        wanted = kind.fields.get(name)
+        if wanted is None:
+            message = f"field {name!r} is not declared by step type {kind.name} and was dropped"
+            violations.append((ErrorKind.UNDECLARED_OUTPUT, message, "warning"))
+            continue
+        try:
+            declared[name] = value if value is None or isinstance(value, Symbol) else coerce(value, wanted)
+        except ValueError as error:
+            fault = type_fault(execution, "run", Unusable(f"field {name!r}: {error}"))
+            raise StepProblem(ErrorKind.OUTPUT_TYPE, fault.message) from None
+    if not failed and not execution.substituted:
+        for name in kind.fields:
+            if name not in declared:
+                message = f"field {name!r} is declared by step type {kind.name} but was not returned"
+                violations.append((ErrorKind.MISSING_OUTPUT, message, "warning"))
     report_violations(execution, violations)
     return declared
 
@@ -122,4 +182,4 @@ def _short(data: bytes) -> str:
     return text if len(data) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-__all__ = ["Determinism", "check_contract", "compares", "normalise", "report_violations"]
+__all__ = ["Determinism", "check_contract", "check_fields", "compares", "normalise", "report_violations"]

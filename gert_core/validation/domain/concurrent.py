@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import Flow
-from gert_core.validation.domain.flow import loops
 from gert_core.validation.domain.report import phrase
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:
             _clashes(ctx, step, inner)
             _conflicts(ctx, step, facts)
         for names, child in zip(inner, step.blocks, strict=True):
-            lasting = loops(child) or step.fields.for_each is not None
+            lasting = child.repeats or step.fields.for_each is not None
             for name, place in names.items():
                 if not lasting or name in place[0].fields.export:
                     found[name] = place

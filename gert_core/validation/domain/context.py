@@ -39,6 +39,7 @@ class Context:
         "reserved",
         "runbook",
         "steps",
+        "sure_flow",
         "texts",
     )
 
@@ -60,7 +61,9 @@ class Context:
         self.gaps = gaps
         self.broken = "steps" in gaps
         self.steps = list(runbook.walk())
-        self.flow = FlowMap(runbook)
+        self.flow = FlowMap(runbook, generous=True)
+        self.sure_flow = FlowMap(runbook) if self.flow.assumes else self.flow
+        """The flow without what is only assumed about it."""
         self.plans = Plans()
         self.texts: dict[Any, Any] = {}
         self.binders = frozenset(name for name, kind in registry.step_types().items() if kind.binds)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Path, Runbook, StepNode, ToolNode
 
 _COMMON: Final = {"status": declared_shape("string"), "retry_count": declared_shape("int")}
+_FAILURE: Final = Shape("object", fields={"kind": declared_shape("string"), "message": declared_shape("string")})
+_OF_ITEMS: Final = {"status": declared_shape("string"), "failure": _FAILURE}
 
 
 class Facts:
@@ -40,13 +42,15 @@ class Facts:
 class FactTable:
     """The facts of every step, computed once; steps that call the same action share theirs."""
 
-    __slots__ = ("_runbook", "_shared", "_steps", "contracts")
+    __slots__ = ("_runbook", "_shared", "_steps", "contracts", "warned")
 
     def __init__(self, runbook: Runbook) -> None:
         self.contracts = Contracts(runbook)
         self._runbook = runbook
         self._steps: dict[Path, Facts] = {}
         self._shared: dict[object, Facts] = {}
+        self.warned: set[Facts] = set()
+        """Those whose outputs were reported already."""
 
     def of(self, step: StepNode) -> Facts:
         """Return the facts of one step."""
@@ -88,7 +92,7 @@ class FactTable:
         facts.outputs = {name: declared_shape(param.type) for name, param in self.contracts.outputs(step).items()}
         fields = {name: declared_shape(kind) for name, kind in step.type.fields.items()}
         if not step.blocks:
-            facts.result = Shape("object", fields=facts.outputs)
+            facts.result = Shape("object", fields=facts.outputs, beside={**fields, **_OF_ITEMS})
         facts.shape = Shape("object", fields={**_COMMON, **fields, **facts.outputs})
         return facts
 

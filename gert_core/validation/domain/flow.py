@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api import Flow
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode
 
 _SLOW_BUDGET: Final = 40
@@ -94,11 +96,18 @@ class ListFlow:
 
 
 class FlowMap:
-    """The flow of every list of a runbook."""
+    """The flow of every list of a runbook.
 
-    __slots__ = ("_lists",)
+    Of blocks that run in order, an earlier one may fail and a later one handle that. One that runs only sometimes does
+    so; of one that always runs it is not known, and ``generous`` takes it to do so.
+    """
 
-    def __init__(self, runbook: Runbook) -> None:
+    __slots__ = ("_generous", "_lists", "assumes")
+
+    def __init__(self, runbook: Runbook, *, generous: bool = False) -> None:
+        self._generous = generous
+        self.assumes = False
+        """Whether it was taken to be so anywhere."""
         self._lists: dict[Path, ListFlow] = {}
         self._analyse(runbook.root)
 
@@ -174,10 +183,20 @@ class FlowMap:
             return any(falls)
         if kind is Flow.ALL_OF:
             return all(falls)
-        return all(
-            fall or block.block is None or block.block.runs[0] < 1
-            for fall, block in zip(falls, step.blocks, strict=True)
-        )
+        return self._in_order(step.blocks, falls)
+
+    def _in_order(self, blocks: Sequence[BlockNode], falls: Sequence[bool]) -> bool:
+        """Return whether the run can continue after blocks that run in order."""
+        calm, failed = True, False
+        for number, (block, fall) in enumerate(zip(blocks, falls, strict=True)):
+            optional = block.block is not None and block.block.runs[0] < 1
+            handled = failed and fall and bool(block.steps)
+            if handled and not optional:
+                self.assumes = self.assumes or self._generous
+                handled = self._generous
+            stops = number + 1 < len(blocks) and (calm or failed) and may_fail(block)
+            calm, failed = (calm and (fall or optional)) or handled, stops or (failed and (fall or optional))
+        return calm
 
 
 def jump_of(step: StepNode) -> tuple[str | None, object]:
@@ -195,6 +214,11 @@ def jumping_blocks(step: StepNode) -> list[int]:
     return [n for n, block in enumerate(step.blocks) if block.block is not None and block.block.jump]
 
 
+def may_fail(block: BlockNode) -> bool:
+    """Return whether a step of a block may fail and stop it."""
+    return any(step.type.flow is not Flow.TERMINAL and not step.fields.continue_on_fail for step in block.steps)
+
+
 def guarded(step: StepNode) -> bool:
     """Return whether the step may be skipped by its guard."""
     return step.fields.when is not None and step.fields.when is not True
@@ -206,10 +230,4 @@ def surely_iterates(step: StepNode) -> bool:
     return loop is not None and isinstance(loop.over, list) and bool(loop.over)
 
 
-def loops(block: BlockNode) -> bool:
-    """Return whether a block may run several times, so that the variables its steps set are discarded."""
-    inner = block.block
-    return inner is not None and (inner.runs[1] != 1 or bool(inner.binds))
-
-
-__all__ = ["FlowMap", "ListFlow", "guarded", "jump_of", "jumping_blocks", "loops", "surely_iterates"]
+__all__ = ["FlowMap", "ListFlow", "guarded", "jump_of", "jumping_blocks", "may_fail", "surely_iterates"]

@@ -24,6 +24,7 @@ def check_for_each(ctx: Context, refs: References, step: StepNode) -> Shape:
     templates(loop.max_parallel, path=(*step.path, "for_each", "max_parallel"), found=found)
     if found:
         refs.check(found)
+    _key(ctx, refs, step)
     if not isinstance(loop.over, str):
         return item_of(of_value(loop.over))
     compiled = refs.compiled(loop.over)
@@ -43,6 +44,22 @@ def check_for_each(ctx: Context, refs: References, step: StepNode) -> Shape:
         shape = refs.find(only.path)
         return item_of(shape) if isinstance(shape, Shape) else ANY
     return ANY
+
+
+def _key(ctx: Context, refs: References, step: StepNode) -> None:
+    """Report a ``key`` that does not depend on the item: it is the same for all of them, and keys must differ."""
+    loop = step.fields.for_each
+    if loop is None or loop.key is None or (isinstance(loop.over, list) and len(loop.over) <= 1):
+        return
+    compiled = refs.compiled(loop.key)
+    if compiled.error is not None or any(found.path[0] == loop.as_ for found in compiled.references):
+        return
+    ctx.add(
+        "for-each-shape",
+        f"the key `{loop.key}` is the same for every item: it does not use `.{loop.as_}`",
+        path=(*step.path, "for_each", "key"),
+        hint=f'write a template, such as `key: "{{{{ .{loop.as_} }}}}"`, or leave `key` out to get a list',
+    )
 
 
 def item_of(shape: Shape) -> Shape:

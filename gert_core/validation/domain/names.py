@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import Severity
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import Path, StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import FactTable
+
+OWN_NAMES: Final = frozenset({"status", "attempts", "retry_count", "exit_code"})
+"""What a step has at ``.id`` itself, unless one of its outputs has that name."""
 
 
 def check_names(ctx: Context, facts: FactTable) -> None:
@@ -50,6 +55,7 @@ def _step_names(ctx: Context, step: StepNode, facts: FactTable, promoted: dict[s
             )
     for index, name in enumerate(fields.export):
         _reserved(ctx, name, (*step.path, "export", index))
+    _own_names(ctx, step, facts)
     if fields.scope is not None or loop is not None:
         for name in fields.export:
             promoted.setdefault(name, step)
@@ -60,6 +66,20 @@ def _step_names(ctx: Context, step: StepNode, facts: FactTable, promoted: dict[s
             _shadowed(ctx, step, name, path=_place(step), what=f"the output `{name}` of step `{step.id}`")
         elif name in ctx.reserved:
             _reserved(ctx, name, _place(step))
+
+
+def _own_names(ctx: Context, step: StepNode, facts: FactTable) -> None:
+    """Warn about outputs that hide what every step has; steps that call the same action are reported once."""
+    known = facts.of(step)
+    for name in () if known in facts.warned else [name for name in known.outputs if name in OWN_NAMES]:
+        ctx.add(
+            "reserved-name",
+            f"the output `{name}` of step `{step.id}` hides the step's own `{name}`",
+            path=_place(step),
+            severity=Severity.WARNING,
+            hint=f"`.{step.id}.{name}` is the output; the step's own is at `.step.{step.id}.{name}`; better rename it",
+        )
+    facts.warned.add(known)
 
 
 def _step_id(ctx: Context, step: StepNode, promoted: dict[str, StepNode]) -> None:

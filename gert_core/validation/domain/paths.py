@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import Flow
+from gert_core.api import Flow, Severity
 from gert_core.validation.domain.flow import guarded, jump_of, jumping_blocks
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.flow import FlowMap
 
 _END_HINT = "finish every path with a step that ends the run, for instance as the last step of this list"
 
@@ -17,8 +18,13 @@ _END_HINT = "finish every path with a step that ends the run, for instance as th
 def check_paths(ctx: Context) -> None:
     """Report jumps, unreachable steps and paths without an outcome."""
     _lists(ctx, ctx.runbook.root)
-    if not ctx.broken:
-        _ends(ctx, ctx.runbook.root, trail=())
+    if ctx.broken:
+        return
+    root = ctx.runbook.root
+    if ctx.sure_flow.of(root).falls:
+        _ends(ctx, ctx.sure_flow, root, severity=Severity.ERROR)
+    else:
+        _ends(ctx, ctx.flow, root, severity=Severity.WARNING)
 
 
 def _lists(ctx: Context, block: BlockNode) -> None:
@@ -127,13 +133,13 @@ def _target(
         )
 
 
-def _ends(ctx: Context, block: BlockNode, *, trail: tuple[str, ...]) -> None:
+def _ends(ctx: Context, flow: FlowMap, block: BlockNode, *, severity: Severity, trail: tuple[str, ...] = ()) -> None:
     """Report where the end of a list that must not be left can be reached."""
-    if not ctx.flow.of(block).falls:
+    if not flow.of(block).falls:
         return
     if block.steps:
         # Jumps lead to steps, so the end of a list is reached from its last step only.
-        _falls(ctx, block.steps[-1], trail=trail)
+        _falls(ctx, flow, block.steps[-1], severity=severity, trail=trail)
         return
     ctx.add(
         "end-unreachable",
@@ -141,12 +147,13 @@ def _ends(ctx: Context, block: BlockNode, *, trail: tuple[str, ...]) -> None:
         path=block.path,
         key=True,
         hint=_END_HINT,
+        severity=severity,
     )
 
 
-def _falls(ctx: Context, step: StepNode, *, trail: tuple[str, ...]) -> None:
+def _falls(ctx: Context, flow: FlowMap, step: StepNode, *, severity: Severity, trail: tuple[str, ...]) -> None:
     """Report the exit of a list over its last step; deeper when only some of the step's blocks fall through."""
-    loose = [block for block in step.blocks if ctx.flow.of(block).falls]
+    loose = [block for block in step.blocks if flow.of(block).falls]
     if (
         step.type.flow is Flow.ONE_OF
         and loose
@@ -157,22 +164,29 @@ def _falls(ctx: Context, step: StepNode, *, trail: tuple[str, ...]) -> None:
     ):
         for block in loose:
             if block.block is not None and not block.block.jump:
-                _ends(ctx, block, trail=(*trail, f"`{block.name}` of `{step.id}`"))
+                _ends(ctx, flow, block, severity=severity, trail=(*trail, f"`{block.name}` of `{step.id}`"))
         return
-    if step.fields.for_each is not None and step.type.flow is not Flow.LEAF:
-        why = f"`{step.id}` may iterate over an empty list"
-    elif guarded(step) and not ctx.flow.continues(step):
-        why = f"`{step.id}` is skipped when its `when` is false"
-    elif step.blocks and step.fields.continue_on_fail:
-        why = f"`{step.id}` may fail and `continue_on_fail` continues after it"
-    else:
-        why = f"no step comes after `{step.id}`"
     ctx.add(
         "end-unreachable",
-        f"a path{_via(trail)} reaches the end of the steps without an outcome: {why}",
+        f"a path{_via(trail)} reaches the end of the steps without an outcome: {_why(flow, step)}",
         path=step.path,
         hint=_END_HINT,
+        severity=severity,
     )
+
+
+def _why(flow: FlowMap, step: StepNode) -> str:
+    """Return why the run may continue after the last step of a list."""
+    if step.fields.for_each is not None and step.type.flow is not Flow.LEAF:
+        return f"`{step.id}` may iterate over an empty list"
+    if guarded(step) and not flow.continues(step):
+        return f"`{step.id}` is skipped when its `when` is false"
+    if step.blocks and step.fields.continue_on_fail:
+        return f"`{step.id}` may fail and `continue_on_fail` continues after it"
+    ends = next((block for block in step.blocks if not flow.of(block).falls), None)
+    if ends is not None and step.type.flow is Flow.IN_ORDER:
+        return f"`{ends.name}` of `{step.id}` may fail, and a later block of it may handle that"
+    return f"no step comes after `{step.id}`"
 
 
 def _via(trail: tuple[str, ...]) -> str:

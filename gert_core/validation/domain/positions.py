@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gert_core.validation.domain.flow import FlowMap, loops
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from gert_core.documents.tree import BlockNode, Path, StepNode
+    from gert_core.validation.domain.flow import FlowMap
 
 
 class CommonList(NamedTuple):
@@ -42,7 +41,7 @@ def common_list(first: StepNode, around: dict[Path, int]) -> CommonList | None:
         block = node.within
         if block.path in around:
             return CommonList(block, node.index, arm, around[block.path], loop)
-        if loops(block):
+        if block.repeats:
             loop = block.owner
         owner = block.owner
         arm = owner.blocks.index(block) if owner is not None else -1

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.scalars import ScalarUse
 
 RETRY: Final = "retry_count"
+_OF_LOOPS: Final = {"failed": declared_shape("list"), "skipped": declared_shape("list")}
+_OWN: Final = {"status": declared_shape("string"), RETRY: declared_shape("int"), **_OF_LOOPS}
 _RUN: Final = Shape("object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook")})
 
 
@@ -112,16 +114,15 @@ class References:
             head, start = path[1], 2
             if head not in self.ctx.runbook.by_id:
                 return None
+            if (own := self._own(head, path[2:], loops=True)) is not None:
+                return own
         entry = names.get(head)
+        found: Shape | MissingMember | None = None
         if entry is not None and self._reached(entry):
             found = follow(entry.shape, path, start)
             if type(found) is Shape:
                 return found
-            if not self._counter(head, path[start:]):
-                return found
-        if self._counter(head, path[start:]):
-            return declared_shape("int")
-        return None
+        return self._own(head, path[start:]) or found
 
     def kind(self, path: tuple[str, ...]) -> str | None:
         """Return the type of the value at a path, None when it is unknown."""
@@ -146,13 +147,23 @@ class References:
             return None
         return follow(found[0].shape, segments, found[1])
 
-    def _counter(self, name: str, rest: Sequence[str]) -> bool:
-        """Return whether the path is a step's retry count, which exists as soon as the step's list is entered."""
-        if len(rest) != 1 or rest[0] != RETRY:
-            return False
+    def _own(self, name: str, rest: Sequence[str], *, loops: bool = False) -> Shape | None:
+        """Return the shape of something about a step itself: its status and retry count, and ``loops``' own lists."""
+        if len(rest) != 1 or rest[0] not in _OWN:
+            return None
         step = self.ctx.runbook.by_id.get(name)
-        if step is None or step.within is None or step.fields.for_each is not None:
-            return False
+        if step is None or step.within is None or self._step is None:
+            return None
+        if rest[0] == RETRY:
+            return _OWN[RETRY] if step.fields.for_each is None and self._entered(step) else None
+        if rest[0] in _OF_LOOPS and not (loops and step.fields.for_each is not None):
+            return None
+        # A step has a status from the start, but one inside a loop is readable only inside that loop.
+        return _OWN[rest[0]] if set(step.loops_around()) <= set(self._step.loops_around()) else None
+
+    def _entered(self, step: StepNode) -> bool:
+        """Return whether the list that a step is in may have been entered."""
+        assert step.within is not None  # noqa: S101 - asked by the caller
         return step.within.path in self.around() or step.within.steps[0].id in self.env.names
 
     def _check_reference(self, text: TemplateText, reference: Reference) -> None:

@@ -12,9 +12,10 @@ class Shape:
     """A type with its known members; ``fields`` None means that any member may exist.
 
     ``item`` is the shape of every member whose name is not known beforehand: list items, values of a keyed map.
+    ``beside`` are members that a path leads to although they do not belong to the value, such as an item's status.
     """
 
-    __slots__ = ("fields", "item", "kind", "origin")
+    __slots__ = ("beside", "fields", "item", "kind", "origin")
 
     def __init__(
         self,
@@ -23,10 +24,12 @@ class Shape:
         fields: Mapping[str, Shape] | None = None,
         item: Shape | None = None,
         origin: str = "",
+        beside: Mapping[str, Shape] | None = None,
     ) -> None:
         self.kind = kind
         self.fields = fields
         self.item = item
+        self.beside = beside or {}
         self.origin = origin
         """What gave it this type, where that explains a mistake (``for_each``)."""
 
@@ -66,12 +69,13 @@ def joined(shapes: Sequence[Shape]) -> Shape:
         return first
     if any(shape.kind != first.kind for shape in shapes):
         return ANY
-    if first.kind == "object" and all(shape.fields is not None for shape in shapes):
+    if first.kind == "object" and all(shape.fields is not None and shape.item is None for shape in shapes):
         names: dict[str, list[Shape]] = {}
         for shape in shapes:
             for name, member in (shape.fields or {}).items():
                 names.setdefault(name, []).append(member)
-        return Shape("object", fields={name: joined(members) for name, members in names.items()})
+        beside = {name: member for shape in shapes for name, member in shape.beside.items()}
+        return Shape("object", fields={name: joined(members) for name, members in names.items()}, beside=beside)
     return declared_shape(first.kind)
 
 
@@ -100,6 +104,8 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | MissingMemb
         elif kind == "object":
             if shape.fields is not None and segment in shape.fields:
                 shape = shape.fields[segment]
+            elif segment in shape.beside:
+                shape = shape.beside[segment]
             elif shape.item is not None:
                 shape = shape.item
             elif shape.fields is None:

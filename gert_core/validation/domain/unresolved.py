@@ -126,6 +126,12 @@ class UnresolvedReferences:
             return None
         first = definers[0]
         common = common_list(first, around)
+        if common is not None and common.loop is not None and shown.endswith(f"{name}.status"):
+            return (
+                _RULE,
+                f"`{shown}` is the status of a step inside the loop `{common.loop.id}` and exists only there",
+                f"read the status of the loop, `.step.{common.loop.id}.status`, or of its items",
+            )
         if common is not None and common.loop is not None and common.first < common.then:
             what = "export it there" if first.id != name else "export its outputs there"
             return (

@@ -10,12 +10,12 @@ from gert_core.validation.domain.constants import check_constants
 from gert_core.validation.domain.environment import BELOW, EACH, NAMESPACE, SCOPE, Entry, Environment
 from gert_core.validation.domain.exports import check_exports
 from gert_core.validation.domain.expressions import TemplateText, templates, texts
-from gert_core.validation.domain.flow import guarded, jump_of, loops
+from gert_core.validation.domain.flow import guarded, jump_of, may_fail
 from gert_core.validation.domain.inputs import check_inputs
 from gert_core.validation.domain.iteration import check_for_each
 from gert_core.validation.domain.references import References
 from gert_core.validation.domain.scopes import check_scope, check_visibility, scope_segments
-from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
+from gert_core.validation.domain.shapes import ANY, Shape, declared_shape, joined
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
@@ -101,7 +101,8 @@ class Variables:
         env, kind = self.env, step.type.flow
         if kind is Flow.IN_ORDER:
             for block in step.blocks:
-                self._in_order(step, block)
+                # A failure in it may be handled by a later block, which then runs without what it would have set.
+                self._in_order(step, block, stops=block is not step.blocks[-1] and may_fail(block))
             self.refs.enter(step)
             self._with_binds(step, later)
             return
@@ -111,7 +112,7 @@ class Variables:
             self._bind(step, block)
             self._list(block, sure=True)
             changed = env.rewind(mark)
-            if loops(block):
+            if block.repeats:
                 changed = {key: entry for key, entry in changed.items() if entry.stays}
             # Variables set by a path that always ends the run do not exist after the step.
             if self.ctx.flow.of(block).falls or step.fields.continue_on_fail:
@@ -119,10 +120,10 @@ class Variables:
         env.merge(outcomes, every=kind is Flow.ALL_OF)
         self.refs.enter(step)
 
-    def _in_order(self, step: StepNode, block: BlockNode) -> None:
+    def _in_order(self, step: StepNode, block: BlockNode, *, stops: bool) -> None:
         env = self.env
-        repeats = loops(block)
-        if step.type.binds:
+        repeats = block.repeats
+        if repeats:
             self._namespace((step.type.name, step.id), step, sure=False)
             env.define((SCOPE, step.type.name, step.id, BELOW), ANY, step, sure=False, stays=True)
         mark = env.mark()
@@ -132,7 +133,7 @@ class Variables:
         changed = env.rewind(mark)
         for key, entry in changed.items():
             if entry.stays or (not repeats and key != step.type.name):
-                env.set(key, entry)
+                env.set(key, _perhaps(entry, env.names.get(key)) if stops else entry)
 
     def _bind(self, step: StepNode, block: BlockNode) -> None:
         if block.block is not None and block.block.binds:
@@ -203,6 +204,18 @@ class Variables:
         """Define every scope above and including ``segments``."""
         for length in range(len(segments) + 1):
             self.env.define((SCOPE, *segments[:length]), NAMESPACE, step, sure=sure, stays=True)
+
+
+def _perhaps(entry: Entry, before: Entry | None) -> Entry:
+    """Return the entry of a variable that may still have its value from before, or none."""
+    if before is None:
+        return Entry(entry.shape, entry.origin, sure=False, stays=entry.stays)
+    return Entry(
+        joined((entry.shape, before.shape)),
+        (entry.origin, before.origin),
+        sure=before.sure,
+        stays=entry.stays or before.stays,
+    )
 
 
 def _collection(item: Shape, *, keyed: bool) -> Shape:

@@ -63,9 +63,8 @@ def body(step: RepeatStep) -> list[object]:
 
 
 def blocks(step: RepeatStep) -> list[Block]:
-    """Return one block that runs between once and ``max`` times."""
-    most = step.repeat.max
-    return [Block(name="iteration", steps=body(step), runs=(1, most if isinstance(most, int) else None), binds=BINDS)]
+    """Return one block that runs once or more often: a loop also with ``max: 1``, so what it sets stays inside."""
+    return [Block(name="iteration", steps=body(step), runs=(1, None), binds=BINDS)]
 
 
 def run(step: RepeatStep, ctx: StepContext) -> Completed:

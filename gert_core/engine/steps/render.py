@@ -1,0 +1,81 @@
+"""The render phase: a step's own fields, the contract of the rendered step, its scope, principal and inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.api import ErrorKind, Principal, StepProblem, Undecided
+from gert_core.contracts import stricter
+from gert_core.documents.type_functions import MissingTool
+from gert_core.engine.steps.body import ModelFailed
+from gert_core.engine.steps.inputs import resolve_step_inputs
+from gert_core.engine.steps.results import type_fault
+from gert_core.template import TemplateError
+
+if TYPE_CHECKING:
+    from gert_core.engine.steps.execution import StepExecution
+
+
+def render_step(execution: StepExecution) -> None:
+    """Render everything of a step that has templates; raise ``StepProblem`` when that is impossible."""
+    compiled, layer = execution.compiled, execution.layer
+    try:
+        try:
+            execution.step = compiled.body.render(layer)
+        except Undecided as undecided:
+            execution.undecided = undecided
+            execution.step = compiled.body.render(layer, partial=True)
+    except TemplateError as error:
+        raise StepProblem(ErrorKind.TEMPLATE, error.message) from None
+    except ModelFailed as failed:
+        raise type_fault(execution, "model", failed.__cause__ or failed) from failed
+    if compiled.asks_again:
+        _ask_contract(execution)
+    render_scope(execution)
+    if compiled.named is not None:
+        _render_principal(execution)
+    if compiled.has_inputs:
+        execution.inputs = resolve_step_inputs(execution, partial=execution.services.backend.symbolic)
+    elif compiled.leaf:
+        execution.inputs = compiled.body.dump(execution.step)
+
+
+def _ask_contract(execution: StepExecution) -> None:
+    """Ask the step's type for the contract of the rendered step; what it states for the templates holds too."""
+    compiled = execution.compiled
+    try:
+        rendered = execution.facts.compiled.contracts.of_rendered(compiled.node, execution.step)
+    except MissingTool as missing:
+        raise StepProblem(ErrorKind.TOOL_UNDECLARED, str(missing)) from None
+    if rendered != compiled.contract:
+        execution.rendered_contract = rendered
+        execution.contract = stricter(compiled.contract, rendered)
+
+
+def render_scope(execution: StepExecution, *, quiet: bool = False) -> None:
+    """Render the scope of a step; ``quiet`` for a step that has run already, whose scope was valid."""
+    scope, layer = execution.compiled.scope, execution.layer
+    if scope is None:
+        return
+    try:
+        text = str(scope.render(layer))
+    except Undecided:
+        text = str(scope.render_partial(layer))
+    except TemplateError as error:
+        if quiet:
+            return
+        raise StepProblem(ErrorKind.TEMPLATE, f"scope: {error.message}") from None
+    execution.scope = tuple(part for part in text.replace(".", "/").split("/") if part)
+    if not execution.scope and not quiet:
+        raise StepProblem(ErrorKind.TEMPLATE, f"scope: {text!r} is not a valid scope")
+
+
+def _render_principal(execution: StepExecution) -> None:
+    assert execution.compiled.named is not None  # noqa: S101 - asked by the caller
+    try:
+        execution.principal = Principal(**execution.compiled.named.render_partial(execution.layer))
+    except TemplateError as error:
+        raise StepProblem(ErrorKind.TEMPLATE, f"principal: {error.message}") from None
+
+
+__all__ = ["render_scope", "render_step"]
