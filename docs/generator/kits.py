@@ -20,7 +20,7 @@ TESTING: Final = """# Testing
 
 What tests of plugins use: `pip install gert-core[testing]`. `pytest_plugins = ["gert_core.testing"]` in a test module
 or a `conftest.py` gives the fixtures. A conformance class is subclassed; pytest then runs what every plugin of that
-kind must keep to.
+kind must keep to. [Test a plugin](../how-to/test-a-plugin.md) shows how.
 
 """
 KIT_MODULES: Final = ("models", "processes", "compare", "display", "wire", "tickets", "files", "sharing", "log")
