@@ -97,11 +97,12 @@ def project_or_warning() -> Project | None:
 def _build(project: Project | None, options: Options, environ: Mapping[str, str]) -> Registry:
     blocked = [word.strip() for word in environ.get(BLOCK_VARIABLE, "").split(",") if word.strip()]
     if project is None:
-        return Registry.build(allow=options.allow, block=(*options.block, *blocked))
+        return Registry.build(allow=options.allow, block=options.block, block_installed=blocked)
     wanted = project.model.plugins
     return Registry.build(
         allow=(*wanted.allow, *options.allow),
-        block=(*options.block, *blocked, *wanted.block),
+        block=options.block,
+        block_installed=(*blocked, *wanted.block),
         require=wanted.require,
         # A project that names the plugins it allows means these and no others.
         load="listed" if wanted.allow else wanted.load,

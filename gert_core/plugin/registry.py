@@ -56,6 +56,7 @@ class Registry:
         *,
         allow: Iterable[str] = (),
         block: Iterable[str] = (),
+        block_installed: Iterable[str] = (),
         require: Iterable[str] = (),
         load: str = "auto",
         configured: Iterable[str] = (),
@@ -65,11 +66,12 @@ class Registry:
         """Decide from metadata what may be loaded; raise ``UsageError`` for a name that no plugin has.
 
         ``scan`` replaces the scan of installed distributions (``()`` finds none of them); ``extra_plugins`` are
-        plugin objects already imported.
+        plugin objects already imported; a name in ``block_installed`` that no plugin has is a warning.
         """
         selection = Selection(
             allow=tuple(allow),
             block=tuple(block),
+            block_installed=tuple(block_installed),
             require=tuple(require),
             load=load,
             configured=tuple(configured),
@@ -186,11 +188,12 @@ class Registry:
         """Return one message per plugin that is not usable as installed, for commands that continue nevertheless."""
         said = [f"plugin {info.label} is {info.state}: {info.cause}" for info in self.problems()]
         said += [f"plugin {p.info.label}: {note}" for p in self._plugins for note in p.notes]
+        said += self._selection.warnings(self.candidates)
         return said + [sentence for _, sentence in self.unmet_requirements()]
 
     def require_healthy(self) -> None:
-        """Raise ``PluginError`` unless every plugin is active or blocked and every requirement is met."""
-        problems, missing = self.problems(), self.unmet_requirements()
+        """Raise ``PluginError`` for a plugin that is broken or conflicting, and for a requirement that is not met."""
+        problems, missing = [info for info in self.problems() if info.hinders], self.unmet_requirements()
         if problems or missing:
             by_cause: dict[tuple[PluginState, str], list[str]] = {}
             for info in problems:  # conflicting plugins share one cause, shown once

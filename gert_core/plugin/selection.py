@@ -29,6 +29,8 @@ class Selection(Struct, frozen=True, kw_only=True):
 
     allow: Sequence[str] = ()
     block: Sequence[str] = ()
+    block_installed: Sequence[str] = ()
+    """Names to block that need not be installed: projects and machines block what somebody may install later."""
     require: Sequence[str] = ()
     load: str = "auto"
     configured: Sequence[str] = ()
@@ -36,7 +38,7 @@ class Selection(Struct, frozen=True, kw_only=True):
     def decide(self, candidates: Sequence[Candidate]) -> Decided:
         """Return state and cause of every candidate that must not be imported, by its key."""
         allowed = self._named(self.allow, candidates)
-        blocked = self._named(self.block, candidates)
+        blocked = self._named(self.block, candidates) | {normalise(word) for word in self.block_installed}
         self._check_configured(candidates)
         if self.load == "listed":
             allowed |= {requirement_name(text) for text in self.require}
@@ -54,8 +56,17 @@ class Selection(Struct, frozen=True, kw_only=True):
         self._same_name_twice(candidates, decided)
         return decided
 
+    def warnings(self, candidates: Sequence[Candidate]) -> list[str]:
+        """Return a message for each name that is blocked although no installed plugin has it."""
+        known = _names(candidates)
+        return [
+            f"the plugin {word!r}, which is blocked, is not installed" + _close(word, known, "; did you mean {!r}?")
+            for word in self.block_installed
+            if normalise(word) not in known
+        ]
+
     def _named(self, words: Sequence[str], candidates: Sequence[Candidate]) -> set[str]:
-        known = {normalise(c.name) for c in candidates} | {c.distribution for c in candidates}
+        known = _names(candidates)
         wanted = set()
         for word in words:
             if normalise(word) not in known:
@@ -85,6 +96,10 @@ class Selection(Struct, frozen=True, kw_only=True):
                 owners = " and ".join(f"{c.distribution} {c.version}" for c in rivals)
                 cause = f"{owners} both have the name {name!r}; uninstall one, or block it by its distribution name"
                 decided.update({c.key: (PluginState.CONFLICTING, cause) for c in rivals})
+
+
+def _names(candidates: Sequence[Candidate]) -> set[str]:
+    return {normalise(c.name) for c in candidates} | {c.distribution for c in candidates}
 
 
 def requirement_name(text: str) -> str:

@@ -37,8 +37,16 @@ class PluginInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def healthy(self) -> bool:
-        """Whether runs are allowed with it: it is active, or blocked on purpose."""
+        """Whether there is nothing to say about it: it is active, or blocked on purpose."""
         return self.state in {PluginState.ACTIVE, PluginState.BLOCKED}
+
+    @property
+    def hinders(self) -> bool:
+        """Whether nothing is executed with it: it was meant to be loaded and was not.
+
+        One made for another version of the interface never is; who relies on it requires it in the project.
+        """
+        return self.state in {PluginState.BROKEN, PluginState.CONFLICTING}
 
     def to_json(self) -> dict[str, object]:
         """Return the object printed by ``gert plugins list --json``."""

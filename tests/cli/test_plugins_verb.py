@@ -192,7 +192,7 @@ def runbook(tmp_path):
     return str(file)
 
 
-@pytest.mark.parametrize("bad", ["syntax", "later", "one"])
+@pytest.mark.parametrize("bad", ["syntax", "one"])
 def test_an_unusable_plugin_stops_exec_with_exit_3_and_the_ways_out(gert, zoo, runbook, bad):
     others = [w for n in ("syntax", "later", "one", "two", "off") if n != bad for w in ("-p", f"no:step-zoo-{n}")]
     if bad == "one":
@@ -203,6 +203,25 @@ def test_an_unusable_plugin_stops_exec_with_exit_3_and_the_ways_out(gert, zoo, r
     assert f"pip uninstall gert-step-zoo-{bad}" in err
     assert f"-p no:gert-step-zoo-{bad}" in err
     assert gert(*others, "validate", runbook)[0] == 0
+
+
+def test_what_was_never_to_be_loaded_is_a_warning_for_every_command(gert, fake_dist, runbook, tmp_path):
+    """A plugin of another version of the interface, and a block of something that is not installed."""
+    fake_dist.add("gert-step-zoo-later", "raise AssertionError\n", group="gert.v1", version="9.0")
+    (tmp_path / "gert-project.yaml").write_text("name: demo\nplugins: {block: [gert-step-zoo-gone]}\n")
+    later = "plugin step-zoo-later (gert-step-zoo-later 9.0) is incompatible: made for gert.v1, this gert loads gert.v0"
+    gone = "the plugin 'gert-step-zoo-gone', which is blocked, is not installed"
+    for argv in (["exec", runbook], ["validate", runbook], ["schema", "runbook"]):
+        code, _, err = gert(*argv)
+        assert code == 0, err
+        assert f"warning: {later}\n" in err
+        assert f"warning: {gone}" in err
+    code, out, err = gert("plugins", "list")
+    assert (code, zoo_lines(out)["later"].split()[3]) == (0, "incompatible")
+    assert f"warning: {gone}" in err
+    (tmp_path / "gert-project.yaml").write_text("name: demo\nplugins: {require: [step-zoo-later]}\n")
+    code, _, err = gert("exec", runbook)
+    assert (code, "the project requires plugin 'step-zoo-later'" in err) == (3, True)
 
 
 def test_exec_works_without_the_faulty_plugins(gert, zoo, runbook):

@@ -110,6 +110,18 @@ def test_flags_environment_and_project_all_block(plugins):
     assert set(ours(registry).values()) == {"blocked"}
 
 
+def test_a_block_of_what_is_not_installed_is_a_warning_with_a_suggestion(plugins):
+    chosen = session(project(block=["step-alhpa"]), environ={"GERT_BLOCK_PLUGINS": "gert-step-beta,zzz"})
+    assert ours(chosen) == {"alpha": "active", "beta": "blocked", "gamma": "active"}
+    said = [sentence for sentence in chosen.warnings() if "which is blocked" in sentence]
+    assert said == [
+        "the plugin 'zzz', which is blocked, is not installed",
+        "the plugin 'step-alhpa', which is blocked, is not installed; did you mean 'step-alpha'?",
+    ]
+    with pytest.raises(UsageError, match="no installed plugin has the name 'step-alhpa'"):
+        session(None, "no:step-alhpa")
+
+
 def test_a_project_that_names_its_plugins_means_no_others(plugins):
     chosen = project(allow=["step-alpha"])
     assert ours(session(chosen)) == {"alpha": "active", "beta": "blocked", "gamma": "blocked"}
