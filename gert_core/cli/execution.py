@@ -15,7 +15,7 @@ from gert_core.cli.log import mask_log
 from gert_core.cli.render.console import TerminalConsole
 from gert_core.cli.render.progress import DryProgress, TerminalProgress
 from gert_core.cli.render.result import show
-from gert_core.cli.render.terminal import out
+from gert_core.cli.render.terminal import out, silence
 from gert_core.engine.cancel import Stop
 
 if TYPE_CHECKING:
@@ -69,23 +69,30 @@ def carry_out(
     if run.facts.directory is not None and result.status is RunStatus.APPROVAL_PENDING:
         with suppress(GertError, OSError):  # a cache; what is wrong with it concerns the next command
             run.facts.directory.state()
-    _show(run, result, as_json=as_json)
+    try:
+        _show(run, result, as_json=as_json)
+    except OSError:
+        if interrupt.signal is None:
+            raise
+        silence("stdout")  # a terminal that was closed is why the run was cancelled
     return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code)
 
 
 def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
     """Print the result, once everything that could still fail is over: it is the only document on standard output."""
-    if not as_json:
+    if as_json:
+        document = result.to_json()
+        # The one text that is not from the state.
+        document["trace"] = run.services.masker.mask_text(document["trace"])
+        out(json.dumps(document, ensure_ascii=False, default=str))
+    else:
         show(result, faults=run.faults)
-        return
-    document = result.to_json()
-    # The one text that is not from the state.
-    document["trace"] = run.services.masker.mask_text(document["trace"])
-    out(json.dumps(document, ensure_ascii=False, default=str))
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def exit_code(result: RunResult, *, interrupt_code: int, pending: int) -> int:
-    """Return 0 for completed, 1 for failed, 130 or 143 for interrupted, and ``pending`` for a pending approval."""
+    """Return 0 for completed, 1 for failed, 129, 130 or 143 for interrupted, and ``pending`` for a pending approval."""
     if result.status is RunStatus.COMPLETED:
         return 0
     if result.status is RunStatus.APPROVAL_PENDING:

@@ -1,9 +1,10 @@
-"""Handle SIGINT and SIGTERM during a run: a thread cancels it, and ends the process if something hangs."""
+"""Handle SIGINT, SIGTERM and SIGHUP during a run: cancel it, and end the process if something does not stop."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import threading
 import time
@@ -19,38 +20,77 @@ if TYPE_CHECKING:
 
 GRACE: Final = 12.0
 """Seconds after cancel: children get 5 to end by themselves before they are killed."""
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupt:
-    """Which signal ended the run, and the run to abandon when something does not stop."""
+    """Which signal ended the run, and the run to abandon when something does not stop.
+
+    Python runs handlers in the main thread between two instructions. A signal that comes right before that thread
+    begins to wait for a tool would be handled when the tool has ended, and a handler that touches the trace deadlocks.
+    So the interpreter writes the signal's number into a pipe, and a thread does the rest. Where no thread can be
+    started the handler leaves a note to whatever the run asks or waits for next.
+    """
 
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
         self.signal: int | None = None
         self.run: Run | None = None
-        self.done = threading.Event()
+        self._read, self._write = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        os.set_blocking(self._write, False)
+        self._watcher: threading.Thread | None = threading.Thread(target=self._watch, name="gert-signals", daemon=True)
+        try:
+            self._watcher.start()
+        except (RuntimeError, MemoryError):
+            self._watcher = None
+        wakes = self._write if self._watcher is not None else stop.wakeup()
+        self._before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
 
     @property
     def exit_code(self) -> int:
         """128 plus the signal's number."""
         return 128 + (self.signal or signal.SIGINT)
 
-    def _watch(self, descriptor: int) -> None:
-        while True:
-            data = os.read(descriptor, 1)
-            if not data or data[0] == 0:
-                return
-            if self.signal is not None:
-                if data[0] == signal.SIGINT:
-                    self._end()
-                continue
-            self.signal = data[0]
-            threading.Thread(target=self._deadline, name="gert-grace", daemon=True).start()
-            self.stop.throw(signal.Signals(data[0]).name)
+    def handle(self, number: int, frame: object) -> None:
+        """Handle a signal in the main thread, if there is no other one to do it."""
+        del frame
+        if self._watcher is not None:
+            return
+        if self.signal is None:
+            self.signal = number
+            self.stop.note(signal.Signals(number).name)
+        elif number == signal.SIGINT:
+            from gert_core.kit.processes import kill_all
 
-    def _deadline(self) -> None:
-        if not self.done.wait(GRACE):
-            self._end()
+            kill_all()
+            os._exit(self.exit_code)  # without the last event: writing it needs locks that this thread may hold
+
+    def close(self) -> None:
+        """End the thread, if there is one."""
+        signal.set_wakeup_fd(self._before)
+        if self._watcher is not None:
+            os.write(self._write, b"\0")
+            self._watcher.join(1)
+        os.close(self._read)
+        os.close(self._write)
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        until: float | None = None
+        while True:
+            if not poll.poll(None if until is None else max(0.0, until - time.monotonic()) * 1000):
+                self._end()
+            number = os.read(self._read, 1)[0]
+            if number == 0:
+                return
+            if number not in SIGNALS:
+                continue
+            if self.signal is None:
+                self.signal, until = number, time.monotonic() + GRACE
+                self.stop.throw(signal.Signals(number).name)
+            elif number == signal.SIGINT:
+                self._end()
 
     def _end(self) -> None:
         """Kill the children, write the end of the run and exit: it did not stop by itself, or SIGINT came twice."""
@@ -66,34 +106,23 @@ class Interrupt:
 
 @contextlib.contextmanager
 def interrupts(stop: Stop) -> Iterator[Interrupt]:
-    """Handle both signals while the block runs."""
-    read, write = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-    os.set_blocking(write, False)
+    """Handle the signals while the block runs; SIGHUP stays ignored where it is (``nohup``)."""
     state = Interrupt(stop)
-
-    def handler(number: int, frame: object) -> None:
-        del frame
-        with contextlib.suppress(BlockingIOError):
-            os.write(write, bytes([number]))
-
-    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        number: signal.signal(number, state.handle)
+        for number in SIGNALS
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
+    }
     if is_early(before[signal.SIGINT]):
         before[signal.SIGINT] = signal.default_int_handler
     if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # inherited; exit codes would be lost
         before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    watcher = threading.Thread(target=state._watch, args=(read,), name="gert-signals", daemon=True)
-    watcher.start()
     try:
         yield state
     finally:
-        state.done.set()
         for number, old in before.items():
             signal.signal(number, old)
-        os.write(write, b"\0")
-        watcher.join(1)
-        time.sleep(0)
-        os.close(read)
-        os.close(write)
+        state.close()
 
 
 __all__ = ["Interrupt", "interrupts"]

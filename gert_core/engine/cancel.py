@@ -29,12 +29,15 @@ class TimeSource:
 
 
 SYSTEM_TIME: Final = TimeSource()
+_LOOK: Final = 0.2
+"""Seconds between two looks for a note."""
 
 
 class Stop:
     """The cancel switch of a run; once thrown it stays thrown.
 
-    It is never thrown from a signal handler: the handler only writes a byte, a thread calls ``throw``.
+    It is never thrown from a signal handler: a thread calls ``throw``. A process that cannot start that thread calls
+    ``wakeup`` first and ``note`` in its handler: waits look for the note.
     """
 
     def __init__(self, time_source: TimeSource = SYSTEM_TIME) -> None:
@@ -44,12 +47,27 @@ class Stop:
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._next = 0
         self._pipe: tuple[int, int] | None = None
+        self._noted: str | None = None
+        self._looks = False
         self.reason = ""
 
     @property
     def thrown(self) -> bool:
         """Whether the run is cancelled."""
+        if self._noted is not None:
+            self.throw(self._noted)
         return self._event.is_set()
+
+    def note(self, reason: str) -> None:
+        """Cancel without taking a lock, for a signal handler: the next that looks throws the switch."""
+        self._noted = reason
+
+    def wakeup(self) -> int:
+        """Return a descriptor for ``signal.set_wakeup_fd``, and look for notes from now on."""
+        self._looks = True
+        self.fileno()
+        assert self._pipe is not None  # noqa: S101 - made just before
+        return self._pipe[1]
 
     def throw(self, reason: str) -> None:
         """Cancel: wake every waiter and call every callback once."""
@@ -67,7 +85,15 @@ class Stop:
 
     def wait(self, seconds: float | None) -> bool:
         """Wait for the switch; True when it is thrown."""
-        return self.time.wait(self._event, seconds)
+        if not self._looks:
+            return self.time.wait(self._event, seconds)
+        until = None if seconds is None else self.time.monotonic() + seconds
+        while not self.thrown:
+            left = _LOOK if until is None else min(_LOOK, until - self.time.monotonic())
+            if left <= 0:
+                return False
+            self.time.wait(self._event, left)
+        return True
 
     def on_throw(self, fn: Callable[[], None]) -> Callable[[], None]:
         """Call ``fn`` when thrown (at once if it already is); returns the undo."""
@@ -88,7 +114,8 @@ class Stop:
         """Return a descriptor that is readable once the switch is thrown; it is created on first use."""
         with self._lock:
             if self._pipe is None:
-                self._pipe = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
+                self._pipe = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+                os.set_blocking(self._pipe[1], False)
                 if self._event.is_set():
                     os.write(self._pipe[1], b"x")
             return self._pipe[0]

@@ -6,9 +6,10 @@ import os
 import select
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.cli.render.terminal import escape_output
+from gert_core.cli.render.terminal import escape_output, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from gert_core.api import Deadline
 
 _LONGEST_WAIT: Final = 3600.0
+_HANGUP: Final = 0.5
+"""Seconds that the signal of a terminal that was closed may come after the end of its input."""
 
 
 class TerminalConsole:
@@ -38,8 +41,7 @@ class TerminalConsole:
 
     def say(self, text: str) -> None:
         """Show a line."""
-        sys.stderr.write(escape_output(text, colour=False) + "\n")
-        sys.stderr.flush()
+        _show(f"{text}\n")
 
     def exclusive(self) -> Any:
         """Hold the terminal for one dialogue; the same thread may ask inside."""
@@ -50,13 +52,14 @@ class TerminalConsole:
         with self.exclusive():
             if not self.interactive or deadline.stopped:
                 return None
-            sys.stderr.write(escape_output(prompt, colour=False))
-            sys.stderr.flush()
-            with _echo_off(hidden):
+            terminal = _terminal()
+            _show(prompt)
+            with _echo_off(hidden and terminal):
                 line = self._line(deadline)
-            if line is None or hidden or not _terminal():
-                sys.stderr.write("\n")
-                sys.stderr.flush()
+            if self._ended and terminal:
+                deadline.wait(_HANGUP)
+            if line is None or hidden or not terminal:
+                _show("\n")
             return line
 
     def _line(self, deadline: Deadline) -> str | None:
@@ -105,7 +108,7 @@ class _echo_off:  # noqa: N801 - reads as a statement
     """Turns off the echo of a terminal while a secret is typed."""
 
     def __init__(self, active: bool) -> None:
-        self._active = active and _terminal()
+        self._active = active
         self._before: Any = None
 
     def __enter__(self) -> None:
@@ -121,7 +124,15 @@ class _echo_off:  # noqa: N801 - reads as a statement
         if self._before is not None:
             import termios
 
-            termios.tcsetattr(0, termios.TCSADRAIN, self._before)
+            with suppress(termios.error):  # the terminal was closed
+                termios.tcsetattr(0, termios.TCSADRAIN, self._before)
+
+
+def _show(text: str) -> None:
+    """Write to standard error; where that is impossible an answer may come all the same."""
+    with suppress(OSError):
+        write_text(sys.stderr, escape_output(text, colour=False))
+        sys.stderr.flush()
 
 
 def _terminal() -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.kit.processes.group import kill_all
+from gert_core.kit.processes.group import kill_all, stopped_with_run
 from gert_core.kit.processes.once import OUTPUT_LIMIT, ProcessResult, run
 
 if TYPE_CHECKING:
@@ -34,4 +34,4 @@ def __getattr__(name: str) -> object:
     return Child
 
 
-__all__ = ["OUTPUT_LIMIT", "Child", "ProcessResult", "kill_all", "run", "start"]
+__all__ = ["OUTPUT_LIMIT", "Child", "ProcessResult", "kill_all", "run", "start", "stopped_with_run"]

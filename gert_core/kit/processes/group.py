@@ -6,17 +6,24 @@ import os
 import signal
 import time
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
+
+if TYPE_CHECKING:
+    from gert_core.api.context import Deadline
 
 GRACE: Final = 5.0
 """Seconds between TERM and KILL."""
 SWEEP: Final = 1.0
 """Seconds between TERM and KILL for background processes of a program that has ended."""
 
+TOGETHER: Final = 0.5
+"""Seconds that a cancel of the run may come after the end of a program that the same signal ended."""
+
 _LOST: Final = -1
+_STOPPED: Final = frozenset(128 + number for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
 
 # Leaders not waited for yet: state of this operating system process, hence one per process (``kill_all``).
 _live: Final[set[int]] = set()
@@ -119,6 +126,18 @@ def _alive(pgid: int) -> bool:
     return False
 
 
+def stopped_with_run(exit_code: int | None, deadline: Deadline) -> bool:
+    """Return whether a program ended because it and the run were stopped together, by a terminal or service manager.
+
+    Its end is often known before the signal that gert was sent has been handled, so this waits a moment for that.
+    """
+    if exit_code not in _STOPPED:
+        return False
+    if not deadline.cancelled:
+        deadline.wait(TOGETHER)
+    return deadline.cancelled
+
+
 def running() -> int:
     """Return how many groups have not been collected yet."""
     return len(_live)
@@ -138,4 +157,4 @@ def _killpg(pid: int, number: int) -> bool:
     return True
 
 
-__all__ = ["GRACE", "Group", "kill_all", "running"]
+__all__ = ["GRACE", "Group", "kill_all", "running", "stopped_with_run"]

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
-from gert_core.kit.processes.group import GRACE, Group
+from gert_core.kit.processes.group import GRACE, Group, stopped_with_run
 from gert_core.kit.processes.spawn import spawn
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def run(
     try:
         watch.start(environ, stdin)
         watch.follow(deadline)
-        return watch.result()
+        return watch.result(deadline)
     finally:
         watch.close()
 
@@ -190,11 +190,13 @@ class _Watch:
             return False  # a process that left the group holds the output; closing our end is all we can do
         return True
 
-    def result(self) -> ProcessResult:
+    def result(self, deadline: Deadline) -> ProcessResult:
         """Collect the leader and return how it ended."""
         assert self.group is not None  # noqa: S101
         code = self.group.finish() if self.ended else None
         out, err = [b"".join(chunks).decode("utf-8", "replace") if chunks else "" for chunks in self.chunks]
+        if not self.kind and stopped_with_run(code, deadline):
+            self.kind = ErrorKind.CANCELLED
         if self.kind or code is None:
             raise StepProblem(self.kind, self._sentence(), detail={"stdout": out[-_TAIL:], "stderr": err[-_TAIL:]})
         return ProcessResult(exit_code=code, stdout=out, stderr=err)

@@ -7,6 +7,7 @@ import threading
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
+from gert_core.kit.processes import stopped_with_run
 from gert_jsonrpc.errors import PeerError, PeerFault, RpcError
 from gert_jsonrpc.frames import InvalidMessageError, parse, request
 
@@ -44,6 +45,7 @@ class Client:
         self._calls: dict[int, _Call] = {}
         self._numbers = itertools.count(1)
         self._failure: PeerError | None = None
+        self._exit_code: int | None = None
         self._reader = threading.Thread(target=self._read, name=f"jsonrpc {child.program}", daemon=True)
         self._reader.start()
 
@@ -76,6 +78,10 @@ class Client:
                 answered = self._calls.pop(number, None) is None
         if not answered:
             self._give_up(call, deadline)
+        if self._exit_code is not None and call.error is not None and stopped_with_run(self._exit_code, deadline):
+            raise self._problem(
+                PeerFault.CANCELLED, f"{self._child.program!r} was stopped during {method!r} together with the run"
+            )
         if call.error is not None:
             raise call.error
         return call.result
@@ -136,7 +142,7 @@ class Client:
         except InvalidMessageError as error:
             self._fail_protocol(f"{name!r} wrote {error}")
         else:
-            code = self._child.wait(1.0)
+            code = self._exit_code = self._child.wait(1.0)
             how = "closed its output" if code is None else f"ended with exit code {code}"
             self._fail(lambda call: self._problem(PeerFault.CRASHED, f"{name!r} {how} before it answered {call}"))
             self._child.close(0)
