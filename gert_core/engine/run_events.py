@@ -69,7 +69,8 @@ def _facts(run: Run) -> dict[str, object]:
         "tool_hashes": {name: tool.digest for name, tool in book.tools.items()},
         "block_hashes": generated_digests(book),
         "policy_digest": run.facts.policies.digest,
-        "policies": [{"name": name, "digest": digest} for name, digest in run.facts.policies.digests()],
+        "policies": run.facts.policies.to_json(),
+        "policy_plugins": list(run.facts.policies.plugins),
         "plugins": [
             {"name": p.name, "distribution": p.distribution, "version": p.version}
             for p in run.facts.registry.plugins

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from gert_core.governance.rules import Act, effective_effects
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gert_core.api import Contract
     from gert_core.governance.rules import Rule
@@ -75,6 +75,37 @@ class Decision(Struct, frozen=True, kw_only=True):
         """Every rule that requires an approval, of whichever source: a sentence per line."""
         return "\n".join(opinion.reason for opinion in self.matches if opinion.action == Act.REQUIRE_APPROVAL)
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Decision:
+        """Return the decision that a ``governance_decision`` event records; its one opinion is the one that decided."""
+        action, approvers = str(data.get("decision")), int(data.get("min_approvers") or 1)
+        source, rule, reason = data.get("source"), data.get("rule"), str(data.get("reason") or "")
+        excluded = bool(data.get("exclude_actor"))
+        opinion = Opinion(
+            source=str(source or ""),
+            rule=rule,
+            action=action,
+            min_approvers=approvers,
+            exclude_actor=excluded,
+            reason=reason,
+        )
+        return cls(
+            action=action,
+            risk=str(data.get("risk_level")),
+            source=source,
+            rule=rule,
+            reason=reason,
+            min_approvers=approvers,
+            exclude_actor=excluded,
+            matches=(opinion,),
+            policy_digest=str(data.get("policy_digest") or ""),
+        )
+
+    @property
+    def strictness(self) -> tuple[int, int, bool]:
+        """How restrictive it is, to compare with other decisions about the same step."""
+        return Act(self.action).rank, self.min_approvers, self.exclude_actor
+
     def to_json(self) -> dict[str, object]:
         """Return the data of a ``governance_decision`` event, without the step's id."""
         out: dict[str, object] = {
@@ -99,6 +130,10 @@ class Policies(Struct, kw_only=True, eq=False):
     digest: str
     approval_timeout: float = DEFAULT_APPROVAL_TIMEOUT
     require_signed: bool = False
+    plugins: tuple[str, ...] = ()
+    """The plugins that were asked for policies, whatever they answered."""
+    scheduling: tuple[Source, ...] | None = None
+    """The sources that decide which branches run one after another, when these are not today's."""
     _decided: dict[tuple[object, ...], Decision] = field(default_factory=dict)
 
     def decide(self, contract: Contract, *, outcome: str | None = None) -> Decision:
@@ -120,13 +155,28 @@ class Policies(Struct, kw_only=True, eq=False):
             decision = self._decided[key] = self._decide(contract, outcome)
         return decision
 
-    def digests(self) -> list[tuple[str, str]]:
-        """Return the name and digest of every source, in order, so that a change can be named."""
-        return [(s.name, "sha256:" + sha256(canonical(s.document)).hexdigest()) for s in self.sources]
+    def to_json(self) -> list[dict[str, object]]:
+        """Return the ``policies`` of ``run_start``: every source with its digest, and what plugins answered as data."""
+        return [
+            {
+                "name": source.name,
+                "kind": source.kind,
+                "digest": "sha256:" + sha256(canonical(source.document)).hexdigest(),
+                **({"answer": dict(source.document)} if source.answer else {}),
+            }
+            for source in self.sources
+        ]
+
+    def schedule_as(self, answers: Sequence[Source]) -> None:
+        """Serialise branches as when the run started: the order of its branches is recorded."""
+        self.scheduling = (*answers, *(source for source in self.sources if not source.answer))
 
     def serializes(self, contract: Contract) -> bool:
         """Return whether parallel branches with such a step must run one after another."""
-        return self.decide(contract).serialize
+        if self.scheduling is None:
+            return self.decide(contract).serialize
+        risk = _risk(contract)
+        return any(_opinion(source, contract, risk=risk, outcome=None).serialize for source in self.scheduling)
 
     def denies_violations(self, contract: Contract) -> bool:
         """Return whether a contract violation of such a step is an error instead of a warning."""
@@ -224,7 +274,7 @@ def _risk(contract: Contract) -> str:
     return str(risk(contract))
 
 
-def policies_of(sources: Sequence[Source], *, digest: str) -> Policies:
+def policies_of(sources: Sequence[Source], *, digest: str, plugins: tuple[str, ...] = ()) -> Policies:
     """Combine sources: the shortest timeout applies, and one source that requires signatures is enough."""
     timeouts = [source.approval_timeout for source in sources if source.approval_timeout is not None]
     return Policies(
@@ -232,6 +282,7 @@ def policies_of(sources: Sequence[Source], *, digest: str) -> Policies:
         digest=digest,
         approval_timeout=min(timeouts, default=DEFAULT_APPROVAL_TIMEOUT),
         require_signed=any(source.require_signed for source in sources),
+        plugins=plugins,
     )
 
 

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """One policy source: ``name`` is for traces, ``title`` for sentences, ``document`` for the digest."""
+    """One policy source: ``name`` is for traces, ``title`` for sentences, ``document`` for the digest.
+
+    An ``answer`` is a pack that a plugin gives as data, which may depend on the time; the digest covers documents only.
+    """
 
     name: str
     title: str
@@ -34,10 +37,18 @@ class Source(Struct, frozen=True, kw_only=True):
     approval_timeout: float | None = None
     require_signed: bool = False
     path: Path | None = None
+    answer: bool = False
 
     @classmethod
     def parse(
-        cls, document: Mapping[str, Any], *, kind: str, name: str, title: str, path: Path | None = None
+        cls,
+        document: Mapping[str, Any],
+        *,
+        kind: str,
+        name: str,
+        title: str,
+        path: Path | None = None,
+        answer: bool = False,
     ) -> Source:
         """Compile a policy given as data; raise ``ProjectError`` with the source's title."""
         try:
@@ -61,6 +72,7 @@ class Source(Struct, frozen=True, kw_only=True):
             approval_timeout=seconds,
             require_signed=bool(signed),
             path=path,
+            answer=answer,
         )
 
 
@@ -69,7 +81,9 @@ def load_policies(
 ) -> Policies:
     """Load every source of this run; raise ``ProjectError`` or ``PluginError`` when one is invalid."""
     sources: list[Source] = []
+    plugins: tuple[str, ...] = ()
     if registry is not None:
+        plugins = registry.policy_plugins()
         sources += _packs(registry, project)
     if project is not None:
         for entry in project.model.policies:
@@ -86,14 +100,24 @@ def load_policies(
                 path=runbook.document.path,
             )
         )
-    return policies_of(sources, digest=_digest(sources))
+    return policies_of(sources, digest=_digest(sources), plugins=plugins)
+
+
+def recorded_answers(recorded: object) -> list[Source]:
+    """Return the packs that plugins gave as data when a run started, from the ``policies`` of its ``run_start``."""
+    entries = [one for one in recorded if isinstance(one, dict)] if isinstance(recorded, list) else []
+    return [
+        Source.parse(one["answer"], kind="pack", name=str(one.get("name")), title=_title(one.get("name")), answer=True)
+        for one in entries
+        if isinstance(one.get("answer"), dict)
+    ]
 
 
 def _packs(registry: Registry, project: Project | None) -> list[Source]:
     sources = []
     for pack, plugin in registry.policies(project):
         name = f"{plugin.name}:{pack.name}" if pack.name != plugin.name else pack.name
-        title = f"the policy pack {name!r}"
+        title = _title(name)
         if (pack.file is None) == (pack.document is None):
             raise PluginError(
                 f"plugin {plugin.name!r} gives the policy pack {pack.name!r} with neither or both of "
@@ -103,8 +127,12 @@ def _packs(registry: Registry, project: Project | None) -> list[Source]:
         if pack.file is not None:
             sources.append(_file(pack.file, kind="pack", name=name, title=title))
         else:
-            sources.append(Source.parse(_checked(pack, title), kind="pack", name=name, title=title))
+            sources.append(Source.parse(_checked(pack, title), kind="pack", name=name, title=title, answer=True))
     return sources
+
+
+def _title(name: object) -> str:
+    return f"the policy pack {name!r}"
 
 
 def _file(path: Path, *, kind: str, name: str, title: str | None = None) -> Source:
@@ -157,9 +185,10 @@ def _seconds(value: object) -> float:
 
 
 def _digest(sources: Sequence[Source]) -> str:
-    """Return the digest of all sources; it covers names of packs but not paths, so it is the same in any directory."""
-    facts = [{"kind": s.kind, "name": s.name if s.kind == "pack" else "", "document": s.document} for s in sources]
+    """Return the digest of all documents; it covers names of packs but no paths, so it is the same in any directory."""
+    documents = [source for source in sources if not source.answer]
+    facts = [{"kind": s.kind, "name": s.name if s.kind == "pack" else "", "document": s.document} for s in documents]
     return "sha256:" + hashlib.sha256(canonical(facts)).hexdigest()
 
 
-__all__ = ["Source", "load_policies"]
+__all__ = ["Source", "load_policies", "recorded_answers"]

@@ -144,6 +144,10 @@ class Registry:
 
         return [(pack, plugin.info) for plugin in self._active for pack in policy_packs(plugin, project, PolicyPack)]
 
+    def policy_plugins(self) -> tuple[str, ...]:
+        """Return the names of the plugins that are asked for policies, whatever they answer."""
+        return tuple(plugin.info.name for plugin in self._active if kinds.POLICIES_HOOK in plugin.hooks)
+
     def diagnostics(self, runbook: RunbookView, project: ConfiguredProject | None) -> list[Diagnostic]:
         """Return the findings of plugins about a runbook, sorted; a plugin that raises becomes an error naming it."""
         from gert_core.plugin.calls import diagnostics

@@ -29,6 +29,9 @@ class Packs:
     def __init__(self, *packs):
         self._packs = packs
 
+    def policy_plugins(self):
+        return ("policy-acme",)
+
     def policies(self, project):
         info = SimpleNamespace(name="policy-acme", distribution="gert-policy-acme", version="1")
         return [(pack, info) for pack in self._packs]

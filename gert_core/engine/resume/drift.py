@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import DocumentError, ErrorKind, RunError, UsageError
 from gert_core.documents import yaml
@@ -11,7 +11,7 @@ from gert_core.engine.check import check
 from gert_core.template.regex import PATTERN_UNSUPPORTED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gert_core.documents.tree import Runbook
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
 
-_HINT = "start a new run, or go on with the recorded results: --on-drift allow"
+_PACK: Final = "pack"
+_LIST: Final = "the list of policies"
+_HINT: Final = "start a new run, or go on with the recorded results: --on-drift allow"
 
 
 def same_runbook(request: Request, resume: Resume) -> Runbook:
@@ -79,7 +81,10 @@ def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> l
     found += [f"tool {name} (no longer listed)" for name in before if name not in runbook.tools]
     found += _changed_blocks(facts.get("block_hashes"), generated_digests(runbook))
     if facts.get("policy_digest") != policies.digest:
-        found += _changed_policies(facts.get("policies"), policies)
+        found += _changed_policies(facts.get("policies"), policies.to_json())
+    plugins = facts.get("policy_plugins")
+    if isinstance(plugins, list):  # early runs of 0.1 did not record them
+        found += [f"policy plugin {name}" for name in sorted({*plugins} ^ {*policies.plugins})]
     return found
 
 
@@ -97,12 +102,28 @@ def refuse(found: list[str]) -> None:
         raise RunError(f"{' and '.join(found)} changed since the run started", kind=ErrorKind.DRIFT, hint=_HINT)
 
 
-def _changed_policies(recorded: object, policies: Policies) -> list[str]:
-    """Return the changed sources; they keep their order, so another spelling of a path does not count."""
-    now = policies.digests()
-    if not isinstance(recorded, list) or len(recorded) != len(now):
-        return ["the list of policies"]
-    return [f"policy {name}" for (name, digest), old in zip(now, recorded, strict=True) if old.get("digest") != digest]
+def _changed_policies(recorded: object, now: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the changed documents; they keep their order, so another spelling of a path does not count.
+
+    Which packs a plugin gives, and what it gives as data, may depend on the time: of packs only a file that both lists
+    have can have changed.
+    """
+    if not isinstance(recorded, list):
+        return [_LIST]
+    if any("kind" in one for one in recorded):  # early runs of 0.1 did not record it
+        files = {one["name"]: one["digest"] for one in recorded if _is_file_of_pack(one)}
+        packs = [one for one in now if _is_file_of_pack(one) and files.get(one["name"], one["digest"]) != one["digest"]]
+        recorded, now = ([one for one in given if one.get("kind") != _PACK] for given in (recorded, now))
+    else:
+        packs = []
+    if len(recorded) != len(now):
+        return [_LIST]
+    changed = [one for one, old in zip(now, recorded, strict=True) if old.get("digest") != one["digest"]]
+    return [f"policy {one['name']}" for one in packs + changed]
+
+
+def _is_file_of_pack(source: Mapping[str, Any]) -> bool:
+    return source.get("kind") == _PACK and "answer" not in source
 
 
 __all__ = ["changes", "refuse", "same_runbook"]

@@ -13,6 +13,7 @@ from gert_core.engine.resume.drift import changes, refuse
 from gert_core.engine.resume.reconcile import kept_results, stated_results
 from gert_core.engine.resume.retry import keys_to_retry, risky_keys
 from gert_core.engine.resume.trust import refuse_forged
+from gert_core.governance.sources import recorded_answers
 from gert_core.runs.result import RunResult
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
     if not resume.allow_drift:
         refuse(drift)
     run.recorded.allow_drift = resume.allow_drift
+    policies.schedule_as(recorded_answers(state.facts.get("policies")))
     retry = resume.retry_failed and state.over
     void = keys_to_retry(run.recorded, runbook) if retry else []
     again = risky_keys(state, void) if retry else None

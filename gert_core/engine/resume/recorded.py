@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from gert_core.api import ErrorKind, EventType, Outcome, RunError, StepStatus
 from gert_core.engine.journal import BRANCH
+from gert_core.governance import Decision
 from gert_core.runs.fold import Fold, failure_of
 from gert_core.secrets import Masker
 
@@ -233,6 +234,11 @@ class Recorded:
     def attempts(self, key: str) -> int:
         """Return how often a leaf was started before."""
         return self._starts.get(key) or int(bool(_numbers(self._events.get(key), EventType.STEP_START)))
+
+    def decision(self, key: str) -> Decision | None:
+        """Return the last decision of the policies about a leaf that has no result, if one was made."""
+        decided = self._data(key, EventType.GOVERNANCE_DECISION)
+        return Decision.from_json(self.masker.unmask(decided[-1])) if decided else None
 
     def approval(self, key: str) -> RecordedApproval | None:
         """Return the ticket of a step, if one was submitted."""

@@ -183,7 +183,8 @@ class StepExecution:
         backend, compiled = self.services.backend, self.compiled
         self.decision, contract_bytes, decision_bytes = self.run.decisions.of(self, category)
         self.add(EventType.CONTRACT_EVALUATED, {}, encoded=contract_bytes, principal=KERNEL)
-        self.add(EventType.GOVERNANCE_DECISION, {}, encoded=decision_bytes, principal=KERNEL)
+        if not self._recalled():
+            self.add(EventType.GOVERNANCE_DECISION, {}, encoded=decision_bytes, principal=KERNEL, fresh=True)
         if self.decision.denied and backend.enforces:
             failure = Failure(
                 key=self.key,
@@ -199,6 +200,17 @@ class StepExecution:
 
             return approve(self)
         return None
+
+    def _recalled(self) -> bool:
+        """Take the decision that an earlier process recorded; after allowed drift only if today's is not stricter."""
+        recorded = self.services.recorded
+        before = recorded.decision(self.key) if recorded is not None else None
+        if before is None or recorded is None:
+            return False
+        if recorded.allow_drift and self.decision.strictness > before.strictness:
+            return False
+        self.decision = before
+        return True
 
     # -- start ---------------------------------------------------------------------------------------------------
 
