@@ -265,7 +265,9 @@ def _call(
         answer = resolve(batch.resolver.resolve)(batch.bindings, deadline, services)
     except GertError as error:
         return error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         fault = f"{cause(plugins, error)} in {named(plugins)}"
         return InputError(f"the source {batch.source!r} failed for the input {names}: {fault}")
     if not hasattr(answer, "get"):

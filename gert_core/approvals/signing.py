@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import PluginError
 from gert_core.keys import APPROVAL, UnusableKeyError, variable, verify_key
 from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
@@ -97,6 +98,8 @@ def verify_response(
         raise UnverifiedError(
             ErrorKind.SIGNATURE_KEY_UNUSABLE, f"the key cannot be used to verify it: {error}"
         ) from error
+    except PluginError as error:
+        raise UnverifiedError(error.kind, f"it cannot be verified: {error.message}") from error
     if valid is not True:
         raise UnverifiedError(
             ErrorKind.SIGNATURE_WRONG,

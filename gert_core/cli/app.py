@@ -88,9 +88,9 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
     function = resolve(commands[verb].target)
     early.raise_on_interrupt()
     restore(options.environ)
-    from gert_core.cli.command_host import TerminalHost
+    from gert_core.cli.command_host import TerminalHost, call_command
 
-    return int(function(args, TerminalHost(verb, registry=registry, project=project)) or 0)
+    return call_command(function, args, TerminalHost(verb, registry=registry, project=project))
 
 
 def _registry(options: Options) -> tuple[Registry, Project | None]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gert_core.api.errors import GertError
 from gert_core.plugin.kinds import COMMAND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gert_core.api import Console, Json, ProjectInfo
     from gert_core.documents.project import Project
@@ -20,6 +21,7 @@ class TerminalHost:
     """The ``CommandHost`` of one command."""
 
     def __init__(self, command: str, *, registry: Registry, project: Project | None) -> None:
+        self.command = command
         self.registry = registry
         self.project: ProjectInfo | None = registry.project_info(COMMAND, command, project)
 
@@ -42,4 +44,23 @@ class TerminalHost:
         return Deadline(Stop(), seconds)
 
 
-__all__ = ["TerminalHost"]
+def call_command(function: Callable[[list[str], TerminalHost], object], args: list[str], host: TerminalHost) -> int:
+    """Call a plugin's command and return its exit code; raise ``PluginFault`` for what is not meant for people."""
+    from gert_core.plugin.functions import Unusable, a_kind_of, plugin_fault
+
+    try:
+        code = function(args, host)
+        if code is not None and not isinstance(code, int):
+            raise Unusable(f"it returned {a_kind_of(code)} instead of an exit code")
+    except (GertError, SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        plain = isinstance(error, OSError) and error.filename is None  # of an output that is closed or full
+        if plain or hasattr(error, "exit_code"):  # or of click and typer: reported as for gert's own commands
+            raise
+        owners = host.registry.providers(COMMAND, host.command)
+        raise plugin_fault(owners, f"command {host.command!r}", error) from error
+    return code or 0
+
+
+__all__ = ["TerminalHost", "call_command"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING, cast
+
+from gert_core.kit.log import debug
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,8 +49,12 @@ class Sessions:
 
 
 def _close(session: Closable) -> None:
-    with contextlib.suppress(Exception, SystemExit):
+    try:
         session.close()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plugin may raise anything, and the run is over
+        debug("engine", "a session did not close: %r", error)
 
 
 __all__ = ["Sessions"]

@@ -26,7 +26,9 @@ def policy_packs(plugin: Plugin, project: ConfiguredProject | None, record: type
     """Return one plugin's policy packs; raise ``PluginError`` for any error, because guards fail closed."""
     try:
         return _checked(call(plugin, POLICIES_HOOK, project=project_info(plugin.info, project)), record, POLICIES_HOOK)
-    except Exception as exc:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:  # also SystemExit: a guard that exits must not end the command as if it were done
         cause = describe(exc, plugin.candidate.target)
         raise PluginError(
             f"plugin {plugin.info.label} cannot provide its policies: {cause}", hint=ways_out([plugin.info])
@@ -40,7 +42,9 @@ def diagnostics(plugins: Sequence[Plugin], runbook: RunbookView, project: Config
         try:
             given = call(plugin, DIAGNOSTICS_HOOK, runbook=runbook, project=project_info(plugin.info, project))
             found += _checked(given, Diagnostic, DIAGNOSTICS_HOOK)
-        except Exception as exc:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
             cause = describe(exc, plugin.candidate.target)
             found.append(
                 Diagnostic(

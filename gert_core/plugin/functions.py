@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import GertError, PluginError
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gert_core.api.inputs import InputResolver
+    from gert_core.api.signatures import SignatureScheme
     from gert_core.api.views import ProjectInfo
     from gert_core.plugin.states import PluginInfo
 
@@ -32,8 +35,28 @@ def member_names(resolver: InputResolver, project: ProjectInfo | None, plugins: 
         return ()
     try:
         return list(resolve(resolver.names)(project))
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise plugin_fault(plugins, f"`names` of input resolver {resolver.name!r}", error) from error
+
+
+def guarded_scheme(scheme: SignatureScheme, plugins: Sequence[PluginInfo]) -> SignatureScheme:
+    """Return a scheme whose functions raise ``ValueError`` for keys as documented and ``PluginFault`` otherwise."""
+
+    def guard(name: str, target: object) -> Callable[..., Any]:
+        def call(*arguments: object) -> object:
+            try:
+                return resolve(target)(*arguments)
+            except (ValueError, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                what = f"`{name}` of signature scheme {scheme.algorithm!r}"
+                raise plugin_fault(plugins, what, error) from error
+
+        return call
+
+    return replace(scheme, sign=guard("sign", scheme.sign), verify=guard("verify", scheme.verify))
 
 
 def plugin_fault(plugins: Sequence[PluginInfo], what: str, error: BaseException) -> PluginFault:
@@ -65,4 +88,4 @@ def a_kind_of(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-__all__ = ["PluginFault", "Unusable", "a_kind_of", "cause", "member_names", "named", "plugin_fault"]
+__all__ = ["PluginFault", "Unusable", "a_kind_of", "cause", "guarded_scheme", "member_names", "named", "plugin_fault"]

@@ -103,7 +103,9 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
             if kind.hook in plugin.hooks:
                 _collect(plugin, kind)
         debug("plugin", "loaded plugin %s: %s", plugin.candidate.name, ", ".join(plugin.hooks))
-    except (Exception, SystemExit) as exc:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
         plugin.fail(describe(exc, plugin.candidate.target))
         debug("plugin", "plugin %s is broken: %s", plugin.candidate.name, plugin.cause)
         if manager.has_plugin(key):  # pluggy up to 1.6 leaves a half-registered plugin behind
@@ -172,7 +174,9 @@ def _collect(plugin: Plugin, kind: RecordKind) -> None:
     try:
         records = call(plugin, kind.hook)
         _check(records, kind)
-    except Exception as exc:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:
         if not kind.optional:
             raise
         plugin.notes.append(f"its {kind.label}s are left out: {describe(exc, plugin.candidate.target)}")

@@ -116,8 +116,16 @@ class Registry:
         return dict(self._table(kinds.INPUT).records)
 
     def signature_scheme(self, algorithm: str) -> SignatureScheme | None:
-        """Return the scheme for an algorithm, or None; signatures without a scheme are rejected."""
-        return self.signature_schemes().get(algorithm)
+        """Return the scheme for an algorithm, or None; signatures without a scheme are rejected.
+
+        What its functions raise besides ``ValueError`` names the plugin.
+        """
+        scheme = self.signature_schemes().get(algorithm)
+        if scheme is None:
+            return None
+        from gert_core.plugin.functions import guarded_scheme
+
+        return guarded_scheme(scheme, self.providers(kinds.SIGNATURE, algorithm))
 
     def signature_schemes(self) -> dict[str, SignatureScheme]:
         """Return every usable signature scheme by algorithm."""
