@@ -244,14 +244,18 @@ def gert_diagnostics(runbook: RunbookView, project: ProjectInfo | None) -> Itera
 
 
 @hookspec
-def gert_trace_event(event: TraceEvent) -> None:
-    """Observe every trace event of a run, masked, after it was written.
+def gert_trace_event(event: TraceEvent, mode: str) -> None:
+    """Observe every trace event of a run, masked, as soon as it is written.
 
     Called by the trace writer on one thread of its own, in the order of the trace; without any implementation it
-    costs nothing. It cannot change the run.
+    costs nothing. What a step has to tell before it acts is written before it acts. An event that was observed may not
+    be on disk yet: a power loss may take it away. An observer cannot change the run.
 
+    - `mode` is how the run is executed: `real`, `dry-run`, `probe` or `replay`, as in the replays of `gert test`. An
+      implementation that tells others about runs looks at it first; one that does not care leaves the argument out.
     - Its return value is ignored.
-    - If it raises: it is dropped for the rest of the run, with a warning on the logger `gert.trace`.
+    - If it raises, or exits: it is dropped for the rest of the run, with a warning on the logger `gert.trace`; the
+      other observers are told everything.
     - Since 0.1.
 
     ```python
@@ -263,8 +267,9 @@ def gert_trace_event(event: TraceEvent) -> None:
 
 
     @hookimpl
-    def gert_trace_event(event):
-        seen[event.type] += 1
+    def gert_trace_event(event, mode):
+        if mode == "real":
+            seen[event.type] += 1
     ```
     """
 

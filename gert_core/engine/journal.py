@@ -45,6 +45,11 @@ class Journal:
         """Return the state of the run after the events written so far."""
         return self._fold.state
 
+    @property
+    def observed(self) -> bool:
+        """Return whether somebody is told of events as they are written."""
+        return self.writer.observed
+
     def add(
         self,
         type: str,  # noqa: A002 - the event's field name

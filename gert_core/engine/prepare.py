@@ -81,7 +81,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         sync=request.trace_sync,  # type: ignore[arg-type]
         masker=masker,
         signer=signer,
-        observers=request.registry.trace_observers() if request.keep else (),
+        observers=request.registry.trace_observers(request.mode) if request.observed else (),
         start_seq=place.start_seq,
         prev_hash=place.prev_hash,
     )

@@ -65,7 +65,9 @@ class Request(Struct, frozen=True, kw_only=True):
     stop: Stop = field(default_factory=Stop)
     runs: Path | None = None
     keep: bool = True
-    """False runs without a directory, observers and signature: the trace goes to ``trace``, or nowhere."""
+    """False runs without a directory and signature: the trace goes to ``trace``, or nowhere."""
+    observed: bool = True
+    """Whether the trace observers of plugins are told of the run."""
     compiled: CompiledRunbook | None = None
     """The runbook when ``check`` found it valid already, for hosts that run it many times."""
     governed: Policies | None = None

@@ -14,6 +14,8 @@ from gert_core.plugin.loader import Fault, call, describe
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pluggy import HookImpl
+
     from gert_core.api.events import TraceEvent
     from gert_core.api.views import RunbookView
     from gert_core.plugin.config import ConfiguredProject
@@ -56,13 +58,22 @@ def diagnostics(plugins: Sequence[Plugin], runbook: RunbookView, project: Config
     return sorted(found, key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.rule, d.path, d.message))
 
 
-def observers(plugins: Sequence[Plugin]) -> list[tuple[str, Callable[[TraceEvent], None]]]:
-    """Return the trace observers by plugin name; the writer calls them and drops one that raises."""
+def observers(plugins: Sequence[Plugin], mode: str) -> list[tuple[str, Callable[[TraceEvent], None]]]:
+    """Return the trace observers of a run in this mode by plugin; the writer calls them and drops one that raises."""
     return [
-        (plugin.candidate.name, cast("Callable[[TraceEvent], None]", plugin.hooks[OBSERVER_HOOK].function))
+        (plugin.info.label, _observer(plugin.hooks[OBSERVER_HOOK], mode))
         for plugin in plugins
         if OBSERVER_HOOK in plugin.hooks
     ]
+
+
+def _observer(impl: HookImpl, mode: str) -> Callable[[TraceEvent], None]:
+    """Return a function that gives an implementation the arguments it takes."""
+    taken = (*impl.argnames, *impl.kwargnames)
+    fixed = {"mode": mode} if "mode" in taken else {}
+    if "event" in taken:
+        return lambda event: cast("None", impl.function(event=event, **fixed))
+    return lambda event: cast("None", impl.function(**fixed))
 
 
 def _checked(given: list[object], record: type[_Record], hook: str) -> list[_Record]:

@@ -162,11 +162,11 @@ class Registry:
 
         return diagnostics(self._active, runbook, project)
 
-    def trace_observers(self) -> list[tuple[str, Callable[[TraceEvent], None]]]:
-        """Return the functions that observe trace events, with their plugin's name."""
+    def trace_observers(self, mode: str) -> list[tuple[str, Callable[[TraceEvent], None]]]:
+        """Return the functions that observe the trace events of a run in this mode, with their plugins."""
         from gert_core.plugin.calls import observers
 
-        return observers(self._active)
+        return observers(self._active, mode)
 
     # -- the plugins themselves -----------------------------------------------------------------------------
 

@@ -71,6 +71,7 @@ def draft_scenario(
         actor=ACTOR,
         environ=dict(os.environ),
         keep=False,
+        observed=False,
     )
     results: dict[str, dict[str, object]] = {}
     for _ in range(_ROUNDS):

@@ -49,7 +49,7 @@ class Observers:
         for entry in tuple(self._observers):
             try:
                 entry[1](event)
-            except Exception as error:  # a plugin may raise anything, and the run continues
+            except BaseException as error:  # a plugin may raise anything and exit, and the others are told
                 self._observers.remove(entry)
                 warning("trace", "trace observer %s failed and was dropped: %s", entry[0], self._mask(repr(error)))
 

@@ -95,6 +95,11 @@ class TraceWriter:
         return self._sink.path
 
     @property
+    def observed(self) -> bool:
+        """Whether observers are told of events."""
+        return self._watch is not None
+
+    @property
     def seq(self) -> int:
         """The number of the last event added; the first is 1."""
         return self._seq

@@ -91,7 +91,7 @@ def test_a_dropped_observer_is_a_warning(program, fake_dist, environ):
     fake_dist.add("gert-watch-zoo", OBSERVER)
     done = program("exec", "end.yaml", **environ)
     assert done.returncode == 0, done.stderr
-    shown = "trace observer watch-zoo failed and was dropped: RuntimeError('no')" in done.stderr
+    shown = "trace observer watch-zoo (gert-watch-zoo 1.0) failed and was dropped: RuntimeError('no')" in done.stderr
     assert shown is not bool(environ)
 
 

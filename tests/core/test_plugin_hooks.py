@@ -179,11 +179,26 @@ def test_gert_diagnostics(gert_registry):
 
 def test_gert_trace_event(gert_registry):
     module = example("gert_trace_event")
-    ((name, observe),) = gert_registry(module).trace_observers()
-    assert name == "example_gert_trace_event"
-    observe(TraceEvent(type="run_start", timestamp="t", run_id="r", seq=0, prev_hash="0"))
+    event = TraceEvent(type="run_start", timestamp="t", run_id="r", seq=0, prev_hash="0")
+    for mode in ("real", "replay"):
+        ((name, observe),) = gert_registry(module).trace_observers(mode)
+        assert name == "example_gert_trace_event (example-gert-trace-event 0)"
+        observe(event)
     assert module.seen == {"run_start": 1}
-    assert gert_registry(plugin("p", gert_step_types=lambda: None)).trace_observers() == []
+    assert gert_registry(plugin("p", gert_step_types=lambda: None)).trace_observers("real") == []
+
+
+def test_gert_trace_event_takes_the_arguments_it_names(gert_registry):
+    told = []
+    plugins = [
+        plugin("all", gert_trace_event=lambda event, mode: told.append((event.type, mode))),
+        plugin("event", gert_trace_event=lambda event: told.append(event.type)),
+        plugin("mode", gert_trace_event=lambda mode: told.append([mode])),
+        plugin("none", gert_trace_event=lambda: told.append(None)),
+    ]
+    for _, observe in gert_registry(*plugins).trace_observers("probe"):
+        observe(TraceEvent(type="run_start", timestamp="t", run_id="r", seq=0, prev_hash="0"))
+    assert told == [("run_start", "probe"), "run_start", ["probe"], None]
 
 
 def test_gert_commands(gert_registry):

@@ -204,7 +204,7 @@ def test_a_broken_plugin_leaves_nothing_registered(fake_dist):
     registry = build(fake_dist)
     assert only(registry, "step-bad").state is PluginState.BROKEN
     assert registry.step_types() == {}
-    assert registry.trace_observers() == []
+    assert registry.trace_observers("real") == []
     assert all(not caller.get_hookimpls() for caller in vars(registry._manager.hook).values())
 
 
@@ -214,7 +214,7 @@ def test_a_plugin_that_fails_while_giving_records_leaves_nothing_registered(fake
     fake_dist.add("gert-step-bad", source)
     registry = build(fake_dist)
     assert only(registry, "step-bad").state is PluginState.BROKEN
-    assert registry.trace_observers() == []
+    assert registry.trace_observers("real") == []
     assert all(not caller.get_hookimpls() for caller in vars(registry._manager.hook).values())
 
 

@@ -448,21 +448,21 @@ def test_a_step_around_a_pending_approval_is_reached_and_the_pending_one_is_not(
     assert verdict.path == (("around", "entered"), ("around/0/change", "approval_pending"))
 
 
-def test_observers_see_nothing_and_nothing_is_written(tmp_path, monkeypatch):
+def test_observers_are_told_the_mode_and_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     seen = []
 
     class Observer:
         @staticmethod
         @hookimpl
-        def gert_trace_event(event):
-            seen.append(event)
+        def gert_trace_event(event, mode):
+            seen.append((event.type, mode))
 
     book = write_book(tmp_path / "books", READ)
     write_scenario(book, "one", {"tool_responses": {"box": [says("a")]}}, {"expected_status": "completed"})
     trial = trial_of(book, registry=Registry.build(extra_plugins=[Observer()]))
     assert trial.run(candidates_of(book)[0]).status is PASSED
-    assert seen == []
+    assert (seen[0], seen[-1]) == (("run_start", "replay"), ("run_complete", "replay"))
     assert [entry.name for entry in tmp_path.iterdir()] == ["books"]
 
 

@@ -93,7 +93,7 @@ def _replayed(scenario: str, file: Path, registry: Registry, project: Project | 
     from gert_core.host import run
 
     canned = ScenarioModel.model_validate(yaml.loads(scenario.encode(), name="scenario.yaml").value)
-    return run(file, mode="replay", registry=registry, project=project, scenario=canned, keep=False)
+    return run(file, mode="replay", registry=registry, project=project, scenario=canned, keep=False, observed=False)
 
 
 def new_plugin(

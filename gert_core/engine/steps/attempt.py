@@ -36,9 +36,12 @@ def attempt(execution: StepExecution) -> Result | None:
         return _explore(execution, execution.undecided)
     if execution.deadline.expired:  # nothing is started after the deadline of the block
         return _timed_out(execution)
-    if compiled.leaf and run.services.backend.acts and not execution.contract.pure:
-        # A type may act in ``run`` itself. Its calls of the context find everything on disk and sync nothing again.
-        run.services.journal.sync()
+    if compiled.leaf and run.services.backend.acts:
+        if not execution.contract.pure:
+            # A type may act in ``run`` itself. Its calls of the context find everything on disk and sync nothing again.
+            run.services.journal.sync()
+        elif run.services.journal.observed:  # it may take long to think
+            run.services.journal.commit()
     context = AttemptContext(execution)
     raised: BaseException | None = None
     try:

@@ -57,6 +57,8 @@ class Clock:
                 data = {"step_id": execution.compiled.id, "seconds": seconds, "until": timestamp(until)}
                 execution.add(EventType.SLEEP_START, data, fresh=True)
                 execution.services.journal.commit()
+        elif backend.acts:  # what is written of the step so far is known while it waits
+            execution.services.journal.commit()
         backend.sleep(execution, max(0.0, seconds))
 
     def _recorded(self, type: str, number: int) -> Mapping[str, object] | None:  # noqa: A002 - the event's field name
