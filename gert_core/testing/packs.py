@@ -20,6 +20,7 @@ from gert_core.documents.tree import ToolNode
 from gert_core.plugin.kinds import TOOLS
 from gert_core.plugin.registry import Registry
 from gert_core.testing.cases import PluginConformance, records
+from gert_core.testing.findings import describe
 from gert_core.tools import render_action
 from gert_core.validation import validate_file
 
@@ -117,8 +118,9 @@ class ToolPackConformance(PluginConformance):
         """Yield every tool of the pack: its name as runbooks list it, its file and its model."""
         for pack in records(self.plugin, TOOLS):
             for file in sorted(pack.directory.glob("*.tool.yaml")):
-                tool = load_tool(file).tool
-                assert tool is not None, f"{file.name} is not valid"
+                loaded = load_tool(file)
+                tool = loaded.tool
+                assert tool is not None, f"{file.name} is not valid:\n{describe(loaded.diagnostics)}"
                 yield f"{pack.name}/{file.name.removesuffix('.tool.yaml')}", file, tool
 
     def test_the_pack_has_tools_named_after_their_files(self) -> None:
@@ -138,8 +140,8 @@ class ToolPackConformance(PluginConformance):
         for _, file, tool in self.tools():
             environ = {secret.env: "present" for secret in tool.all_secrets}
             found = validate_file(file, registry=Registry.build(), environ=environ)
-            about = [f"{d.rule}: {d.message}" for d in found.diagnostics if d.rule != "platform-mismatch"]
-            assert not about, f"{file.name}: {about}"
+            about = [finding for finding in found.diagnostics if finding.rule != "platform-mismatch"]
+            assert not about, describe(about)
 
     def test_every_action_says_what_it_does_and_touches(self) -> None:
         for name, _, tool in self.tools():

@@ -270,13 +270,14 @@ def test_the_installed_plugins_work_together(installed, monkeypatch):
     (installed / "tools").mkdir(exist_ok=True)
     (installed / "tools" / "inner.tool.yaml").write_text(TOOL % "")
     (installed / "all.yaml").write_text(BOOK % ("inner", "inner"))
-    key = base64.b64encode(b"k" * 32).decode()
-    signing = {"GERT_TRACE_SIGNING_ALG": "acme-two", "GERT_TRACE_SIGNING_KEY": key}
+    key = f"acme-two:{base64.b64encode(b'k' * 32).decode()}"
+    signing = {"GERT_TRACE_SIGNING_KEY": key, "GERT_TRACE_VERIFY_KEY": key}
     done = inside(installed, "gert_core", "exec", "all.yaml", "--json", **signing)
     result = json.loads(done.stdout)
     assert done.returncode == 0, done.stdout
     assert result["outcome"]["meta"] == {"line": "by Ada"}
-    assert "valid" in inside(installed, "gert_core", "trace", "verify", result["trace"], **signing).stdout
+    verified = inside(installed, "gert_core", "trace", "verify", result["trace"], "--json", **signing)
+    assert (verified.returncode, json.loads(verified.stdout)["verdict"]) == (0, "valid")
 
     (installed / "tools" / "inner.tool.yaml").write_text(TOOL % "production")
     done = inside(installed, "gert_core", "exec", "all.yaml")

@@ -167,3 +167,16 @@ def test_a_type_that_decides_by_its_process_is_noticed_when_that_is_killed(runne
     found.test_a_crash_after_any_event_changes_nothing(runner)
     with pytest.raises((AssertionError, GertError)):
         found.test_a_kill_at_a_random_moment_changes_nothing(runner)
+
+
+def test_the_settings_and_the_environment_reach_the_step(runner_of):
+    seen = []
+
+    def look(step, ctx):
+        seen.append(dict(ctx.config))
+        return Completed()
+
+    found = case(look)
+    type(found).config = {"greeting": "hello"}
+    found.test_a_real_run_comes_out_as_promised(runner_of(found))
+    assert seen == [{"greeting": "hello"}]

@@ -23,6 +23,8 @@ _KEYS: Final = re.compile(r"GERT_.*_KEY.*")
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, object]:
     """Return the values a provider has; all bindings are of the same one."""
+    if not bindings:
+        return {}
     name = bindings[0].path.partition(".")[0]
     settings = services.project.providers.get(name) if services.project is not None else None
     if settings is None:
