@@ -23,7 +23,18 @@ or a `conftest.py` gives the fixtures. A conformance class is subclassed; pytest
 kind must keep to. [Test a plugin](../how-to/test-a-plugin.md) shows how.
 
 """
-KIT_MODULES: Final = ("models", "processes", "compare", "display", "wire", "tickets", "files", "sharing", "log")
+KIT_MODULES: Final = (
+    "models",
+    "processes",
+    "compare",
+    "display",
+    "wire",
+    "tickets",
+    "files",
+    "sharing",
+    "durable",
+    "log",
+)
 TESTING_MODULES: Final = ("", "conformance", "packs", "echo", "finish", "helpers")
 
 

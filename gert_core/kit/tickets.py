@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api.approvals import ApprovalRequest, ApprovalResponse
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
+from gert_core.kit.durable import sync_name
 from gert_core.kit.files import MIB, UnreadableError, list_names, read_record
 from gert_core.kit.sharing import Sharing
 
@@ -131,7 +132,7 @@ def _response(path: Path) -> ApprovalResponse | UnreadableError:
 
 
 def _write(path: Path, data: dict[str, object], sharing: Sharing) -> None:
-    """Write to a temporary file, sync, rename, sync the directory: after a crash the file is complete or absent."""
+    """Write to a temporary file, sync, rename, sync the directories: after a crash the file is complete or absent."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -145,11 +146,7 @@ def _write(path: Path, data: dict[str, object], sharing: Sharing) -> None:
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_name(path)
     except OSError as error:
         raise RunError(f"the ticket file {path} cannot be written: {error.strerror}", file=str(path)) from error
 

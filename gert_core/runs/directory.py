@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
+from gert_core.kit.durable import sync_directory
 from gert_core.kit.files import MIB, UnreadableError, decode_record, read_file
 
 if TYPE_CHECKING:
@@ -77,9 +78,9 @@ class RunDirectory:
         try:
             if not root.is_dir():
                 root.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _sync_directory(root.parent)
+                sync_directory(root.parent)
             path.mkdir(mode=0o700)
-            _sync_directory(root)
+            sync_directory(root)
         except OSError as error:
             raise RunError(
                 f"the run directory {path} cannot be created: {error.strerror}",
@@ -191,7 +192,7 @@ class RunDirectory:
                 temporary.unlink(missing_ok=True)
                 raise
             if durable:
-                _sync_directory(self.path)
+                sync_directory(self.path)
         except OSError as error:
             raise RunError(
                 f"{self.path / name} cannot be written: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
@@ -283,14 +284,6 @@ def _acquire(fd: int) -> bool:
         else:
             return True
     return False
-
-
-def _sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 __all__ = ["RunDirectory", "check_run_id", "is_run_id", "new_run_id", "runs_root"]

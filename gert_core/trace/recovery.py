@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from gert_core.api.errors import TraceError
 from gert_core.api.events import EventType
+from gert_core.kit.durable import sync_directory
 from gert_core.kit.files import LINE_LIMIT, MIB, lines, open_file
 from gert_core.trace.events import SEALED_EVENTS, ZEROS
 from gert_core.trace.lines import TraceLines
@@ -116,11 +117,7 @@ def _keep(torn: BinaryIO, aside: Path) -> None:
         file.write(b"\n")
         file.flush()
         os.fsync(fd)
-    directory = os.open(aside.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)  # what is cut is lost unless the name of the copy is on disk too
-    finally:
-        os.close(directory)
+    sync_directory(aside.parent)  # what is cut is lost unless the name of the copy is on disk too
 
 
 __all__ = ["CheckedTrace", "TraceEnd", "cut_torn_end"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from gert_core.api.errors import TraceError
+from gert_core.kit.durable import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,11 +151,7 @@ def _open(path: Path, *, append: bool) -> tuple[int, os.stat_result]:
         if info.st_size and not append:
             raise TraceError(f"the trace {path} contains an earlier run", hint="give a new file, or move the old one")
         if not append:
-            directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            sync_directory(path.parent)
     except BaseException as error:
         os.close(fd)
         if isinstance(error, OSError):

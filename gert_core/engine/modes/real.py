@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
-from hashlib import file_digest
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from gert_core.api import Answer, ErrorKind, NoAnswer, Principal, StepProblem
 from gert_core.engine.modes.peers import open_provider, open_transport
+from gert_core.kit.durable import sync_name
 from gert_core.plugin.kinds import STEP
 from gert_core.tools import call_inputs, extract, render_action
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
 
+_BLOCK: Final = 1024 * 1024
 DEFAULT_TOOL_TIMEOUT: Final = 60.0
 
 
@@ -170,7 +171,7 @@ def _refuse_late(execution: StepExecution, question: Question) -> None:
 
 
 def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
-    """Copy a file into the run directory under a safe name; return name, hash and size."""
+    """Copy a file into the run directory under a safe name, on disk before the trace tells of it; return its facts."""
     source = Path(path).expanduser()
     if not source.is_file():
         raise StepProblem(ErrorKind.ATTACHMENT, f"{path} is not a readable file")
@@ -178,12 +179,9 @@ def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
     if directory is None:
         raise StepProblem(ErrorKind.ATTACHMENT, "this run has no directory for attachments")
     try:
-        target = _copy(source, directory.attachments)
-        with target.open("rb") as file:
-            digest = file_digest(file, "sha256").hexdigest()
+        return _copy(source, directory.attachments)
     except OSError as error:
         raise StepProblem(ErrorKind.ATTACHMENT, f"{path} cannot be copied: {error.strerror}") from None
-    return {"name": target.name, "sha256": digest, "size": target.stat().st_size}
 
 
 def decide_by_provider(
@@ -207,20 +205,38 @@ def decide_by_provider(
     )
 
 
-def _copy(source: Path, directory: Path) -> Path:
-    """Copy a file under its own name or a numbered one; existing files and links are not overwritten."""
-    import shutil
+def _copy(source: Path, directory: Path) -> dict[str, object]:
+    """Copy a file under its own name or a numbered one and sync it; what fails leaves nothing.
 
-    for number in itertools.count(1):
-        target = directory / (source.name if number == 1 else f"{source.stem}-{number}{source.suffix}")
+    Existing files and links are not overwritten. Return name, hash and size of what was written.
+    """
+    digest, size = sha256(), 0
+    with source.open("rb") as given:
+        target, fd = _create(source, directory)
         try:
-            fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as kept:
+                while block := given.read(_BLOCK):
+                    kept.write(block)
+                    digest.update(block)
+                    size += len(block)
+                kept.flush()
+                os.fsync(fd)
+            sync_name(target)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+    return {"name": target.name, "sha256": digest.hexdigest(), "size": size}
+
+
+def _create(source: Path, directory: Path) -> tuple[Path, int]:
+    """Create a file of a name that is free; return it with its descriptor."""
+    flags, number, target = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 1, source.name
+    while True:
+        try:
+            return directory / target, os.open(directory / target, flags, 0o600)
         except FileExistsError:
-            continue
-        with os.fdopen(fd, "wb") as kept, source.open("rb") as given:
-            shutil.copyfileobj(given, kept)
-        break
-    return target
+            number += 1
+            target = f"{source.stem}-{number}{source.suffix}"
 
 
 __all__ = ["RealBackend", "ask_person", "attach_file", "call_tool", "decide_by_provider", "open_session", "wait"]
