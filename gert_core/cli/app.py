@@ -34,6 +34,8 @@ def run(args: Sequence[str]) -> int:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except BaseException as exc:  # noqa: BLE001, RUF100 - the last line of defence: every ending has an exit code
+        if (groups := sys.modules.get("gert_core.kit.processes.group")) is not None:
+            groups.kill_all()
         return report_exception(exc, as_json=as_json)
     return code
 

@@ -26,15 +26,23 @@ class Observers:
         self._mask = mask
         self._queue: SimpleQueue[list[bytes] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="gert-observers", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except (RuntimeError, MemoryError):  # called in the thread of a step, they could delay or stop the run
+            names = ", ".join(name for name, _ in self._observers)
+            warning("trace", "trace observers are dropped because no thread can be started: %s", names)
+            self._observers.clear()
 
     def put(self, lines: list[bytes]) -> None:
         """Queue written lines, in the order of the trace."""
-        self._queue.put(lines)
+        if self._observers:
+            self._queue.put(lines)
 
     def close(self) -> None:
         """Wait a few seconds until the observers have processed what is queued."""
         self._queue.put(None)
+        if self._thread.ident is None:
+            return
         self._thread.join(_CLOSE_TIMEOUT)
         if self._thread.is_alive():
             warning("trace", "a trace observer did not finish within %.0f s and was abandoned", _CLOSE_TIMEOUT)

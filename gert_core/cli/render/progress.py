@@ -6,6 +6,7 @@ import shlex
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, StepStatus
@@ -56,7 +57,8 @@ class TerminalProgress(Progress):
                 self._running[step.key] = (_title(step), time.monotonic())
                 if self._ticker is None:
                     self._ticker = threading.Thread(target=self._tick, name="gert-progress", daemon=True)
-                    self._ticker.start()
+                    with suppress(RuntimeError, MemoryError):  # without a thread there is no live line
+                        self._ticker.start()
 
     def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import conflict
@@ -94,32 +95,27 @@ def run_tasks(
     if run.services.backend.sequential or limit <= 1 or count <= 1:
         schedule.work()
     else:
-        helpers = [_start(schedule.work) for _ in range(min(limit, count) - 1)]
-        schedule.work()
-        for wait in helpers:
-            wait()
+        _start(schedule.work, min(limit, count) - 1)
+        try:
+            schedule.work()
+            schedule.join()
+        except BaseException as fault:  # this thread leaves, so the others end what they do
+            schedule.fail(fault)
+            schedule.join()
     if schedule.fault is not None:
         raise schedule.fault
     return schedule.results
 
 
-def _start(work: Callable[[], None]) -> Callable[[], object]:
-    """Start ``work`` in a daemon thread; return a function that waits for it.
+def _start(work: Callable[[], None], count: int) -> None:
+    """Start ``work`` in daemon threads, as many as there can be: the calling thread does what no other one does.
 
     This is ``_thread`` because it was measured a third faster: ``threading.Thread`` starts no second thread before the
     first one runs. With a hundred branches that is a hundred switches there and back.
     """
-    ended = _thread.allocate_lock()
-    ended.acquire()
-
-    def run() -> None:
-        try:
-            work()
-        finally:
-            ended.release()
-
-    _thread.start_new_thread(run, ())
-    return ended.acquire
+    with suppress(RuntimeError, MemoryError):  # a limit of processes or memory
+        for _ in range(count):
+            _thread.start_new_thread(work, ())
 
 
 class _Schedule:
@@ -133,22 +129,36 @@ class _Schedule:
         self._waits = {index: frozenset(before) for index, before in enumerate(waits) if before}
         self._todo = deque(range(count))
         self._finished: set[int] = set()
+        self._running = 0
         self._changed = threading.Condition()
 
     def work(self) -> None:
+        """Run tasks until none is left."""
         while (index := self._take()) is not None:
             try:
                 blocked = any(self._suspended(before) for before in self._waits.get(index, ()))
                 self.results[index] = Signal(rank=Rank.SUSPENDED) if blocked else self._task(index)
             except BaseException as fault:
-                with self._changed:
-                    self.fault = self.fault or fault
-                    self._todo.clear()
-                self._on_fault()  # at once: the work of other branches must not outlive the run
+                self.fail(fault)
             finally:
                 with self._changed:
                     self._finished.add(index)
+                    self._running -= 1
                     self._changed.notify_all()
+
+    def join(self) -> None:
+        """Wait until every task that was started has finished."""
+        with self._changed:
+            while self._running:
+                self._changed.wait()
+
+    def fail(self, fault: BaseException) -> None:
+        """Start no further task and stop those under way, at once: no work of a branch must outlive the run."""
+        with self._changed:
+            self.fault = self.fault or fault
+            self._todo.clear()
+            self._changed.notify_all()
+        self._on_fault()
 
     def _suspended(self, index: int) -> bool:
         signal = self.results[index]
@@ -160,6 +170,7 @@ class _Schedule:
                 for position, index in enumerate(self._todo):
                     if self._waits.get(index, _NONE) <= self._finished:
                         del self._todo[position]
+                        self._running += 1
                         return index
                 self._changed.wait()
             return None

@@ -7,6 +7,7 @@ import threading
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
+from gert_core.api import ErrorKind, StepProblem
 from gert_core.kit.processes import stopped_with_run
 from gert_jsonrpc.errors import PeerError, PeerFault, RpcError
 from gert_jsonrpc.frames import InvalidMessageError, parse, request
@@ -35,7 +36,8 @@ class Client:
     """A JSON-RPC client of a started child process; several threads may call at once.
 
     A peer that violates the protocol, ends, or does not answer in time is ended with all its open calls: the meaning
-    of its next line would be unknown, and an abandoned request must not continue unnoticed.
+    of its next line would be unknown, and an abandoned request must not continue unnoticed. Raises ``StepProblem``
+    (``spawn``), with the process ended, when no thread can be started.
     """
 
     def __init__(self, child: Child, *, limit: int = LINE_LIMIT) -> None:
@@ -47,7 +49,15 @@ class Client:
         self._failure: PeerError | None = None
         self._exit_code: int | None = None
         self._reader = threading.Thread(target=self._read, name=f"jsonrpc {child.program}", daemon=True)
-        self._reader.start()
+        try:
+            self._reader.start()
+        except (RuntimeError, MemoryError):
+            child.close(0)
+            raise StepProblem(
+                ErrorKind.SPAWN,
+                f"{child.program!r} was ended: no thread can be started to read its answers; "
+                "raise the limit of processes or of memory",
+            ) from None
 
     @property
     def failure(self) -> PeerError | None:
