@@ -30,6 +30,8 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     """The number of the item, if it is one item of a ``for_each``."""
     maybe: bool = False
     """Whether it is known only in a real run if its guard skips it (dry-run and probe)."""
+    continues: bool = False
+    """Whether the run continues when it fails: by ``continue_on_fail``, or a step around it catches failures."""
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):

@@ -53,7 +53,18 @@ def value_lines(value: object, *, width: int | None = None) -> list[str]:
         lines = text.split("\n")
     if width is None:
         return lines
-    return [line[start : start + width] for line in lines for start in range(0, len(line) or 1, width)]
+    return [part for line in lines for part in _wrap(line, width)]
+
+
+def _wrap(line: str, width: int) -> list[str]:
+    """Return a line in parts, divided behind a blank where there is one; together they are the line."""
+    parts = []
+    while len(line) > width:
+        end = line.rfind(" ", 0, width) + 1
+        end = end if end > width // 2 else width
+        parts.append(line[:end])
+        line = line[end:]
+    return [*parts, line]
 
 
 def _distance(seconds: float) -> str:

@@ -172,7 +172,7 @@ def test_show_is_a_nested_timeline_with_the_failing_step(tmp_path) -> None:
     child = next(line for line in lines if "▸ triage/0/restart (leaf)" in line)
     assert child.index("▸") == step.index("▸") + 2
     assert "exit_code: the tool exited with 3" in done.stdout
-    assert "stderr: (last 10 of 30 lines)" in done.stdout
+    assert "… 20 lines before\n" in done.stdout
     assert "line 29" in done.stdout
     assert "line 19" not in done.stdout
     assert ESCAPE not in done.stdout

@@ -135,7 +135,7 @@ def test_an_interrupted_write_that_is_not_idempotent_is_an_unknown_outcome(lab):
     with pytest.raises(RunError) as caught:
         lab.runner.resume(ran.result.run_id)
     assert caught.value.kind == "unknown_outcome"
-    assert "--reconcile a=done|redo|failed" in caught.value.hint
+    assert "--reconcile 'a=done|redo|failed'" in caught.value.hint
     assert lab.calls == []
 
 

@@ -82,7 +82,7 @@ def test_a_failed_step_that_writes_and_is_not_idempotent_is_retried_only_by_deci
     ) as caught:
         patient.resume(retry_failed=True)
     assert caught.value.kind == "unknown_outcome"
-    assert "--retry-failed --reconcile w=done|redo|failed" in caught.value.hint
+    assert "--retry-failed --reconcile 'w=done|redo|failed'" in caught.value.hint
     assert len(patient.lab.calls) == 1
     patient.sick = set()
     again = patient.resume(retry_failed=True, reconcile={"w": "redo"})
@@ -255,7 +255,7 @@ def cut(lab):
 def test_unknown_outcomes_are_reported_together_before_anything_runs(cut):
     with pytest.raises(RunError, match="whether both/0/p, both/1/q took effect") as caught:
         cut.resume()
-    assert "--reconcile both/0/p=done|redo|failed --reconcile both/1/q=done|redo|failed" in caught.value.hint
+    assert "--reconcile 'both/0/p=done|redo|failed' --reconcile 'both/1/q=done|redo|failed'" in caught.value.hint
     with pytest.raises(RunError, match="whether both/1/q took effect"):
         cut.resume(reconcile={"both/0/p": "redo"})
     assert cut.lab.calls == []

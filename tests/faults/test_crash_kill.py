@@ -117,6 +117,6 @@ def test_an_interrupted_write_is_not_repeated_until_a_person_decides(tmp_path, w
         error = json.loads(said.stdout)["error"]
         assert (said.returncode, error["kind"]) == (1, "unknown_outcome")
         assert "which/1/chosen" in error["message"]
-        assert "--reconcile which/1/chosen=done|redo|failed" in error["hint"]
+        assert "--reconcile 'which/1/chosen=done|redo|failed'" in error["hint"]
     assert bench.trace.stat().st_size == size, "a refused resume writes nothing"
     assert len(bench.effects()["push"]) == 1

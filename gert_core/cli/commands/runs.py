@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import shlex
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -13,8 +14,9 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.result import label
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
-from gert_core.cli.render.timeline import brief, failure_lines, summary
+from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, summary
 from gert_core.cli.session import project_here
+from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.directory import RunDirectory, runs_root
 from gert_core.runs.listing import list_runs, run_info
 from gert_core.runs.result import RunResult, outcome_of
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.state import RunState
 
+_EXPLANATIONS: Final = 1000
+"""The number of explanations that are remembered, so that each is given once."""
 _HEADER: Final = ("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
 
 
@@ -107,24 +111,40 @@ def _describe(info: RunInfo) -> None:
     if state.duration:
         out(f"  duration: {escape(state.duration)}")
     if state.facts.get("inputs"):
-        out(f"  inputs:   {brief(state.facts['inputs'])}")
+        for line in facts_lines("inputs:  ", state.facts["inputs"]):
+            out(f"  {line}")
     out(f"  trace:    {_trace(info)}")
     if state.steps:
         out("  steps:")
-    for record in state.steps.values():
-        status = info.step_status(record)
-        status = paint(escape(status), _colour(status))
-        out(
-            f"    {escape(record.key)} ({escape(record.type)}): {status}"
-            + (f" {record.duration}" if record.duration else "")
-        )
-        if record.failed and not record.container:
-            for line in failure_lines(record.failure, record.detail or {}):
-                out(f"      {line}")
+    _describe_steps(info, state)
     for ticket in state.pending:
-        expires = f", expires {escape(ticket['expires_at'])}" if ticket.get("expires_at") else ""
-        out(f"  waits for approval {escape(ticket['ticket_id'])} of step {escape(ticket['step_key'])}{expires}")
+        expires = f", expires {readable_time(str(ticket['expires_at']))}" if ticket.get("expires_at") else ""
+        step = readable_key(str(ticket["step_key"]))
+        out(escape(f"  waits for approval {ticket['ticket_id']} of step {step}{expires}"))
     _advise(info)
+
+
+def _describe_steps(info: RunInfo, state: RunState) -> None:
+    """Print a line per step; a failure after which the run continued is explained once."""
+    fatal = fatal_keys(state)
+    explained: set[tuple[object, ...]] = set()
+    for record in state.steps.values():
+        continued = record.failed and fatal is not None and record.key not in fatal
+        name = info.step_status(record)
+        colour = "yellow" if continued else _colour(name)
+        status = paint(escape(name), colour) + (", continued" if continued else "")
+        duration = f" {escape(record.duration)}" if record.duration else ""
+        out(f"    {escape(readable_key(record.key))} ({escape(record.type)}): {status}{duration}")
+        if not record.failed or record.container:
+            continue
+        failure = record.failure or {}
+        known = (record.step_id, failure.get("kind"), failure.get("message"))
+        if continued and known in explained:
+            continue
+        if len(explained) < _EXPLANATIONS:
+            explained.add(known)
+        for line in failure_lines(record.failure, record.detail or {}, colour=colour):
+            out(f"      {line}")
 
 
 def _advise(info: RunInfo) -> None:
@@ -141,7 +161,7 @@ def _advise(info: RunInfo) -> None:
 
 
 def _reconcile(keys: list[str]) -> str:
-    return "".join(f" --reconcile {key}=done|redo|failed" for key in keys)
+    return "".join(f" --reconcile {shlex.quote(f'{key}=done|redo|failed')}" for key in keys)
 
 
 def _row(info: RunInfo) -> tuple[str, ...]:
@@ -154,7 +174,7 @@ def _row(info: RunInfo) -> tuple[str, ...]:
         info.status,
         _outcome(state),
         _ago(state.started),
-        escape(info.blocked_on),
+        escape(readable_key(info.blocked_on)),
     )
 
 

@@ -12,6 +12,7 @@ from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.session import project_or_warning, registry_for
+from gert_core.kit.display import readable_key
 from gert_core.trace.verify import TraceStatus, verify
 
 if TYPE_CHECKING:
@@ -131,12 +132,21 @@ def show(
         shown = bool(document["events"])
     else:
         shown = False
-        for line in timeline(read(file), step=step, kind=type):
+        for line in timeline(read(file), step=step, kind=type, fatal=_fatal(file)):
             out(line)
             shown = True
     if not shown:
         err(f"note: {_nothing(file, step=step, kind=type)}")
     return 0
+
+
+def _fatal(file: Path) -> set[str] | None:
+    """Return the steps whose failure ended the run, which only its last event tells."""
+    from gert_core.cli.render.timeline import fatal_keys
+    from gert_core.runs.fold import fold
+    from gert_core.trace.reader import read
+
+    return fatal_keys(fold(read(file)))
 
 
 def _nothing(file: Path, *, step: str | None, kind: str | None) -> str:
@@ -148,7 +158,7 @@ def _nothing(file: Path, *, step: str | None, kind: str | None) -> str:
     if not events:
         return f"{file} has no events"
     if step is not None and not any(wanted(event, step=step, kind=None) for event in events):
-        keys = dict.fromkeys(event.step_key for event in events if event.step_key)
+        keys = dict.fromkeys(readable_key(event.step_key) for event in events if event.step_key)
         return f"no event of {file} belongs to step {step!r}; the steps are {', '.join(keys) or 'none'}"
     types = dict.fromkeys(event.type for event in events if wanted(event, step=step, kind=None))
     return f"no event is of type {kind!r}; the types are {', '.join(types)}"

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, StepStatus
 from gert_core.cli.render.terminal import coloured, escape, paint, write_text
+from gert_core.cli.render.values import named, tail
 from gert_core.engine.progress import Progress
+from gert_core.kit.display import readable_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
     from gert_core.engine.progress import Evaluation, StepInfo
 
 MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
-_TAIL: Final = 8
+CONTINUED: Final = ("!", "yellow")
+"""The mark of a failed step after which the run continues."""
+_EXPLANATIONS: Final = 1000
+"""The number of explanations that are remembered, so that each is given once."""
 _TICK: Final = 0.2
 _DRY_RUN: Final = "dry-run"
 """Why every step of a dry-run is not executed, which need not be said again and again."""
@@ -46,12 +51,13 @@ class TerminalProgress(Progress):
         self._lost: OSError | None = None
         """The first error of the stream."""
         self._ticker: threading.Thread | None = None
+        self._explained: set[tuple[object, ...]] = set()
 
     # -- the run -------------------------------------------------------------------------------------------------
 
     def started(self, step: StepInfo) -> None:
         if not step.leaf or step.loop:
-            self._print(f" {_title(step)}", lead=_indent(step) + paint("▸", "cyan", stream=self._stream))
+            self._step(step, ("▸", "cyan"))
         elif self._live:
             with self._lock:
                 self._running[step.key] = (_title(step), time.monotonic())
@@ -65,19 +71,21 @@ class TerminalProgress(Progress):
             self._running.pop(step.key, None)
             if (step.loop or not step.leaf) and status is StepStatus.SUCCESS:
                 return
-            mark, style = MARKS[str(status)]
-            lead = _indent(step) + paint(mark, style, stream=self._stream)
-            line = f" {_title(step)}"
+            failed = status in (StepStatus.FAILED, StepStatus.ERROR)
+            mark = MARKS[str(status)]
             symbolic = (data.get("detail") or {}).get("symbolic")
+            again = False
             if status is StepStatus.SKIPPED:
-                line += f"  skipped ({_reason(data)})"
+                line = f"skipped ({_reason(data)})"
             elif symbolic and step.leaf:
-                lead = f"{_indent(step)}·"
-                line += f"  ({symbolic})" if symbolic != _DRY_RUN else ""
+                mark, line = ("·", ""), f"({symbolic})" if symbolic != _DRY_RUN else ""
             else:
-                line += f"  {duration:.2f}s"
-            self._print(line, lead=lead)
-            if status in (StepStatus.FAILED, StepStatus.ERROR) and step.leaf:
+                line = f"{duration:.2f}s"
+            if failed and step.continues:
+                again = step.leaf and self._is_known(step, data)
+                mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, continues"
+            self._step(step, mark, line)
+            if failed and step.leaf and not again:
                 self._explain(step, data)
             elif status is StepStatus.SKIPPED and "approval" in data:
                 self._print(f"{_indent(step)}    {data['approval']['message']}")
@@ -85,25 +93,40 @@ class TerminalProgress(Progress):
                 self._print(f"{_indent(step)}    {data['message']}")
 
     def recorded(self, step: StepInfo) -> None:
-        self._print(f" {_title(step)}  recorded", lead=_indent(step) + paint("↺", "dim", stream=self._stream))
+        self._step(step, ("↺", "dim"), "recorded")
 
     def left_open(self, step: StepInfo, *, cancelled: bool) -> None:
         with self._lock:
             self._running.pop(step.key, None)
             if cancelled and step.leaf and not step.loop:
-                lead = _indent(step) + paint("✗", "red", stream=self._stream)
-                self._print(f" {_title(step)}  cancelled", lead=lead)
+                self._step(step, ("✗", "red"), "cancelled")
 
     def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
         with self._lock:
             self._running.pop(step.key, None)
-        self._print(f"{_indent(step)}… {_title(step)}  waits for approval (ticket {request.ticket_id})")
+        self._step(step, ("…", ""), f"waits for approval (ticket {request.ticket_id})")
 
     def arm(self, step: StepInfo, name: str, why: str) -> None:
         self._print(f"{_indent(step)}  ? {name}: {why}")
 
     def warn(self, message: str, *, step: StepInfo | None = None) -> None:
         self._print(f" {message}", lead=paint("warning:", "yellow", stream=self._stream))
+
+    def _step(self, step: StepInfo, mark: tuple[str, str], text: str = "") -> None:
+        """Print the line of a step; its title has been masked already, item by item, in its key."""
+        sign, style = mark
+        shown = paint(sign, *([style] if style else ()), stream=self._stream)
+        self._print(f"  {text}" if text else "", lead=f"{_indent(step)}{shown} {escape(_title(step))}")
+
+    def _is_known(self, step: StepInfo, data: Mapping[str, Any]) -> bool:
+        """Return whether the same failure of the same step was explained before."""
+        failure = data.get("failure") or {}
+        key = (step.step_id, failure.get("kind"), failure.get("message"))
+        if not failure or key in self._explained:
+            return bool(failure)
+        if len(self._explained) < _EXPLANATIONS:
+            self._explained.add(key)
+        return False
 
     def _explain(self, step: StepInfo, data: Mapping[str, Any]) -> None:
         """Print what failed: the error, the command, its exit code and the end of its output."""
@@ -112,14 +135,17 @@ class TerminalProgress(Progress):
         if failure:  # items that may fail have said so themselves
             self._print(f"{indent}{failure.get('kind')}: {failure.get('message')}")
         if detail.get("command"):
-            self._print(f"{indent}command: {shlex.join(detail['command'])}")
+            self._value("command:", shlex.join(detail["command"]), indent=indent)
         if detail.get("exit_code") is not None:
             self._print(f"{indent}exit code: {detail['exit_code']}")
         for name in ("stdout", "stderr"):
             # Masked as a whole: a secret of several lines is not found in a single one of them.
-            lines = self.mask(str(detail.get(name) or "")).rstrip().splitlines()[-_TAIL:]
-            for line in lines:
+            for line in tail(self.mask(str(detail.get(name) or ""))):
                 self._print(f"{indent}{name}: {line}", masked=True)
+
+    def _value(self, name: str, value: object, *, indent: str) -> None:
+        for line in named(name, value, indent=indent, mask=self.mask):
+            self._print(line, masked=True)
 
     # -- the screen ----------------------------------------------------------------------------------------------
 
@@ -173,7 +199,7 @@ class TerminalProgress(Progress):
                 now = time.monotonic()
                 title, since = next(iter(self._running.values()))
                 more = f" (+{len(self._running) - 1} more)" if len(self._running) > 1 else ""
-                text = escape(self.mask(f"  … {title}{more}  {now - since:.1f}s"))
+                text = escape(f"  … {title}{more}  {now - since:.1f}s")
                 self._shown = True
                 self._write(f"\r\x1b[K{text[:100]}")
 
@@ -203,7 +229,7 @@ class DryProgress(TerminalProgress):
         self._print(f"{indent}contract: {', '.join(words)}")
         self._print(f"{indent}governance: {decision.action} (risk {decision.risk}). {decision.reason}")
         for name, value in evaluation.inputs.items():
-            self._print(f"{indent}input {name} = {value}")
+            self._value(f"input {name} =", value, indent=indent)
         for name, present in evaluation.secrets.items():
             self._print(f"{indent}secret {name}: {_presence(present)}")
         if evaluation.platforms:
@@ -219,7 +245,7 @@ def _indent(step: StepInfo) -> str:
 
 
 def _title(step: StepInfo) -> str:
-    name = step.key.rpartition("/")[2] or step.step_id
+    name = readable_key(step.key.rpartition("/")[2] or step.step_id)
     return f"{name}  {step.type}" + (" (maybe)" if step.maybe else "")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import RunStatus
 from gert_core.cli.render.terminal import err, escape, out, paint
+from gert_core.kit.display import readable_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,11 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
         out(f"Possible outcomes: {', '.join(reached) or 'none reached'}")
     elif result.status is RunStatus.APPROVAL_PENDING:
         for ticket in result.pending:
-            out(escape(f"  {ticket['ticket_id']}  step {ticket['step_key']}  risk {ticket['risk_level']}"))
+            out(
+                escape(
+                    f"  {ticket['ticket_id']}  step {readable_key(str(ticket['step_key']))}  risk {ticket['risk_level']}"
+                )
+            )
         out(f"Approval pending. Resume with: gert resume --run {result.run_id}")
     else:
         _show_failures(result, executed=executed)
@@ -44,17 +49,18 @@ def label(outcome: Outcome) -> str:
 
 
 def _show_outcome(outcome: Outcome) -> None:
-    from gert_core.template import to_text  # not for lists of runs, which show no values
+    from gert_core.cli.render.values import named  # not for lists of runs, which show no values
 
     out(f"{paint('✓', 'green')} Outcome: {label(outcome)}")
     for name, value in outcome.meta.items():
-        out(escape(f"  {name}: {to_text(value)}"))
+        for line in named(f"{escape(name)}:", value, indent="  "):
+            out(line)
 
 
 def _show_failures(result: RunResult, *, executed: bool) -> None:
     out(f"{paint('✗', 'red')} Run {result.status}")
     for failure in result.failures:
-        where = f"step {failure.key}: " if failure.key else ""
+        where = f"step {readable_key(failure.key)}: " if failure.key else ""
         out(escape(f"  {where}{failure.message} ({failure.kind})"))
     if result.status is RunStatus.CANCELLED:
         reason = result.state.result.get("reason")

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.render.terminal import escape, paint
+from gert_core.kit.display import readable_key
 from gert_core.scenarios.results import ScenarioStatus, shortened
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _explained(runbook: str, result: ScenarioResult) -> Iterator[str]:
         for key, status in shortened(result.path):
             mark, style = _STEP_MARKS.get(status, ("○", "dim"))
             said = "" if status in ("success", "") else f"  {status}"
-            yield f"      {paint(mark, style) if status else ' '} {key}{said}"
+            yield f"      {paint(mark, style) if status else ' '} {escape(readable_key(key))}{said}"
         words = ["gert", "exec", runbook, "--mode", "replay", "--scenario", result.scenario]
         yield f"    {paint('look closer:', 'cyan')} {shlex.join(words)}"
     if result.hint:

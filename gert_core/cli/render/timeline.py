@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api.events import EventType
 from gert_core.api.results import StepStatus
 from gert_core.cli.render.terminal import escape, paint
+from gert_core.cli.render.values import named, tail
+from gert_core.kit.display import readable_key
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import parent_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
     from gert_core.api.events import TraceEvent
     from gert_core.runs.state import RunState
 
 _WIDTH: Final = 100
 _LAST_LINES: Final = 10
+_MOST_LINES: Final = 20
+"""The number of lines that are shown of one value."""
 _MARKS: Final = {
     StepStatus.SUCCESS: ("✓", "green"),
     StepStatus.FAILED: ("✗", "red"),
@@ -30,8 +34,13 @@ _NOISE: Final = ("step_id", "type", "extensions")
 _PLACE: Final = {"index", "label", "parent"}
 
 
-def timeline(events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None) -> Iterator[str]:
-    """Yield the lines of a timeline; ``step`` is an id or a key, ``kind`` an event's type."""
+def timeline(
+    events: Iterable[TraceEvent], *, step: str | None = None, kind: str | None = None, fatal: Set[str] | None = None
+) -> Iterator[str]:
+    """Yield the lines of a timeline; ``step`` is an id or a key, ``kind`` an event's type.
+
+    ``fatal`` are the steps whose failure ended the run, where that is known: after the others it continued.
+    """
     folding = Fold()
     start: datetime | None = None
     for event in events:
@@ -42,7 +51,7 @@ def timeline(events: Iterable[TraceEvent], *, step: str | None = None, kind: str
             continue
         elapsed = (moment - start).total_seconds() if moment and start else 0.0
         depth = _depth(event.step_key)
-        first, *more = _describe(event, folding.state)
+        first, *more = _describe(event, folding.state, fatal)
         indent = "  " * depth
         yield f"{paint(f'{elapsed:>+10.3f}s', 'dim')}  {indent}{first}"
         for line in more:
@@ -82,17 +91,32 @@ def wanted(event: TraceEvent, *, step: str | None, kind: str | None) -> bool:
     if step is None:
         return True
     key = event.step_key or ""
-    if key == step or key.startswith((f"{step}/", f"{step}[", f"{step}#")):
+    below = (f"{step}/", f"{step}[", f"{step}#")
+    if any(name == step or name.startswith(below) for name in (key, readable_key(key))):
         return True
     return any(part.partition("[")[0].partition("#")[0] == step for part in key.split("/"))
 
 
-def _describe(event: TraceEvent, state: RunState) -> list[str]:
+def fatal_keys(state: RunState) -> set[str] | None:
+    """Return the steps whose failure ended a run, with those around them; None for a run that is not over."""
+    if state.status not in ("completed", "failed", "error"):
+        return None
+    found: set[str] = set()
+    for failing in state.failing:
+        key = failing
+        while key and key not in found:
+            found.add(key)
+            key = parent_key(key)
+    return found
+
+
+def _describe(event: TraceEvent, state: RunState, fatal: Set[str] | None) -> list[str]:
+    if event.type == EventType.STEP_COMPLETE:
+        return _step_complete(event, continued=fatal is not None and event.step_key not in fatal)
     special: dict[str, Callable[[TraceEvent, RunState], list[str]]] = {
         EventType.RUN_START: _run_start,
         EventType.RUN_COMPLETE: _run_complete,
         EventType.STEP_START: _step_start,
-        EventType.STEP_COMPLETE: _step_complete,
         EventType.GOVERNANCE_DECISION: _governance,
         EventType.CONTRACT_EVALUATED: _contract,
     }
@@ -107,9 +131,7 @@ def _run_start(event: TraceEvent, state: RunState) -> list[str]:
     data = event.data
     who = "".join(f" {word} {escape(data[name])}" for word, name in (("by", "actor"), ("on", "host")) if data.get(name))
     lines = [f"{paint(EventType.RUN_START, 'bold')}  {escape(state.runbook)} ({escape(event.run_id)}){who}"]
-    if data.get("inputs"):
-        lines.append(f"inputs: {brief(data['inputs'])}")
-    return lines
+    return lines + facts_lines("inputs:", data.get("inputs"))
 
 
 def _run_complete(event: TraceEvent, state: RunState) -> list[str]:
@@ -125,22 +147,21 @@ def _run_complete(event: TraceEvent, state: RunState) -> list[str]:
 
 def _step_start(event: TraceEvent, state: RunState) -> list[str]:
     kind = event.data.get("type")
-    lines = [f"▸ {paint(escape(event.step_key), 'bold')}{f' ({escape(kind)})' if kind else ''}"]
-    if event.data.get("inputs"):
-        lines.append(f"inputs: {brief(event.data['inputs'])}")
-    return lines
+    lines = [f"▸ {paint(_key(event), 'bold')}{f' ({escape(kind)})' if kind else ''}"]
+    return lines + facts_lines("inputs:", event.data.get("inputs"))
 
 
-def _step_complete(event: TraceEvent, state: RunState) -> list[str]:
+def _step_complete(event: TraceEvent, *, continued: bool) -> list[str]:
     data = event.data
     status = str(data.get("status"))
     mark, colour = _MARKS.get(status, ("?", "yellow"))  # type: ignore[call-overload]
+    if colour == "red" and continued:
+        mark, colour = "!", "yellow"
     reason = f" ({escape(data['reason'])})" if data.get("reason") else ""
     duration = f" in {escape(data['duration'])}" if data.get("duration") else ""
-    lines = [f"{paint(f'{mark} {escape(event.step_key)}', colour)}  {escape(status)}{reason}{duration}"]
-    if data.get("outputs"):
-        lines.append(f"outputs: {brief(data['outputs'])}")
-    return lines + failure_lines(data.get("failure"), data.get("detail") or {})
+    lines = [f"{paint(f'{mark} {_key(event)}', colour)}  {escape(status)}{reason}{duration}"]
+    lines += facts_lines("outputs:", data.get("outputs"))
+    return lines + failure_lines(data.get("failure"), data.get("detail") or {}, colour=colour)
 
 
 def _governance(event: TraceEvent, state: RunState) -> list[str]:
@@ -156,19 +177,33 @@ def _contract(event: TraceEvent, state: RunState) -> list[str]:
     return [f"{paint('contract', 'cyan')}  {brief({n: contract[n] for n in names if contract.get(n)}) or 'pure'}"]
 
 
-def failure_lines(failure: object, detail: Mapping[str, object]) -> list[str]:
+def failure_lines(failure: object, detail: Mapping[str, object], *, colour: str = "red") -> list[str]:
     """Return why a step or the run failed, and the end of its output."""
     if not isinstance(failure, dict):
         return []
-    lines = [paint(f"{escape(failure.get('kind'))}: {escape(failure.get('message'))}", "red")]
+    lines = [paint(f"{escape(failure.get('kind'))}: {escape(failure.get('message'))}", colour)]
     for name, value in detail.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        rows = text.rstrip("\n").split("\n")
+        rows = tail(text, lines=_LAST_LINES)
         if len(rows) == 1:
             lines.append(f"{escape(name)}: {escape(rows[0])}")
-            continue
-        left_out = f" (last {_LAST_LINES} of {len(rows)} lines)" if len(rows) > _LAST_LINES else ""
-        lines += [f"{escape(name)}:{left_out}", *(f"  {escape(row)}" for row in rows[-_LAST_LINES:])]
+        elif rows:
+            lines += [f"{escape(name)}:", *(f"  {escape(row)}" for row in rows)]
+    return lines
+
+
+def facts_lines(label: str, values: Mapping[str, object] | None) -> list[str]:
+    """Return ``label name=value ...`` if that fits into a line, else the values one below the other."""
+    if not values:
+        return []
+    line = brief(values)
+    if not line.endswith("…") and not any(isinstance(value, str) and "\n" in value for value in values.values()):
+        return [f"{label} {line}"]
+    lines = [label.rstrip()]
+    for name, value in values.items():
+        shown = named(f"{escape(name)}:", value, indent="  ")
+        more = len(shown) - _MOST_LINES - 1
+        lines += [*shown[: _MOST_LINES + 1], *([f"    … {more} lines more"] if more > 0 else [])]
     return lines
 
 
@@ -180,6 +215,10 @@ def brief(values: Mapping[str, object]) -> str:
         parts.append(f"{escape(name)}={escape(text)}")
     line = " ".join(parts)
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+
+
+def _key(event: TraceEvent) -> str:
+    return escape(readable_key(event.step_key or ""))
 
 
 def _is_place(value: object) -> bool:
@@ -202,4 +241,4 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-__all__ = ["as_json", "brief", "failure_lines", "summary", "timeline", "wanted"]
+__all__ = ["as_json", "facts_lines", "failure_lines", "fatal_keys", "summary", "timeline", "wanted"]

@@ -26,13 +26,19 @@ _NONE: Final[frozenset[int]] = frozenset()
 
 
 def run_block(
-    execution: StepExecution, node: BlockNode, layer: Layer, *, key: int | None, branch: Mapping[str, object] | None
+    execution: StepExecution,
+    node: BlockNode,
+    layer: Layer,
+    *,
+    key: int | None,
+    branch: Mapping[str, object] | None,
+    caught: bool,
 ) -> Signal | None:
     """Run one block now, in this thread."""
     from gert_core.engine.flow.lists import run_list
     from gert_core.engine.steps.context import child_frame
 
-    return run_list(execution.run, node, child_frame(execution, layer, key=key, branch=branch))
+    return run_list(execution.run, node, child_frame(execution, layer, key=key, branch=branch, caught=caught))
 
 
 def run_forked(
@@ -42,6 +48,7 @@ def run_forked(
     *,
     waits: Sequence[Sequence[int]],
     limit: int,
+    caught: bool,
 ) -> list[tuple[Signal | None, dict[str, object]]]:
     """Run blocks on overlays and merge them in declaration order; return signal and promoted names of each."""
     layers = [Layer(execution.layer, loop=node.path if node.repeats else None) for node in nodes]
@@ -51,7 +58,7 @@ def run_forked(
 
     def task(index: int) -> Signal | None:
         facts = {"index": runs[index].key, "label": nodes[index].name, "parent": execution.key}
-        return run_block(execution, nodes[index], layers[index], key=runs[index].key, branch=facts)
+        return run_block(execution, nodes[index], layers[index], key=runs[index].key, branch=facts, caught=caught)
 
     signals = run_tasks(execution.run, len(runs), task, waits=waits, limit=limit)
     out = []

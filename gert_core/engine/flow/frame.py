@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Frame:
     """One pass over one list of steps: its variables, key prefix, deadline and indentation on screen."""
 
-    __slots__ = ("branch", "deadline", "depth", "layer", "prefix", "visits")
+    __slots__ = ("branch", "caught", "deadline", "depth", "layer", "prefix", "visits")
 
     def __init__(
         self,
@@ -29,12 +29,15 @@ class Frame:
         deadline: Deadline,
         branch: Mapping[str, object] | None = None,
         depth: int = 0,
+        caught: bool = False,
     ) -> None:
         self.layer = layer
         self.prefix = prefix
         self.deadline = deadline
         self.branch = branch
         self.depth = depth
+        self.caught = caught
+        """Whether the run continues after a failure that ends this list, unless the step around it fails by itself."""
         self.visits: dict[str, int] = {}
 
     def open_key(self, step_id: str) -> str:

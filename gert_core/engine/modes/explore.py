@@ -140,6 +140,7 @@ def _explore_block(
         deadline=execution.deadline,
         branch=execution.frame.branch,
         depth=execution.frame.depth + 1,
+        caught=execution.continues,
     )
     run.services.progress.arm(execution.info, block.name, str(why))
     return run_list(run, block, frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, RunError, StepStatus, UsageError
@@ -82,7 +83,8 @@ def _unknown(run_id: str, still: list[StepState], *, retry: bool) -> RunError:
     if done:
         sentences.append(f"{', '.join(done)} would run again: it writes, is not idempotent and succeeded")
     command = f"gert resume --run {run_id}{' --retry-failed' if retry else ''}"
-    choices = "".join(f" --reconcile {record.key}=done|redo|failed" for record in still)
+    # In quotes: pasted into a shell as it is, it must not run with the first of the choices.
+    choices = "".join(f" --reconcile {shlex.quote(f'{record.key}=done|redo|failed')}" for record in still)
     return RunError(
         "; ".join(sentences),
         kind=ErrorKind.UNKNOWN_OUTCOME,

@@ -175,7 +175,7 @@ class AttemptContext:
             layer.bind({kind: dict(bind)} if bind else {})
         before = set(layer.vars) if layer is execution.layer else ()
         try:
-            signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch)
+            signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch, caught=catch)
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
@@ -211,7 +211,7 @@ class AttemptContext:
         if not isinstance(limit, int) or not all(isinstance(one.bind, Mapping) for one in runs):
             raise TypeError("a fork takes an integer as limit and maps as bind")
         try:
-            outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit)
+            outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit, caught=catch)
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
@@ -323,7 +323,7 @@ def _block_result(signal: Signal | None, outputs: Mapping[str, object]) -> Block
 
 
 def child_frame(
-    execution: StepExecution, layer: Layer, *, key: int | None, branch: Mapping[str, object] | None
+    execution: StepExecution, layer: Layer, *, key: int | None, branch: Mapping[str, object] | None, caught: bool
 ) -> Frame:
     """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread."""
     middle = "" if key is None else f"{key}/"
@@ -333,6 +333,7 @@ def child_frame(
         deadline=execution.deadline,
         branch=branch,
         depth=execution.frame.depth + 1,
+        caught=caught or execution.continues,
     )
 
 

@@ -261,8 +261,14 @@ class StepExecution:
                 loop=compiled.over is not None and self.item is None,
                 item=self.item,
                 maybe=self.maybe,
+                continues=self.continues,
             )
         return info
+
+    @property
+    def continues(self) -> bool:
+        """Whether the run continues when the step fails."""
+        return self.compiled.node.fields.continue_on_fail or self.frame.caught
 
     def add(
         self,

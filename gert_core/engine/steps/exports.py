@@ -34,10 +34,17 @@ def completion_data(
 
 
 def _bounded(value: object) -> object:
-    """Return the end of a long captured text; this is for details, outputs are never shortened."""
-    if isinstance(value, str) and len(value) > DETAIL_LIMIT:
-        return f"[{len(value) - DETAIL_LIMIT} characters left out]\n{value[-DETAIL_LIMIT:]}"
-    return value
+    """Return the end of a long captured text; this is for details, outputs are never shortened.
+
+    Its first line states what is left out, in lines where the text has lines.
+    """
+    if not isinstance(value, str) or len(value) <= DETAIL_LIMIT:
+        return value
+    start = len(value) - DETAIL_LIMIT
+    line = value.find("\n", start, -1) + 1
+    if not line:
+        return f"… {start} characters before\n{value[start:]}"
+    return f"… {value.count(chr(10), 0, line)} lines before\n{value[line:]}"
 
 
 def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
