@@ -31,6 +31,7 @@ MAX_VALUES: Final = 500_000
 MAX_EXPANSION: Final = 4 * 1024 * 1024
 MAX_DIAGNOSTICS: Final = 100
 EMPTY: Final = "the file is empty"
+BARE_TEMPLATE: Final = 'a template that begins a value must be quoted: "{{ ... }}"'
 _QUOTE_HINT: Final = "put the text in quotes"
 
 
@@ -228,11 +229,7 @@ class Composer:
     def _invalid_key(self, event: object, key: object) -> str | None:
         """Report a key that is not a string; return the source text of a scalar, None for a collection."""
         if isinstance(key, Map | Seq):
-            hint = (
-                'a template that begins a value must be quoted: "{{ ... }}"'
-                if _braces(key)
-                else "use a string as the key"
-            )
+            hint = BARE_TEMPLATE if _braces(key) else "use a string as the key"
             self._report_syntax(event, "a key must be a string, not a map or a list", hint)
             return None
         text = event.value if type(event) is ScalarEvent else str(key)
@@ -296,4 +293,15 @@ def _refused(event: Any, message: str, hint: str) -> UnreadableError:
     return UnreadableError(message, line=mark.line + 1, column=mark.column + 1, hint=hint)
 
 
-__all__ = ["EMPTY", "MAX_DEPTH", "MAX_DIAGNOSTICS", "Composer", "Map", "Mark", "Seq", "UnreadableError", "parser"]
+__all__ = [
+    "BARE_TEMPLATE",
+    "EMPTY",
+    "MAX_DEPTH",
+    "MAX_DIAGNOSTICS",
+    "Composer",
+    "Map",
+    "Mark",
+    "Seq",
+    "UnreadableError",
+    "parser",
+]

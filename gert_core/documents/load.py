@@ -14,7 +14,8 @@ from gert_core.api.errors import GertError
 from gert_core.documents import yaml
 from gert_core.documents.lookup import find_tool
 from gert_core.documents.merge import tool_contract
-from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, to_diagnostics
+from gert_core.documents.model_errors import MAX_ERRORS, diagnose, fields_at, model_errors, to_diagnostics
+from gert_core.documents.model_hints import meant
 from gert_core.documents.partial import without_invalid
 from gert_core.documents.runbook import API_VERSION, RunbookModel
 from gert_core.documents.standalone import check_head, validate_document
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ToolPack
     from gert_core.documents.contract import ContractModel
+    from gert_core.documents.model_errors import ModelError
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Path as Place
     from gert_core.plugin.registry import Registry
@@ -170,13 +172,24 @@ def _model(
         if len(found) > MAX_ERRORS:
             return None, gaps
         # Checks of whole models only run once the unknown fields are gone, so it is validated again.
-        value = _without(value, [item.path for item in found if item.type == "extra_forbidden"])
+        unknown = [item for item in found if item.type == "extra_forbidden"]
+        if misplaced := _misplaced(unknown, value):
+            gaps = misplaced | (gaps or frozenset())
+        value = _without(value, [item.path for item in unknown])
         rest = [item for item in found if item.type != "extra_forbidden"]
         if rest:
             value, more = without_invalid({**value, "apiVersion": API_VERSION, "steps": []}, rest)
             gaps = more | (gaps or frozenset())
             value.setdefault("steps", [])
     return None, gaps
+
+
+def _misplaced(unknown: list[ModelError], value: Any) -> frozenset[str]:
+    """Return the fields of the document that unknown fields are meant to be: misspelled, or written elsewhere."""
+    known = [name for name in fields_at(RunbookModel, ("",)) if name not in value]
+    names = [str(item.path[-1]) for item in unknown]
+    near = [meant(name, known) for name, item in zip(names, unknown, strict=True) if len(item.path) == 1]
+    return frozenset(name for name in (*near, *(name for name in names if name in known)) if name)
 
 
 def _without(value: Any, paths: list[Place]) -> Any:

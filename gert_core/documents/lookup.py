@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from gert_core.documents.model_hints import suggest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -51,7 +53,16 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
     hint = None
     if len(parts) == 2 and parts[0] not in packs:
         hint = f"no tool pack {parts[0]!r} is installed; it would come from the distribution gert-tools-{parts[0]}"
+    elif not hits and len(parts) == 1:
+        hint = suggest(entry, _available(base=base, project=project, packs=packs))
     return ToolLookup(path=hits[0][1] if hits else None, searched=tuple(searched), hint=hint)
+
+
+def _available(*, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> list[str]:
+    """Return the simple names that would be found."""
+    folders = [base / "tools", *([project.tools_dir] if project is not None else [])]
+    folders += [pack.directory for pack in packs.values()]
+    return sorted({file.name.removesuffix(SUFFIX) for folder in folders for file in folder.glob(f"*{SUFFIX}")})
 
 
 def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]:

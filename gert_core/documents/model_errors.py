@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.documents.fields import NAME_PATTERN
+from gert_core.documents.model_hints import KINDS, field_hint, type_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,33 +18,10 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Path
     from gert_core.documents.yaml import Document
 
-_KINDS: Final = {
-    "string_type": "a string",
-    "int_type": "an integer",
-    "int_from_float": "an integer",
-    "bool_type": "true or false",
-    "float_type": "a number",
-    "finite_number": "a finite number",
-    "list_type": "a list",
-    "dict_type": "a map",
-    "model_type": "a map",
-    "model_attributes_type": "a map",
-    "template_type": "a template",
-    "duration_type": "a duration such as 30s",
-}
-"""What was expected, for errors about the type of a value."""
-
 _STRUCTURE: Final = frozenset({"missing-field", "unknown-field", "wrong-type"})
-LONGEST_NAME: Final = 64
-"""Longer names get no suggestion."""
-
 MAX_ERRORS: Final = 200
 """The number of errors reported for one model."""
 
-_BOOLEANS: Final = {
-    **dict.fromkeys(("true", "yes", "on", "y"), "true"),
-    **dict.fromkeys(("false", "no", "off", "n"), "false"),
-}
 _SIMPLE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -123,16 +101,6 @@ def to_diagnostics(
     return [_diagnostic(document, i, base=base, model=model, extra_fields=extra) for i in islice(found, MAX_ERRORS)]
 
 
-def suggest(name: str, known: Iterable[str]) -> str | None:
-    """Return ``did you mean `x`?`` when a known name is similar."""
-    from difflib import get_close_matches
-
-    if len(name) > LONGEST_NAME:
-        return None  # comparing takes quadratic time, and no known name is this long
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"did you mean `{near[0]}`?" if near else None
-
-
 def _locate(item: Any, raw: Any) -> _Located:
     """Separate keys of the document from the tags pydantic puts between them."""
     node = raw
@@ -180,7 +148,7 @@ def _alternatives(prefix: tuple[tuple[bool, str | int], ...], members: list[_Loc
         choices.setdefault(item.steps[len(prefix)][1], []).append(item)
     resolved = [_collapse(choice, len(prefix) + 1) for choice in choices.values()]
     fitting = [
-        choice for choice in resolved if not all(len(i.error.path) == depth and i.error.type in _KINDS for i in choice)
+        choice for choice in resolved if not all(len(i.error.path) == depth and i.error.type in KINDS for i in choice)
     ]
     if fitting:
         # The value has the type this alternative expects, so its errors are the ones that help.
@@ -206,11 +174,11 @@ def _diagnostic(
         rule, key = "unknown-field", True
         known = [*fields_at(model, item.path), *(extra_fields if len(item.path) == 1 else ())]
         message = f"{name} is not a field here"
-        hint = suggest(str(item.path[-1]), known) or _listing(known)
-    elif item.type in _KINDS:
-        kinds = [_KINDS[kind] for kind in item.context.get("kinds") or [item.type]]
+        hint = field_hint(document.value, path, known, top=fields_at(model, path[:1]) if not base else [])
+    elif item.type in KINDS:
+        kinds = [KINDS[kind] for kind in item.context.get("kinds") or [item.type]]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
-        hint = _type_hint(kinds, item.value)
+        hint = type_hint(kinds, item.value, name=str(path[-1]) if path else "")
     elif "-" in item.type:
         rule, message, hint = item.type, item.message, item.context.get("hint")
         phase = 1 if rule in _STRUCTURE else 2
@@ -250,29 +218,6 @@ def _describe(value: object) -> str:
     return "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else type(value).__name__
 
 
-def _type_hint(kinds: list[str], value: object) -> str | None:
-    """Return how to write a value of a commonly confused type."""
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if _KINDS["bool_type"] in kinds and word in _BOOLEANS:
-            return f"write {_BOOLEANS[word]}"
-        if _KINDS["int_type"] in kinds and word.lstrip("-").isdecimal():
-            return f"write {word} without quotes"
-        if _KINDS["list_type"] in kinds and len(value) <= LONGEST_NAME:
-            return f"write a list: [{value}]"
-    elif isinstance(value, (bool, int, float)) and _KINDS["string_type"] in kinds:
-        return "put it in quotes"
-    elif isinstance(value, dict) and _KINDS["list_type"] in kinds:
-        return "begin each item with `- `"
-    elif isinstance(value, list) and _KINDS["dict_type"] in kinds:
-        return "leave the `- ` out"
-    return None
-
-
-def _listing(known: list[str]) -> str | None:
-    return "known fields: " + ", ".join(sorted(set(known))) if known else None
-
-
 def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
     """Return the field names known at the place of ``path``'s last part."""
     models = [model] if model is not None else []
@@ -307,6 +252,5 @@ __all__ = [
     "fields_at",
     "model_errors",
     "path_text",
-    "suggest",
     "to_diagnostics",
 ]

@@ -10,13 +10,14 @@ from pydantic import ValidationError
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import PluginError
-from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, suggest, to_diagnostics
+from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, to_diagnostics
+from gert_core.documents.model_hints import suggest_field
 from gert_core.documents.runbook import StepFields
 from gert_core.documents.tree import BlockNode, StepNode
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from gert_core.api import Block, StepType
     from gert_core.documents.model_errors import ModelError
@@ -204,7 +205,7 @@ class StepReader:
             found = model_errors(error, own)
         unknown = [item for item in found if _is_unknown(item)]
         rest = [item for item in found if not _is_unknown(item)]
-        self.diagnostics += [self._unknown_field(kind, item, path) for item in unknown[:MAX_ERRORS]]
+        self.diagnostics += [self._unknown_field(kind, item, path, own) for item in unknown[:MAX_ERRORS]]
         self.diagnostics += to_diagnostics(self.document, rest, base=path, model=kind.model, extra_fields=_COMMON)
         if rest or len(unknown) > MAX_ERRORS:
             return None
@@ -212,10 +213,10 @@ class StepReader:
         # Checks of the whole model only run once the unknown fields are gone.
         return self._body(kind, {key: value for key, value in own.items() if key not in names}, path)
 
-    def _unknown_field(self, kind: _ImportedType, item: ModelError, path: Path) -> Diagnostic:
+    def _unknown_field(self, kind: _ImportedType, item: ModelError, path: Path, written: Container[str]) -> Diagnostic:
         name = str(item.path[0])
         message = f"`{name}` is not a field of a step of type `{kind.type.name}`"
-        hint = self._suggest(name, kind.fields | _COMMON)
+        hint = self._suggest(name, kind.fields | _COMMON, written=written)
         if name == _RETRY:
             message = "`retry` is reserved for a later version and not supported yet"
             hint = "jump back with `next: {step: ID, max: N}`, or use `continue_on_fail`"
@@ -229,9 +230,9 @@ class StepReader:
             self.document, (*path, name), rule="unknown-field", message=message, phase=1, hint=hint, key=True
         )
 
-    def _suggest(self, name: str, known: Iterable[str]) -> str | None:
+    def _suggest(self, name: str, known: Iterable[str], *, written: Container[str] = ()) -> str | None:
         # Comparing names is slow, and a document with this many errors gains nothing from it.
-        return suggest(name, known) if len(self.diagnostics) < MAX_ERRORS else None
+        return suggest_field(name, known, written=written) if len(self.diagnostics) < MAX_ERRORS else None
 
     def _number(self, type_name: str) -> str:
         self._unnamed[type_name] += 1

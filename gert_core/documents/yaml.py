@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-from gert_core.documents.compose import MAX_DIAGNOSTICS, Composer, Map, Mark, Seq, UnreadableError, parser
+from gert_core.documents.compose import (
+    BARE_TEMPLATE,
+    MAX_DIAGNOSTICS,
+    Composer,
+    Map,
+    Mark,
+    Seq,
+    UnreadableError,
+    parser,
+)
 from gert_core.documents.yaml_errors import BREAKS, explain
 from gert_core.kit.files import open_named
 
@@ -111,6 +120,11 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
 
     def report(rule: str, message: str, line: int, column: int, hint: str | None) -> None:
         if len(diagnostics) < MAX_DIAGNOSTICS:
+            if hint == BARE_TEMPLATE:
+                from gert_core.template.quoting import requoted  # only mistakes need it
+
+                right = requoted(BREAKS.split(text)[line - 1])
+                hint = f"a template that begins a value must be quoted: write {right}" if right else hint
             diagnostics.append(
                 Diagnostic(rule=rule, message=message, phase=1, file=file, line=line, column=column, hint=hint)
             )

@@ -19,21 +19,30 @@ def explain(error: Exception, text: str) -> tuple[str, int, int, str | None]:
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
     context = getattr(error, "context", None)
     began = getattr(error, "context_mark", None)
+    from gert_core.template.quoting import requoted  # only mistakes need it
+
     lines = BREAKS.split(text)
     source = lines[line - 1] if line <= len(lines) else ""
     before = next((above for above in reversed(lines[: line - 1]) if above.strip()), "")
-    hint = _hint_from_line(source, before, column - 1) or _hint_from_parser(
-        f"{problem}", f"{context}", behind=source[: column - 1], opened=began.line + 1 if began else line
+    opened = began.line + 1 if began else line
+    inside = requoted(lines[opened - 1]) if opened < line and "quoted scalar" in f"{context}" else None
+    right = requoted(source)
+    hint = _hint_from_line(source, before, column - 1, right) or (
+        f"the quotes in line {opened} end too early: write {inside}"
+        if inside is not None
+        else _hint_from_parser(f"{problem}", f"{context}", behind=source[: column - 1], opened=opened)
     )
     reason = f"{context}: {problem}" if context else problem
     return f"invalid YAML: {reason}", line, column, hint
 
 
-def _hint_from_line(source: str, before: str, at: int) -> str | None:
-    """Return a hint derived from the line itself, whatever the parser reports about it."""
+def _hint_from_line(source: str, before: str, at: int, right: str | None) -> str | None:
+    """Return a hint derived from the line itself, whatever the parser reports; ``right`` is its value in quotes."""
     char = source[at : at + 1]
     if "\t" in source[: len(source) - len(source.lstrip())] or char == "\t":
         return "indent with spaces; YAML does not allow tabs there"
+    if right is not None:
+        return f"the quotes end too early, or are missing: write {right}"
     if _TEMPLATE.search(source):
         return 'quote a value that begins with a template: "{{ ... }}"'
     if char in ("@", "`", "%"):

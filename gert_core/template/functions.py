@@ -271,7 +271,8 @@ def check_arity(name: str, given: int, offset: int = 0) -> None:
         return
     needed = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
     plural = "" if needed == "1" else "s"
-    raise TemplateError(f"`{name}` takes {needed} argument{plural}, not {given}", offset=offset)
+    hint = 'write `.value | default ""`' if name == "default" else None
+    raise TemplateError(f"`{name}` takes {needed} argument{plural}, not {given}", offset=offset, hint=hint)
 
 
 __all__ = [

@@ -269,7 +269,9 @@ def _function_hint(name: str) -> str:
 
 
 def _after_value(text: str) -> str | None:
-    return "close or open a parenthesis" if text in ("(", ")") else "a function comes first: `eq .a .b`"
+    if text == "(":
+        return "write a call as `eq .a .b` or `.a | upper`, without parentheses around its arguments"
+    return "remove the parenthesis, or open it before" if text == ")" else "a function comes first: `eq .a .b`"
 
 
 __all__ = ["MAX_DEPTH", "call", "parse_kernel"]

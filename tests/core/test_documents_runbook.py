@@ -9,7 +9,7 @@ import pytest
 from gert_core import hookimpl
 from gert_core.api import PluginError, Severity, StepType
 from gert_core.documents.load import load_runbook
-from gert_core.documents.model_errors import suggest
+from gert_core.documents.model_hints import suggest
 from gert_core.plugin.registry import Registry
 
 HEAD = "apiVersion: kernel/v0\nmeta: {name: sample}\n"
@@ -182,7 +182,7 @@ def test_unknown_field_suggests_common_and_own_fields(read):
     found = read("steps:\n  - {type: note, text: x, wen: true, txt: y}\n")
     assert [(d.rule, d.hint) for d in found.diagnostics] == [
         ("unknown-field", "did you mean `when`?"),
-        ("unknown-field", "did you mean `text`?"),
+        ("unknown-field", "remove it: `text` is there already"),
     ]
     assert found.diagnostics[0].column == 27
     assert found.runbook is not None, "an unknown field does not keep the rest from being judged"

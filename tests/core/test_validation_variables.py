@@ -349,7 +349,7 @@ def test_messages_say_why_a_name_is_not_there(registry, tmp_path):
     lost = said(tmp_path, CASES["a repeat throws away what is not exported"], registry=registry)
     assert any("inside the loop `rounds` and does not exist after it" in m and "export" in h for m, h in lost)
     listed = said(tmp_path, CASES["a for_each leaves a list"], registry=registry)
-    assert any('index .check 0 "latency"' in hint for _, hint in listed)
+    assert any("index .check 0 'latency'" in hint for _, hint in listed)
     path = said(
         tmp_path, CASES["an arm that jumps away leaves nothing behind for what it jumps over"], registry=registry
     )

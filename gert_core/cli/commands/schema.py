@@ -19,7 +19,7 @@ def schema(
     json: Annotated[bool, typer.Option("--json", help="Print it on one line.")] = False,
 ) -> int:
     """Print the JSON Schema (Draft 2020-12) of a kind of document, with every installed step type."""
-    from gert_core.documents.model_errors import suggest
+    from gert_core.documents.model_hints import suggest
     from gert_core.documents.schema import KINDS, json_schema
 
     if kind not in KINDS:

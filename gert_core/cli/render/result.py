@@ -25,11 +25,8 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
         out(f"Possible outcomes: {', '.join(reached) or 'none reached'}")
     elif result.status is RunStatus.APPROVAL_PENDING:
         for ticket in result.pending:
-            out(
-                escape(
-                    f"  {ticket['ticket_id']}  step {readable_key(str(ticket['step_key']))}  risk {ticket['risk_level']}"
-                )
-            )
+            step = readable_key(str(ticket["step_key"]))
+            out(escape(f"  {ticket['ticket_id']}  step {step}  risk {ticket['risk_level']}"))
         out(f"Approval pending. Resume with: gert resume --run {result.run_id}")
     else:
         _show_failures(result, executed=executed)

@@ -54,10 +54,17 @@ def _clashes(ctx: Context, step: StepNode, inner: list[Names]) -> None:
                     "parallel-output-clash",
                     f"`{name}` is set by `{setter.id}` here and by `{other.id}` in `{label}` at the same time",
                     path=path,
-                    hint="give one of the steps a `scope`, or use distinct output names",
+                    hint=_apart(setter, name),
                 )
         for name, (setter, _) in names.items():
             first.setdefault(name, (setter, block.name))
+
+
+def _apart(step: StepNode, name: str) -> str:
+    """Return what keeps the name of one step apart from that of the others."""
+    scope = "" if step.fields.scope is not None else "give it a `scope`"
+    export = f"remove `{name}` from its `export`" if name in step.fields.export else ""
+    return f"`{step.id}`: {' and '.join(part for part in (scope, export) if part)}; read it as `.{step.id}.{name}`"
 
 
 def _conflicts(ctx: Context, step: StepNode, facts: FactTable) -> None:

@@ -69,15 +69,18 @@ class Environment:
         self.names[key] = entry
 
     def define(self, key: Key, shape: Shape, step: StepNode, *, sure: bool, stays: bool = False) -> None:
-        """Set a variable by a step; if the step may not have run, the previous value remains possible."""
+        """Set a variable by a step; if the step may not have run, the previous value remains possible.
+
+        So does a value that survives the end of a loop, when the new one does not: it is there again after the loop.
+        """
         old = self.names.get(key)
-        if sure or old is None:
+        if old is None or (sure and (stays or not old.stays)):
             entry = Entry(shape, step, sure=sure, stays=stays)
         else:
             entry = Entry(
                 shape if shape is old.shape else joined((shape, old.shape)),
                 (step, old.origin),
-                sure=old.sure,
+                sure=sure or old.sure,
                 stays=stays or old.stays,
             )
         self._log.append((key, old))

@@ -34,8 +34,13 @@ def check_exports(ctx: Context, env: Environment, step: StepNode, facts: Facts) 
                 "export-collision",
                 f"`{name}` cannot be exported: {holder} has that name",
                 path=path,
-                hint=f"read it as `.{step.id}.{name}` instead, or rename one of them",
+                hint=f"remove it from `export` and read it as `.{step.id}.{name}`{_where(step)}",
             )
+
+
+def _where(step: StepNode) -> str:
+    """Return where the outputs of a step are read by its id: those of a step in a loop only in that loop."""
+    return " inside the loop" if any(step.loops_around()) else ""
 
 
 def _holder(ctx: Context, env: Environment, step: StepNode, name: str) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Diagnostic, Severity
 from gert_core.documents.model_errors import path_text
+from gert_core.template.quoting import fit_quotes
 from gert_core.validation.rules import RULES
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Report:
     ) -> None:
         """Add one finding; ``key`` points at the key instead of the value, ``offset`` into the value's text."""
         line, column = document.locate(path, key=key)
+        if hint and not key:
+            hint = fit_quotes(hint, document.source_line(line)[column - 1 : column])
         if offset is not None:
             line, column = position_in_value(document, path, line=line, column=column, offset=offset)
         known = RULES.get(rule)

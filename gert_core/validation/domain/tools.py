@@ -41,6 +41,9 @@ def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
     listed = ctx.runbook.model.tools
     if use.tool in listed or "tools" in ctx.gaps:
         return  # it is listed but could not be loaded, or the list itself is invalid, which is reported there
+    missing = [name for name in listed if name not in ctx.runbook.tools]
+    if missing and ctx.report.did_you_mean(use.tool, missing):
+        return  # the name in the list is misspelled, which is reported there
     path = _where(step, use.tool)
     if not listed:
         ctx.add(
@@ -54,7 +57,7 @@ def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
         "tool-undeclared",
         f"step `{step.id}` uses the tool `{use.tool}`, which is not listed under `tools`",
         path=path,
-        hint=ctx.report.did_you_mean(use.tool, listed) or f"add `{use.tool}` to `tools`",
+        hint=ctx.report.did_you_mean(use.tool, ctx.runbook.tools) or f"add `{use.tool}` to `tools`",
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Explanation = tuple[str, str, str | None]
 
 _RULE = "unresolved-variable"
-_SECOND_ROUND = "if it is meant for a second round, give a value for the first: `| default ...`"
+_SECOND_ROUND = 'if it is meant for a second round, give a value for the first: `{} | default ""`'
 
 
 class UnresolvedReferences:
@@ -140,17 +140,17 @@ class UnresolvedReferences:
                 f"{what} (`export: [...]`) to keep it",
             )
         if first.id == name and first is step:
-            return _RULE, f"`{shown}` is used by step `{name}` itself, before it has run", _SECOND_ROUND
+            return _RULE, f"`{shown}` is used by step `{name}` itself, before it has run", _SECOND_ROUND.format(shown)
         if common is not None and common.first > common.then:
             return (
                 _RULE,
                 f"`{shown}` is set by `{first.id}`, which runs only later",
-                f"move that step before this one; {_SECOND_ROUND}",
+                f"move that step before this one; {_SECOND_ROUND.format(shown)}",
             )
         return (
             _RULE,
             f"`{shown}` is set by `{first.id}`, but on no path that leads here",
-            "move the step that sets it before both paths, or use `| default ...`",
+            f'move the step that sets it before both paths, or use `{shown} | default ""`',
         )
 
     def _jumps_before(self, definer: StepNode, around: dict[Path, int]) -> bool:

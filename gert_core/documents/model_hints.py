@@ -1,0 +1,118 @@
+"""Hints about fields and values that a model refuses: the likely name, the right spelling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    from gert_core.documents.tree import Path
+
+KINDS: Final = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "list_type": "a list",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "model_attributes_type": "a map",
+    "template_type": "a template",
+    "duration_type": "a duration such as 30s",
+}
+"""What was expected, for errors about the type of a value."""
+
+LONGEST_NAME: Final = 64
+"""Longer names get no suggestion."""
+
+_ARGV: Final = "argv"
+_LONGEST_COMMAND: Final = 400
+_BOOLEANS: Final = {
+    **dict.fromkeys(("true", "yes", "on", "y"), "true"),
+    **dict.fromkeys(("false", "no", "off", "n"), "false"),
+}
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """Return ``did you mean `x`?`` when a known name is similar."""
+    near = meant(name, known)
+    return f"did you mean `{near}`?" if near else None
+
+
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most similar, None when none is."""
+    from difflib import get_close_matches
+
+    if len(name) > LONGEST_NAME:
+        return None  # comparing takes quadratic time, and no known name is this long
+    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return near[0] if near else None
+
+
+def type_hint(kinds: list[str], value: object, *, name: str) -> str | None:
+    """Return how to write a value of a commonly confused type."""
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if KINDS["bool_type"] in kinds and word in _BOOLEANS:
+            return f"write {_BOOLEANS[word]}"
+        if KINDS["int_type"] in kinds and word.lstrip("-").isdecimal():
+            return f"write {word} without quotes"
+        if KINDS["list_type"] in kinds and name == _ARGV:
+            return _argv_hint(value)
+        if KINDS["list_type"] in kinds and len(value) <= LONGEST_NAME:
+            from gert_core.template.quoting import listed  # only mistakes need it
+
+            return f"write a list: {listed(value)}"
+    elif isinstance(value, (bool, int, float)) and KINDS["string_type"] in kinds:
+        return "put it in quotes"
+    elif isinstance(value, dict) and KINDS["list_type"] in kinds:
+        return "begin each item with `- `"
+    elif isinstance(value, list) and KINDS["dict_type"] in kinds:
+        return "leave the `- ` out"
+    return None
+
+
+def _argv_hint(command: str) -> str:
+    from gert_core.template.quoting import argv_list  # only mistakes need it
+
+    spelled = argv_list(command) if len(command) <= _LONGEST_COMMAND else None
+    if spelled is None:
+        return "write a list of arguments, one item each; for pipes and the like call a script"
+    return f"write a list of arguments: {spelled}"
+
+
+def field_hint(document: Any, path: Path, known: list[str], *, top: list[str]) -> str | None:
+    """Return what to do about an unknown field of a document, the value of a file."""
+    *above, last = path
+    name = str(last)
+    if above and name in top and name not in document:
+        return f"move `{name}` out of `{above[-1]}`, to the top of the document"
+    return suggest_field(name, known, written=_map_at(document, above)) or _listing(known)
+
+
+def suggest_field(name: str, known: Iterable[str], *, written: Container[str]) -> str | None:
+    """Return what to do about an unknown field beside those written, when a known one is similar."""
+    near = meant(name, known)
+    if near is None:
+        return None
+    return f"remove it: `{near}` is there already" if near in written else f"did you mean `{near}`?"
+
+
+def _map_at(value: Any, path: Sequence[str | int]) -> Any:
+    """Return the map at a path; an empty one when the document has no such map."""
+    for part in path:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _listing(known: list[str]) -> str | None:
+    return "known fields: " + ", ".join(sorted(set(known))) if known else None
+
+
+__all__ = ["KINDS", "LONGEST_NAME", "field_hint", "meant", "suggest", "suggest_field", "type_hint"]

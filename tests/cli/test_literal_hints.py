@@ -1,0 +1,269 @@
+"""Hints of ``gert validate``, followed to the letter: what they say is written into the document, which is then valid."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+TOOL = """\
+apiVersion: tool/v0
+meta: { name: echo, transport: stdio }
+contract: { effects: [network], idempotent: true, inputs: { n: {} }, outputs: { out: { type: string } } }
+actions: { do: { argv: ["echo", "{{ .n }}"], extract: { out: { from: stdout } } } }
+"""
+HEAD = "apiVersion: kernel/v0\nmeta: { name: b, inputs: { word: { type: string } } }\n"
+END = "  - { id: done, type: end, outcome: { category: resolved } }\n"
+STEP = "  - { id: a, type: tool, tool: echo, inputs: { n: x } }\n"
+
+
+class Validator:
+    """A directory with one tool, in which documents are validated."""
+
+    def __init__(self, root):
+        self.root = root
+        (root / "tools").mkdir()
+        (root / "tools" / "echo.tool.yaml").write_text(TOOL)
+
+    def __call__(self, text, name="book.yaml"):
+        (self.root / name).write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-m", "gert_core", "validate", name, "--json"],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.root,
+        )
+        return json.loads(done.stdout)["diagnostics"]
+
+    def only(self, text, name="book.yaml"):
+        """The only finding, its rule and its hint."""
+        (found,) = self(text, name)
+        return found["rule"], found["hint"]
+
+
+@pytest.fixture
+def validate(tmp_path):
+    return Validator(tmp_path)
+
+
+def value_in(hint):
+    """The YAML that a hint says to write."""
+    return re.search(r"(?:write|it as|arguments:|list:) (\[.*\]|['\"].*['\"])$", hint)[1]
+
+
+@pytest.mark.parametrize("typo", ["tool", "toools", "tols"])
+def test_a_misspelled_field_tools_is_one_finding_and_its_hint_mends_it(validate, typo):
+    text = f"{HEAD}{typo}: [echo]\nsteps:\n{STEP}{END}"
+    rule, hint = validate.only(text)
+    assert (rule, hint) == ("unknown-field", "did you mean `tools`?")
+    assert validate(text.replace(f"\n{typo}:", "\ntools:")) == []
+
+
+def test_a_field_that_is_there_already_is_not_suggested(validate):
+    text = f"{HEAD}tools: [echo]\ntool: [echo]\nsteps:\n{STEP}{END}"
+    assert validate.only(text) == ("unknown-field", "remove it: `tools` is there already")
+    assert validate(text.replace("\ntool: [echo]", "")) == []
+    text = f"{HEAD}tools: [echo]\nsteps:\n{STEP.replace('inputs', 'tools: x, inputs')}{END}"
+    assert validate.only(text) == ("unknown-field", "remove it: `tool` is there already")
+
+
+def test_tools_in_the_wrong_place_are_moved(validate):
+    text = f"apiVersion: kernel/v0\nmeta:\n  name: b\n  tools: [echo]\nsteps:\n{STEP}{END}"
+    assert validate.only(text) == ("unknown-field", "move `tools` out of `meta`, to the top of the document")
+    assert validate(text.replace("  tools:", "tools:")) == []
+
+
+def test_a_misspelled_name_in_tools_is_one_finding_at_the_list(validate):
+    text = f"{HEAD}tools: [ecoh]\nsteps:\n{STEP}{END}"
+    rule, hint = validate.only(text)
+    assert (rule, hint) == ("tool-not-found", "did you mean `echo`?")
+    assert validate(text.replace("ecoh", "echo")) == []
+
+
+def test_a_misspelled_name_in_a_step_is_corrected(validate):
+    text = f"{HEAD}tools: [echo]\nsteps:\n{STEP.replace('tool: echo', 'tool: ehco')}{END}"
+    assert validate.only(text) == ("tool-undeclared", "did you mean `echo`?")
+    assert validate(text.replace("ehco", "echo")) == []
+
+
+def test_missing_tools_are_added(validate):
+    text = f"{HEAD}steps:\n{STEP}{END}"
+    assert validate.only(text) == ("tool-undeclared", "add `tools: [echo]` to the runbook")
+    assert validate(text.replace("steps:", "tools: [echo]\nsteps:")) == []
+
+
+@pytest.mark.parametrize("written", ["echo", "echo, echo", '"echo"'])
+def test_a_list_given_as_text_is_spelled_as_a_list(validate, written):
+    text = f"{HEAD}tools: {written}\nsteps:\n{STEP}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "wrong-type"
+    assert validate(text.replace(f"tools: {written}", f"tools: {value_in(hint)}")) == []
+
+
+ARGV = "apiVersion: tool/v0\nmeta: { name: c, transport: stdio }\ncontract: { effects: [], writes: [], inputs: { a: {}, b: {} } }\nactions:\n  do:\n    argv: COMMAND\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "spelled"),
+    [
+        ("ping -c 1 {{ .a }}", '["ping", "-c", "1", "{{ .a }}"]'),
+        ("curl -s 'http://x y/{{ .a }}'", '["curl", "-s", "http://x y/{{ .a }}"]'),
+        ('"ping -c 1 {{ .a }}"', '["ping", "-c", "1", "{{ .a }}"]'),
+        ('ping {{ .a | default "a b" }}', '["ping", \'{{ .a | default "a b" }}\']'),
+        ("cat {{ .a }} | sort > {{ .b }}", '["sh", "-c", \'cat "$1" | sort > "$2"\', "sh", "{{ .a }}", "{{ .b }}"]'),
+        ("cat 'it is' | sort", '["sh", "-c", "cat \'it is\' | sort"]'),
+    ],
+)
+def test_argv_given_as_text_is_spelled_as_arguments(validate, command, spelled):
+    rule, hint = validate.only(ARGV.replace("COMMAND", command), "c.tool.yaml")
+    assert (rule, hint) == ("wrong-type", f"write a list of arguments: {spelled}")
+    assert validate(ARGV.replace("COMMAND", value_in(hint)), "c.tool.yaml") == []
+
+
+def test_argv_that_only_its_author_can_divide_gets_no_wrong_spelling(validate):
+    _, hint = validate.only(ARGV.replace("COMMAND", "cat '{{ .a }}' | sort"), "c.tool.yaml")
+    assert hint == "write a list of arguments, one item each; for pipes and the like call a script"
+
+
+QUOTED = {
+    '"{{ .word | default "none" }}"': "'{{ .word | default \"none\" }}'",
+    '"it\'s {{ .word | default "none" }} here"': "'it''s {{ .word | default \"none\" }} here'",
+    '"{{ eq .word "x" }} or {{ eq .word "y" }}"': '\'{{ eq .word "x" }} or {{ eq .word "y" }}\'',
+    '{{ .word | default "none" }}': "'{{ .word | default \"none\" }}'",
+    "{{ .word }}": '"{{ .word }}"',
+}
+IN_FLOW = "  - { id: a, type: tool, tool: echo, inputs: { n: VALUE } }\n"
+IN_BLOCK = "  - id: a\n    type: tool\n    tool: echo\n    inputs:\n      n: VALUE\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "written", "spelled"),
+    [
+        *((step, *pair) for step in (IN_FLOW, IN_BLOCK) for pair in QUOTED.items()),
+        (IN_BLOCK, "{{ .word }} now", '"{{ .word }} now"'),
+    ],
+)
+def test_double_quotes_inside_double_quotes_are_spelled_right(validate, step, written, spelled):
+    text = f"{HEAD}tools: [echo]\nsteps:\n{step}{END}"
+    found = validate(text.replace("VALUE", written))
+    hint = found[0]["hint"]
+    assert hint.endswith(f": write {spelled}"), found
+    assert validate(text.replace("VALUE", value_in(hint))) == []
+
+
+@pytest.mark.parametrize("quote", ['"', "'", ""])
+def test_a_default_is_spelled_in_the_other_quotes_than_those_around_it(validate, quote):
+    template = f"{quote}hello {{{{ .out }}}}{quote}"
+    use = f"  - id: use\n    type: tool\n    tool: echo\n    scope: two\n    inputs:\n      n: {template}\n"
+    text = f"{HEAD}tools: [echo]\nsteps:\n{use}{STEP}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "unresolved-variable"
+    right = re.search(r"for the first: `(.*)`$", hint)[1]
+    assert right == (".out | default ''" if quote == '"' else '.out | default ""')
+    assert validate(text.replace(".out", right)) == []
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_a_missing_argument_of_default_is_spelled_too(validate, quote):
+    text = f"{HEAD}tools: [echo]\nsteps:\n{STEP.replace('n: x', f'n: {quote}{{{{ .word | default }}}}{quote}')}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "template-syntax"
+    right = re.search(r"^write `\.value \| (default .*)`$", hint)[1]
+    assert validate(text.replace("default }}", f"{right} }}}}")) == []
+
+
+@pytest.mark.parametrize("written", ["'{{ .each.out }}'", '"{{ .each.out }}"'])
+def test_an_item_of_a_list_is_taken_in_the_right_quotes(validate, written):
+    each = "  - { id: each, type: tool, tool: echo, inputs: { n: x }, for_each: { as: i, over: [1, 2] } }\n"
+    text = f"{HEAD}tools: [echo]\nsteps:\n{each}{STEP.replace('n: x', f'n: {written}')}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "unresolved-variable"
+    right = re.search(r"^write `(index [^`]*)`", hint)[1]
+    assert validate(text.replace(".each.out", right)) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "spelled"),
+    [
+        (".ready", '"{{ .ready }}"'),
+        ('eq .word "x"', "'{{ eq .word \"x\" }}'"),
+        ("'eq .word \"x\"'", "'{{ eq .word \"x\" }}'"),
+        ("\"eq .word 'x'\"", "\"{{ eq .word 'x' }}\""),
+    ],
+)
+def test_a_condition_without_braces_is_spelled_with_quotes(validate, written, spelled):
+    head = HEAD.replace("word:", "ready: { type: bool }, word:")
+    step = f"  - id: a\n    type: tool\n    tool: echo\n    inputs: {{ n: x }}\n    when: {written}\n"
+    text = f"{head}tools: [echo]\nsteps:\n{step}{END}"
+    rule, hint = validate.only(text)
+    assert (rule, hint) == ("condition-not-expression", f"write it as {spelled}")
+    assert validate(text.replace(f"when: {written}", f"when: {value_in(hint)}")) == []
+
+
+@pytest.mark.parametrize("opening", ["{{", "{%"])
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_braces_are_spelled_in_the_other_quotes(validate, opening, quote):
+    bad = "{{ x" if opening == "{{" else "{% x %}"
+    text = f"{HEAD}tools: [echo]\nsteps:\n{STEP.replace('n: x', f'n: {quote}{bad}{quote}')}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "template-syntax"
+    right = re.search(r" as (\{\{ .*)$", hint)[1]
+    assert validate(text.replace(f"{quote}{opening}", f"{quote}{right}")) == []
+
+
+def test_an_export_that_collides_is_removed_and_read_by_its_step(validate):
+    for holder in ("inputs: { out: { type: string } }", "constants: { out: x }"):
+        meta = f"apiVersion: kernel/v0\nmeta: {{ name: b, {holder} }}\n"
+        step = STEP.replace("inputs", "scope: one, export: [out], inputs")
+        use = "  - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .out }}' } }\n"
+        text = f"{meta}tools: [echo]\nsteps:\n{step}{use}{END}"
+        rule, hint = validate.only(text)
+        assert (rule, hint) == ("export-collision", "remove it from `export` and read it as `.a.out`")
+        assert validate(text.replace(", export: [out]", "").replace("{{ .out }}", "{{ .a.out }}")) == []
+
+
+def test_an_export_that_collides_with_another_step_is_removed(validate):
+    second = STEP.replace("id: a", "id: b").replace("inputs", "scope: two, export: [out], inputs")
+    text = f"{HEAD}tools: [echo]\nsteps:\n{STEP}{second}{END}"
+    rule, hint = validate.only(text)
+    assert (rule, hint) == ("export-collision", "remove it from `export` and read it as `.b.out`")
+    assert validate(text.replace(" export: [out],", "")) == []
+
+
+def test_an_export_that_collides_in_a_loop_is_read_inside_the_loop(validate):
+    inner = "".join(
+        f"      - {{ id: {name}, type: tool, tool: echo, inputs: {{ n: x }}, export: [out] }}\n" for name in ("b", "c")
+    )
+    loop = f"  - id: loop\n    type: repeat\n    repeat: {{ max: 2, until: \"{{{{ eq .out 'x' }}}}\" }}\n    steps:\n{inner}"
+    use = "      - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .c.out }}' } }\n"
+    text = f"{HEAD}tools: [echo]\nsteps:\n{loop}{use}{END}"
+    rule, hint = validate.only(text)
+    assert (rule, hint) == ("export-collision", "remove it from `export` and read it as `.c.out` inside the loop")
+    first, _, second = text.rpartition(", export: [out]")
+    assert validate(first + second) == []
+
+
+@pytest.mark.parametrize("export", ["", ", export: [out]", ", scope: one, export: [out]"])
+def test_names_that_clash_between_branches_are_kept_apart(validate, export):
+    branches = "".join(
+        f"      - steps: [ {{ id: {name}, type: tool, tool: echo, inputs: {{ n: x }}{export} }} ]\n"
+        for name in ("b", "c")
+    )
+    use = "  - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .c.out }}' } }\n"
+    text = f"{HEAD}tools: [echo]\nsteps:\n  - id: fork\n    type: parallel\n    branches:\n{branches}{use}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "parallel-output-clash"
+    if not export:
+        assert hint == "`c`: give it a `scope`; read it as `.c.out`"
+        mended = text.replace("id: c, ", "id: c, scope: apart, ")
+    elif "scope" in export:
+        assert hint == "`c`: remove `out` from its `export`; read it as `.c.out`"
+        mended = "".join(text.rpartition(", export: [out]")[::2])
+    else:
+        assert hint == "`c`: give it a `scope` and remove `out` from its `export`; read it as `.c.out`"
+        mended = "".join(text.rpartition(", export: [out]")[::2]).replace("id: c, ", "id: c, scope: apart, ")
+    assert validate(mended) == []
