@@ -97,7 +97,7 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
 class Run:
     """One run: its facts, its services, and its result so far."""
 
-    __slots__ = ("decisions", "doubts", "facts", "faults", "possible", "services")
+    __slots__ = ("decisions", "doubts", "facts", "faults", "possible", "ready", "services")
 
     def __init__(self, facts: RunFacts, services: RunServices) -> None:
         self.facts = facts
@@ -107,6 +107,8 @@ class Run:
         """The exceptions that plugins raised."""
         self.doubts = 0
         """In dry-run and probe: how many steps so far had a result that is known only in a real run."""
+        self.ready = False
+        """Whether everything that branches need is imported."""
         self.possible: list[Outcome] = []
         """Every end that was reached; a dry-run may reach several."""
 

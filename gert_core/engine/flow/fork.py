@@ -102,6 +102,9 @@ def run_tasks(
     if run.services.backend.sequential or limit <= 1 or count <= 1:
         schedule.work()
     else:
+        from gert_core.engine.flow.ready import make_ready
+
+        make_ready(run)
         _start(schedule.work, min(limit, count) - 1)
         try:
             schedule.work()

@@ -97,7 +97,7 @@ class ProviderSession(_Peer):
 def open_transport(execution: StepExecution, tool: ToolNode) -> ToolSession:
     """Open the session of a tool's transport; raise ``StepProblem`` when no plugin provides the transport."""
     facts, services, meta = execution.facts, execution.services, tool.tool.meta
-    transport = _find_transport(facts.registry, meta.transport)
+    transport = find_transport(facts.registry, meta.transport)
     if transport is None:
         wanted = f"transport `{meta.transport}`" if meta.transport else "a default transport"
         raise StepProblem(
@@ -126,7 +126,7 @@ def open_provider(execution: StepExecution, provider: ApprovalProvider) -> Provi
     return session
 
 
-def _find_transport(registry: Registry, name: str | None) -> Transport | None:
+def find_transport(registry: Registry, name: str | None) -> Transport | None:
     """Return the transport a tool names, or the default one for a tool that names none."""
     if name is not None:
         return registry.transport(name)
@@ -149,4 +149,4 @@ def _faulty(reply: object) -> str | None:
     return None
 
 
-__all__ = ["ProviderSession", "ToolSession", "open_provider", "open_transport"]
+__all__ = ["ProviderSession", "ToolSession", "find_transport", "open_provider", "open_transport"]

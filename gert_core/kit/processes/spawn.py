@@ -102,10 +102,8 @@ def _close_inherited() -> tuple[tuple[Any, ...], ...]:
 def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError) -> StepProblem:
     program, number, kind = argv[0], error.errno, ErrorKind.SPAWN
     if number in (errno.ENOENT, errno.ENOTDIR):
-        import shutil
-
-        path = shutil.which(program, path=environ.get("PATH"))
-        if path is not None:
+        path = _find(program, environ)
+        if path is not None and os.access(path, os.X_OK):
             message = f"{path!r} names an interpreter that does not exist; correct its '#!' line"
         elif "/" in program:
             kind = ErrorKind.NOT_FOUND

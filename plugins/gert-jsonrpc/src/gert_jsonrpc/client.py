@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, StepProblem
-from gert_core.kit.processes import stopped_with_run
+from gert_core.kit.processes import Child, stopped_with_run  # Child here, so that no branch has to import it
 from gert_jsonrpc.errors import PeerError, PeerFault, RpcError
 from gert_jsonrpc.frames import InvalidMessageError, parse, request
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.api import Deadline
-    from gert_core.kit.processes import Child
 
 LINE_LIMIT: Final = 10 * 1024 * 1024
 """The most bytes of one message from the peer."""
