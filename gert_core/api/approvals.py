@@ -26,8 +26,9 @@ class TicketStatus(StrEnum):
 class ApprovalRequest(Struct, frozen=True, kw_only=True):
     """What an approver decides about; inputs are masked. ``created`` and ``expires_at`` are RFC 3339 texts.
 
-    ``request_hash`` can be computed again from ``runbook_hash``, ``step_id``, ``contract`` and ``inputs``, so that
-    an approver can check that it is the hash of what was shown.
+    ``document`` is everything that the approval is bound to, and ``request_hash`` the SHA-256 of its canonical JSON, so
+    that an approver can check that it is the hash of what was shown. The other fields are the same facts for display.
+    ``generation`` counts the tickets of this step: a request that changed before the step was executed is asked anew.
     """
 
     ticket_id: str
@@ -51,6 +52,10 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     exclude_actor: bool = False
     require_signed: bool = False
     extensions: Mapping[str, object] = field(default_factory=dict)
+    document: Mapping[str, Any] = field(default_factory=dict)
+    generation: int = 1
+    approvers: tuple[str, ...] = ()
+    """The people and groups whose approval counts; empty: everybody's."""
     rule: str = ""
     """The rules that require the approval, one sentence for people per line."""
 

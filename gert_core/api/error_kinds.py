@@ -68,6 +68,7 @@ class ErrorKind(StrEnum):
     APPROVAL_WRONG_TICKET = "approval_wrong_ticket"
     APPROVAL_DUPLICATE = "approval_duplicate"
     APPROVAL_OWN_ACTOR = "approval_own_actor"
+    APPROVAL_VOID = "approval_void"
     SIGNATURE_MISSING = "signature_missing"
     SIGNATURE_WRONG = "signature_wrong"
     SIGNATURE_ALGORITHM = "signature_algorithm"

@@ -26,6 +26,7 @@ class EventType(StrEnum):
     APPROVAL_SUBMITTED = "approval_submitted"
     APPROVAL_RESPONSE = "approval_response"
     APPROVAL_RESOLVED = "approval_resolved"
+    APPROVAL_VOID = "approval_void"
     STEP_START = "step_start"
     STEP_ATTEMPT = "step_attempt"
     STEP_COMPLETE = "step_complete"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     ToolUseFn = Callable[[Any], "ToolUse | None"]
     OutputsFn = Callable[[Any], Mapping[str, str]]
     OutcomeFn = Callable[[Any], Outcome]
+    ProgramFn = Callable[[Any], "str | None"]
 
 
 class Flow(StrEnum):
@@ -99,6 +100,8 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``relaxable``: a step's own ``contract`` replaces what the type states, key by key, instead of only tightening it.
     - ``requires_contract``: an inline ``contract`` is mandatory. Without a ``contract`` of the type, the step's own is
       all there is, and where it declares no ``inputs`` any input is taken.
+    - ``program``: ``program(step) -> str | None``, the program that ``run`` starts by itself and hands the variables it
+      sees. An approval is bound to its content and to the variables.
     - ``timeout``: seconds a step of this type may take without a timeout of its own; ``None``: no limit.
     - ``binds``: its blocks bind variables, so the type's name is reserved as a variable.
     - ``claims``: the path of a field, such as ``loop.steps``, that makes a step of any other type one of this type.
@@ -131,6 +134,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     tool_use: str | ToolUseFn | None = None
     relaxable: bool = False
     requires_contract: bool = False
+    program: str | ProgramFn | None = None
     timeout: float | None = None
     binds: bool = False
     claims: str = ""

@@ -6,7 +6,6 @@ from gert_core.approvals.decide import ApprovalDecision, ApprovalProcess
 from gert_core.approvals.requests import ticket_id, valid_ticket_id
 from gert_core.approvals.signing import (
     UnverifiedError,
-    request_hash,
     sign_response,
     signature_payload,
     verify_response,
@@ -16,7 +15,6 @@ __all__ = [
     "ApprovalDecision",
     "ApprovalProcess",
     "UnverifiedError",
-    "request_hash",
     "sign_response",
     "signature_payload",
     "ticket_id",

@@ -45,11 +45,15 @@ def assess(
     request: ApprovalRequest,
     *,
     counted: Set[str],
-    actor: str,
+    actors: Set[str],
     schemes: Schemes,
     environ: Mapping[str, str],
 ) -> AnswerAssessment:
-    """Check one answer; ``counted`` are the approvers (as ``comparable_id``) already counted."""
+    """Check one answer, fresh or recorded: nothing else leads to an approval.
+
+    ``counted`` are the approvers (as ``comparable_id``) already counted, ``actors`` the ids of who started the run:
+    the one that was claimed, and the operating system's.
+    """
     if (fault := _malformed(response)) is not None:
         return AnswerAssessment(
             result=AnswerResult.REJECTED, kind=ErrorKind.APPROVAL_MALFORMED, message=fault, breach=True
@@ -77,7 +81,7 @@ def assess(
         return AnswerAssessment(
             result=AnswerResult.REJECTED, kind=kind, message=message, verified=verified, breach=True
         )
-    if request.exclude_actor and any(same_approver(who, own) for own in (actor, request.requested_by) if own):
+    if request.exclude_actor and any(same_approver(who, own) for own in (*actors, request.requested_by) if own):
         message = f"{who!r} started the run and may not approve it"
         return AnswerAssessment(
             result=AnswerResult.SET_ASIDE, kind=ErrorKind.APPROVAL_OWN_ACTOR, message=message, verified=verified
@@ -90,33 +94,29 @@ def assess(
     return AnswerAssessment(result=AnswerResult.COUNTED, verified=verified)
 
 
-def unverified(
+def recount(
     responses: Sequence[Mapping[str, object]],
     request: ApprovalRequest,
     *,
+    actors: Set[str],
     schemes: Schemes,
     environ: Mapping[str, str],
 ) -> str | None:
-    """Return why recorded answers do not approve a request that requires signatures; None when they do.
+    """Return why recorded answers do not approve a request; None when they do.
 
-    The trace states that they were verified, but anyone who can write to the trace could have written that.
+    The trace states that they counted, but anyone who can write to the trace could have written that.
     """
     people: set[str] = set()
-    reason = "it has no signed approval"
+    reason = "it has no approval that counts"
     for data in responses:
-        response = recorded_response(data)
-        if (
-            data.get("result") != AnswerResult.COUNTED
-            or not response.approved
-            or response.ticket_id != request.ticket_id
-        ):
+        if data.get("result") != AnswerResult.COUNTED:
             continue
-        try:
-            verify_response(response, request_hash=request.request_hash, schemes=schemes, environ=environ)
-        except UnverifiedError as error:
-            reason = str(error)
-        else:
+        response = recorded_response(data)
+        checked = assess(response, request, counted=people, actors=actors, schemes=schemes, environ=environ)
+        if checked.result is AnswerResult.COUNTED:
             people.add(comparable_id(response.approver_id))
+        else:
+            reason = checked.message
     return None if len(people) >= request.min_approvers else reason
 
 
@@ -176,5 +176,5 @@ __all__ = [
     "assess",
     "outside_validity",
     "recorded_response",
-    "unverified",
+    "recount",
 ]

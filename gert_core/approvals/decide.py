@@ -11,7 +11,6 @@ from gert_core.api import ApprovalResponse, ApprovalTicket, ErrorKind, EventType
 from gert_core.approvals.checks import AnswerAssessment, AnswerResult, assess, recorded_response
 from gert_core.approvals.deadline import TicketDeadline
 from gert_core.approvals.requests import comparable_id, parse_time
-from gert_core.approvals.signing import UnverifiedError, verify_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +55,7 @@ class ApprovalProcess:
     """The decisions about requests that are made over one opened provider.
 
     ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``schemes``
-    finds a signature scheme by its algorithm, ``now`` is the run's clock, ``actor`` the id of who started the run.
+    finds a signature scheme by its algorithm, ``now`` is the run's clock, ``actors`` the ids of who started the run.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class ApprovalProcess:
         schemes: Schemes,
         environ: Mapping[str, str],
         now: Callable[[], datetime],
-        actor: str,
+        actors: frozenset[str],
     ) -> None:
         self._session = session
         self._blocking = blocking
@@ -78,7 +77,7 @@ class ApprovalProcess:
         self._schemes = schemes
         self._environ = environ
         self._now = now
-        self._actor = actor
+        self._actors = actors
 
     def decide(
         self,
@@ -95,9 +94,7 @@ class ApprovalProcess:
         """
         state = _RequestState(request)
         if not submitted:
-            self._emit(
-                EventType.APPROVAL_SUBMITTED, _submission(request), _principal(request.requested_by or self._actor)
-            )
+            self._emit(EventType.APPROVAL_SUBMITTED, _submission(request), _principal(request.requested_by))
         for data in recorded:
             if (decision := self._add_recorded(state, data)) is not None:
                 return decision
@@ -124,14 +121,19 @@ class ApprovalProcess:
         state.last = response
         result = data.get("result")
         if result == AnswerResult.COUNTED:
-            if state.request.require_signed:
-                try:
-                    self._verify(response, state.request)
-                except UnverifiedError as error:
-                    message = f"the approval by {response.approver_id!r} in the trace is refused: {error}"
-                    return self._resolve(state, approved=False, reason=error.kind, message=message)
+            assessment = assess(
+                response,
+                state.request,
+                counted=state.approvers.keys(),
+                actors=self._actors,
+                schemes=self._schemes,
+                environ=self._environ,
+            )
+            if assessment.result is not AnswerResult.COUNTED:
+                message = f"the approval by {response.approver_id!r} in the trace is refused: {assessment.message}"
+                return self._resolve(state, approved=False, reason=assessment.kind, message=message)
             state.approvers[comparable_id(response.approver_id)] = response.approver_id
-            state.verified = state.verified and bool(data.get("verified"))
+            state.verified = state.verified and assessment.verified
         elif result == AnswerResult.REJECTED:
             return self._resolve(
                 state,
@@ -140,9 +142,6 @@ class ApprovalProcess:
                 message=str(data.get("message") or "the answer in the trace is a rejection"),
             )
         return None
-
-    def _verify(self, response: ApprovalResponse, request: ApprovalRequest) -> None:
-        verify_response(response, request_hash=request.request_hash, schemes=self._schemes, environ=self._environ)
 
     def _add_answer(self, state: _RequestState, response: ApprovalResponse) -> ApprovalDecision | None:
         """Check one answer and trace it; return a decision when it decides the request."""
@@ -154,7 +153,7 @@ class ApprovalProcess:
             response,
             request,
             counted=state.approvers.keys(),
-            actor=self._actor,
+            actors=self._actors,
             schemes=self._schemes,
             environ=self._environ,
         )
@@ -276,6 +275,8 @@ def _submission(request: ApprovalRequest) -> dict[str, Any]:
         "created": request.created,
         "expires_at": request.expires_at,
         "request_hash": request.request_hash,
+        "generation": request.generation,
+        "request": request.document,
     }
 
 

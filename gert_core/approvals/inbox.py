@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, RunError, UsageError
+from gert_core.approvals.binding import matches_document
 from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, parse_time, same_approver, valid_ticket_id
-from gert_core.approvals.signing import SIGNING_KEY, request_hash, sign_response
+from gert_core.approvals.signing import SIGNING_KEY, sign_response
 from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
@@ -182,8 +183,13 @@ def _resolved(run: RunDirectory) -> dict[str, str]:
     trace = run.trace
     if not trace.exists():
         return {}
-    resolved = (event.data for event in read(trace) if event.type == EventType.APPROVAL_RESOLVED)
-    return {str(data.get("ticket_id")): str(data.get("status") or "resolved") for data in resolved}
+    found = {}
+    for event in read(trace):
+        if event.type == EventType.APPROVAL_VOID:
+            found[str(event.data.get("ticket_id"))] = "void"
+        elif event.type == EventType.APPROVAL_RESOLVED:
+            found[str(event.data.get("ticket_id"))] = str(event.data.get("status") or "resolved")
+    return found
 
 
 def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
@@ -206,15 +212,16 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
         )
     if status != "pending":
         raise RunError(f"{name} is resolved already ({status})", kind=ErrorKind.TICKET_RESOLVED)
-    if request.request_hash != request_hash(
-        runbook_hash=request.runbook_hash,
-        step_id=request.step_id,
-        contract=request.contract,
-        inputs=request.inputs,
-    ):
+    if not request.document:
+        raise RunError(
+            f"{name} was requested by an earlier version of gert, and covers less than approvals do now",
+            kind=ErrorKind.TICKET_ALTERED,
+            hint=f"resume the run to request approval again: gert resume --run {request.run_id}",
+        )
+    if not matches_document(request):
         # An approver must have seen what the signed hash covers.
         raise RunError(
-            f"{name} was altered: its contract or inputs do not match its hash",
+            f"{name} was altered: what it shows does not match its hash",
             kind=ErrorKind.TICKET_ALTERED,
             hint=f"resume the run to request approval again: gert resume --run {request.run_id}",
         )

@@ -11,9 +11,9 @@ from typing import Final
 _TICKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 
 
-def ticket_id(run_id: str, step_key: str) -> str:
-    """Return the ticket id of one step of a run: the same after a crash, different for every other step."""
-    digest = hashlib.sha256(f"ticket\n{run_id}\n{step_key}".encode()).hexdigest()
+def ticket_id(run_id: str, step_key: str, request_hash: str) -> str:
+    """Return the ticket id of one request of a run: the same after a crash, different for every other request."""
+    digest = hashlib.sha256(f"ticket\n{run_id}\n{step_key}\n{request_hash}".encode()).hexdigest()
     return f"t-{digest[:20]}"
 
 

@@ -1,8 +1,7 @@
-"""Sign and verify approvals: what a signature covers, and the keys."""
+"""Sign and verify approvals."""
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -30,14 +29,6 @@ class UnverifiedError(Exception):
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
         self.kind = kind
-
-
-def request_hash(
-    *, runbook_hash: str, step_id: str, contract: Mapping[str, object], inputs: Mapping[str, object]
-) -> str:
-    """Return the hash that binds an approval to its step; ``inputs`` are the masked ones shown to the approver."""
-    facts = {"runbook_hash": runbook_hash, "step_id": step_id, "contract": contract, "inputs": inputs}
-    return hashlib.sha256(canonical(facts)).hexdigest()
 
 
 def signature_payload(response: ApprovalResponse, request_hash: str) -> bytes:
@@ -111,7 +102,6 @@ __all__ = [
     "SIGNING_KEY",
     "VERIFY_KEY",
     "UnverifiedError",
-    "request_hash",
     "sign_response",
     "signature_payload",
     "verify_response",

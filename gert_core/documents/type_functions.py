@@ -71,6 +71,12 @@ class TypeFunctions:
             return None
         return self._ask(step, "outcome", outcome_of, body)  # type: ignore[no-any-return]
 
+    def program(self, step: StepNode, body: object = None) -> str | None:
+        """Return the program that a step's ``run`` starts by itself, if its type names one."""
+        if step.type.program is None:
+            return None
+        return self._ask(step, "program", _program, body)  # type: ignore[no-any-return]
+
     def check(self, step: StepNode) -> Sequence[Finding]:
         """Return the findings of a step's type about the step."""
         if step.type.check is None:
@@ -111,6 +117,12 @@ class TypeFunctions:
 def _tool_use(given: object) -> ToolUse | None:
     if given is not None and not isinstance(given, ToolUse):
         raise Unusable(f"it gave {a_kind_of(given)} instead of a ToolUse")
+    return given
+
+
+def _program(given: object) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise Unusable(f"it gave {a_kind_of(given)} instead of a program's name")
     return given
 
 

@@ -17,7 +17,7 @@ from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import chosen_provider, new_place, recorded_place
 from gert_core.engine.progress import SafeProgress
 from gert_core.engine.request import MODES
-from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, run_variables
+from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.inputs import resolve_inputs
@@ -99,6 +99,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         constants=constants,
         mode=request.mode,
         actor=actor if resume is None else str(resume.run.state.facts.get("actor") or actor),
+        os_user=_os_user(request),
         environ=request.environ,
         choices=place.choices,
         directory=place.directory,
@@ -174,6 +175,13 @@ def _values(
     masker = secrets.masker(inputs.secrets)
     constants = render_constants(runbook.model.meta.constants, inputs.values, about=about, masker=masker)
     return inputs, constants, masker
+
+
+def _os_user(request: Request) -> str:
+    """Return who started the run as the operating system knows them; a replay is the same for everybody."""
+    if request.mode == "replay":
+        return ""
+    return os_user() if request.resume is None else str(request.resume.run.state.facts.get("os_user") or "")
 
 
 def _approval_provider(request: Request) -> ApprovalProvider | None:

@@ -55,6 +55,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     constants: Mapping[str, object]
     mode: str
     actor: str
+    os_user: str
+    """The operating system's name of the user who started the run; ``actor`` is what they claim."""
     environ: Mapping[str, str]
     choices: RunChoices
     directory: RunDirectory | None = None
@@ -66,6 +68,11 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     def runbook(self) -> Runbook:
         """The runbook as it was read."""
         return self.compiled.runbook
+
+    @property
+    def actors(self) -> frozenset[str]:
+        """The ids of who started the run: the one that was claimed, and the operating system's."""
+        return frozenset((self.actor, self.os_user)) - {""}
 
     def idempotency_key(self, key: str, call: int = 1) -> str:
         """Return a key that is the same for every attempt of the same step key of this run.
@@ -167,8 +174,11 @@ def run_variables(run_id: str, runbook: str, *, actor: str, mode: str) -> dict[s
 def default_actor(environ: Mapping[str, str]) -> str:
     """Return the actor: the name in the environment, else the operating system's name of the user."""
     named = environ.get("GERT_ACTOR") or environ.get("USER") or environ.get("LOGNAME")
-    if named:
-        return named
+    return named or os_user()
+
+
+def os_user() -> str:
+    """Return the operating system's name of the user of this process, which no variable can change."""
     try:
         import pwd
 
@@ -177,4 +187,4 @@ def default_actor(environ: Mapping[str, str]) -> str:
         return f"uid-{os.getuid()}"
 
 
-__all__ = ["Run", "RunFacts", "RunServices", "default_actor", "run_variables"]
+__all__ = ["Run", "RunFacts", "RunServices", "default_actor", "os_user", "run_variables"]

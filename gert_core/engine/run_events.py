@@ -77,6 +77,7 @@ def _facts(run: Run) -> dict[str, object]:
             if p.state is PluginState.ACTIVE
         ],
         "actor": run.facts.actor,
+        **({"os_user": run.facts.os_user} if run.facts.os_user else {}),
         "host": os.uname().nodename,
         "gert_version": __version__,
         **run.facts.choices.to_json(),

@@ -56,6 +56,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     reason: str
     min_approvers: int = 1
     exclude_actor: bool = False
+    approvers: tuple[str, ...] = ()
+    """The people and groups whose approval counts; empty: everybody's."""
     serialize: bool = False
     matches: tuple[Opinion, ...] = ()
     policy_digest: str = ""
@@ -100,11 +102,6 @@ class Decision(Struct, frozen=True, kw_only=True):
             matches=(opinion,),
             policy_digest=str(data.get("policy_digest") or ""),
         )
-
-    @property
-    def strictness(self) -> tuple[int, int, bool]:
-        """How restrictive it is, to compare with other decisions about the same step."""
-        return Act(self.action).rank, self.min_approvers, self.exclude_actor
 
     def to_json(self) -> dict[str, object]:
         """Return the data of a ``governance_decision`` event, without the step's id."""
@@ -236,6 +233,7 @@ def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
         risk=risk,
         min_approvers=max((decision.min_approvers for decision in asking), default=1),
         exclude_actor=any(decision.exclude_actor for decision in asking),
+        approvers=tuple(dict.fromkeys(name for decision in asking for name in decision.approvers)),
     )
 
 

@@ -32,6 +32,7 @@ class Fold:
             EventType.APPROVAL_SUBMITTED: self._submitted,
             EventType.APPROVAL_RESPONSE: self._response,
             EventType.APPROVAL_RESOLVED: self._resolved,
+            EventType.APPROVAL_VOID: self._resolved,
             EventType.STEP_START: self._step_start,
             EventType.STEP_ATTEMPT: self._record,
             EventType.STEP_COMPLETE: self._step_complete,
@@ -89,7 +90,8 @@ class Fold:
 
     def _submitted(self, event: TraceEvent) -> None:
         submitted = event.data.get("created") or event.timestamp
-        ticket = {**event.data, "step_key": event.step_key, "submitted": submitted, "responses": []}
+        known = {name: value for name, value in event.data.items() if name != "request"}
+        ticket = {**known, "step_key": event.step_key, "submitted": submitted, "responses": []}
         self.state.tickets[str(event.data.get("ticket_id"))] = ticket
         self._record(event)
 

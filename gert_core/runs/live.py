@@ -26,6 +26,7 @@ _RARE: Final = (
     EventType.APPROVAL_SUBMITTED,
     EventType.APPROVAL_RESPONSE,
     EventType.APPROVAL_RESOLVED,
+    EventType.APPROVAL_VOID,
     EventType.OUTCOME_RESOLVED,
     EventType.CONTRACT_VIOLATION,
 )

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 
 import gert_signature_hmac
 import pytest
-from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest
-from gert_core.approvals import request_hash, verify_response
+from gert_core.approvals import verify_response
+from gert_core.approvals.binding import document_hash
 from gert_core.approvals.requests import format_time
 from gert_core.cli import main
 from gert_core.kit.tickets import TicketStore
@@ -43,8 +43,11 @@ def request(**more):
         "min_approvers": 2,
     }
     facts |= more
-    bound = {name: facts[name] for name in ("runbook_hash", "step_id", "contract", "inputs")}
-    return ApprovalRequest(**{"request_hash": request_hash(**bound)} | facts)
+    names = ("run_id", "step_key", "step_id", "description", "requested_by", "runbook_hash", "contract", "inputs")
+    bound = {name: facts[name] for name in (*names, "min_approvers", "expires_at")}
+    shown = {"risk": facts["risk_level"], "rule": "", "exclude_actor": facts.get("exclude_actor", False)}
+    document = {"v": 2, "generation": 1, **bound, **shown, "command": None}
+    return ApprovalRequest(**{"request_hash": document_hash(document), "document": document} | facts)
 
 
 @pytest.fixture
@@ -105,7 +108,7 @@ def test_an_answer_is_signed_when_there_is_a_key(store, monkeypatch, capsys):
     assert (answer.signature_alg, answer.key_id) == ("hmac-sha256", "ops-1")
     verify_response(
         answer,
-        request_hash=request().request_hash,
+        request_hash=store.get("t-1").request_hash,
         schemes=HMAC.get,
         environ={"GERT_APPROVAL_VERIFY_KEY_OPS_1": key},
     )
@@ -239,7 +242,7 @@ def test_an_approver_needs_a_name(store, capsys):
 def test_tickets_of_a_project_are_found_in_its_runs_directory(tmp_path, monkeypatch, store, capsys):
     (tmp_path / "gert-project.yaml").write_text("runs_dir: elsewhere\n")
     other = TicketStore(tmp_path / "elsewhere" / "r1" / "tickets")
-    other.put(replace(request(), ticket_id="t-7", run_id="r1"))
+    other.put(request(ticket_id="t-7", run_id="r1"))
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")
     assert main(["approve", "t-7"]) == 0
@@ -270,7 +273,7 @@ def test_a_broken_ticket_does_not_hide_the_others(store, tmp_path, capsys):
 def test_show_gives_everything_and_nothing_that_disguises_itself(store, capsys):
     assert main(["approvals", "show", "t-1"]) == 0
     shown = capsys.readouterr().out
-    for words in ("critical", "kubernetes", "production", "olga", request().request_hash):
+    for words in ("critical", "kubernetes", "production", "olga", store.get("t-1").request_hash):
         assert words in shown
     assert "\x1b" not in shown
 

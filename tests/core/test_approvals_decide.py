@@ -51,7 +51,7 @@ class Case:
             schemes=lambda algorithm: None,
             environ={},
             now=lambda: self.clock,
-            actor=actor,
+            actors=frozenset({actor}),
         )
 
     def _emit(self, kind, data, principal):
@@ -113,6 +113,8 @@ def test_approval_submitted_has_ticket_step_risk_and_expiry():
             "created": format_time(START),
             "expires_at": format_time(START + timedelta(minutes=30)),
             "request_hash": "ab" * 32,
+            "generation": 1,
+            "request": {},
         }
     ]
 
@@ -372,9 +374,12 @@ def test_something_that_is_no_answer_at_all_is_a_rejection():
 
 
 def test_tickets_are_named_by_run_and_step_key():
-    assert ticket_id("r", "a") == ticket_id("r", "a")
-    assert len({ticket_id("r", "a"), ticket_id("r", "b"), ticket_id("s", "a")}) == 3
-    assert valid_ticket_id(ticket_id("r", "a/0/b#2[x y]"))
+    assert ticket_id("r", "a", "h") == ticket_id("r", "a", "h")
+    assert (
+        len({ticket_id("r", "a", "h"), ticket_id("r", "b", "h"), ticket_id("s", "a", "h"), ticket_id("r", "a", "i")})
+        == 4
+    )
+    assert valid_ticket_id(ticket_id("r", "a/0/b#2[x y]", "h"))
     for bad in ("", "../x", "a/b", "a.json", "-x", "a\n", "x" * 200):
         assert not valid_ticket_id(bad)
 

@@ -26,11 +26,11 @@ from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket
 from gert_core.approvals import (
     ApprovalProcess,
     UnverifiedError,
-    request_hash,
     sign_response,
     signature_payload,
     verify_response,
 )
+from gert_core.approvals.binding import changed_fields, document_hash
 from gert_core.approvals.requests import format_time
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.keys import APPROVAL, UnusableKeyError, signing_key, variable
@@ -43,7 +43,7 @@ SCHEMES = {
 }
 HMAC, ED25519 = SCHEMES["hmac-sha256"], SCHEMES["ed25519"]
 SECRET = bytes(range(32))
-HASH = request_hash(runbook_hash="sha256:aa", step_id="restart", contract={"writes": ["p"]}, inputs={"s": "api"})
+HASH = document_hash({"step_id": "restart", "contract": {"writes": ["p"]}, "inputs": {"s": "api"}})
 
 
 def pair():
@@ -119,7 +119,7 @@ def settle(*answers, environ=KEYS, asked=None, schemes=SCHEMES.get, actor="olga"
         schemes=schemes,
         environ=environ,
         now=lambda: START,
-        actor=actor,
+        actors=frozenset({actor}),
     )
     settled = process.decide(asked or request(), deadline=Deadline(Stop()), recorded=recorded)
     return settled, events
@@ -135,14 +135,15 @@ def good_bob():
 def test_the_request_hash_is_the_digest_of_canonical_json():
     facts = {"runbook_hash": "sha256:é", "step_id": "s", "contract": {"b": 1, "a": []}, "inputs": {"x": None}}
     text = '{"contract":{"a":[],"b":1},"inputs":{"x":null},"runbook_hash":"sha256:é","step_id":"s"}'
-    assert request_hash(**facts) == hashlib.sha256(text.encode()).hexdigest()
+    assert document_hash(facts) == hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("changed", ["runbook_hash", "step_id", "contract", "inputs"])
 def test_the_request_hash_changes_with_every_part_of_the_request(changed):
     facts = {"runbook_hash": "sha256:a", "step_id": "s", "contract": {"a": 1}, "inputs": {"x": 1}}
     other = facts | {changed: "other" if isinstance(facts[changed], str) else {"y": 2}}
-    assert request_hash(**facts) != request_hash(**other)
+    assert document_hash(facts) != document_hash(other)
+    assert changed_fields(facts, other) == [changed]
 
 
 def test_the_signature_covers_ticket_verdict_approver_time_and_request():
@@ -353,11 +354,13 @@ def test_a_key_of_the_wrong_kind_says_so():
 def test_the_test_vector_in_the_docs_is_what_gert_computes():
     page = Path(__file__).parents[2] / "docs" / "how-to" / "approve-runs.md"
     text = page.read_text(encoding="utf-8")
-    over = request_hash(
-        runbook_hash="sha256:" + "0" * 64,
-        step_id="restart",
-        contract={"effects": ["kubernetes"], "writes": ["production"]},
-        inputs={"service": "api"},
+    over = document_hash(
+        {
+            "runbook_hash": "sha256:" + "0" * 64,
+            "step_id": "restart",
+            "contract": {"effects": ["kubernetes"], "writes": ["production"]},
+            "inputs": {"service": "api"},
+        }
     )
     answer = replace(response(ticket="t-0123456789abcdef0123"), timestamp="2026-03-01T12:00:00.000Z", method="inbox")
     key = bytes(range(32))

@@ -117,7 +117,7 @@ def replayed(book, registry, trace):
     return result, [json.loads(line) for line in trace.read_text().splitlines()]
 
 
-DERIVED = {"timestamp", "run_id", "prev_hash", "chain_hash", "idempotency_key", "ticket_id", "tickets"}
+DERIVED = {"timestamp", "run_id", "prev_hash", "chain_hash", "idempotency_key", "ticket_id", "tickets", "request_hash"}
 
 
 def timeless(value):

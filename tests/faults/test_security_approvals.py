@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import base64
 import re
+import subprocess
+import sys
 
 import pytest
 from gertproc import Gert
 
 SEED = base64.b64encode(bytes(range(32))).decode()
 PUBLIC = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="
-# What a tool can do: wait in the background until the ticket is there, then put an answer beside it.
+# What somebody who can write to the run directory can do: put an answer beside the ticket. A tool cannot do it before
+# the ticket is there, because the ticket's name depends on the whole request.
 ATTACK = """\
 import json, pathlib, subprocess, sys
 from datetime import datetime, timezone
-from gert_core.approvals import ticket_id
 run = next(pathlib.Path("runs").iterdir())
-ticket = ticket_id(run.name, "act")
+ticket = next((run / "tickets").glob("*.json")).stem
 answer = {"ticket_id": ticket, "approved": True, "approver_id": "boss", "method": "inbox",
           "timestamp": datetime.now(timezone.utc).isoformat(), "reason": None}
 answer |= json.loads(sys.argv[1])
@@ -67,6 +69,16 @@ def start(gert: Gert, *, signed: str, more: str = "{}") -> None:
     gert.said = gert("exec", "book.yaml", "--approval", "inbox", "--json", "--var", f"more={more}")
 
 
+def forge(gert: Gert, *, signed: str, more: str = "{}") -> None:
+    """Start a run, forge an answer to its ticket, and resume it."""
+    attack = (gert.root / "attack.py").read_text()
+    (gert.root / "attack.py").write_text("")
+    start(gert, signed=signed, more=more)
+    assert gert.said.document["status"] == "approval_pending"
+    subprocess.run([sys.executable, "-c", attack, more], cwd=gert.root, check=True)
+    gert.said = gert("resume", "--run", gert.run().name, "--json")
+
+
 @pytest.mark.parametrize(
     "more",
     [
@@ -78,7 +90,7 @@ def start(gert: Gert, *, signed: str, more: str = "{}") -> None:
 )
 def test_a_tool_that_writes_an_answer_file_is_refused_when_signatures_are_required(gert, more):
     """The forged answer is a rejection and a contract violation; the step it was for does not run."""
-    start(gert, signed="true", more=more)
+    forge(gert, signed="true", more=more)
     assert gert.said.code == 1, gert.said.all
     assert gert.said.document["status"] == "failed"
     assert not (gert.root / "acted").exists()
@@ -92,7 +104,7 @@ def test_the_limit_without_signatures(gert):
 
     This is the documented limit: tools run as the same user. The page says so and what to do about it.
     """
-    start(gert, signed="false")
+    forge(gert, signed="false")
     assert gert.said.document["status"] == "completed"
     answer = next(e for e in gert.events() if e["type"] == "approval_response")
     assert (answer["data"]["approver_id"], answer["data"]["verified"]) == ("boss", False), "the trace says unverified"

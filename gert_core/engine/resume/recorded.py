@@ -31,7 +31,12 @@ _VOLATILE: Final[dict[str, tuple[str, ...]]] = {
     EventType.GOVERNANCE_DECISION: ("source", "reason"),
 }
 """What may differ between processes: times, the spelling of paths, and sentences, which versions word otherwise."""
-_APPROVAL: Final = (EventType.APPROVAL_SUBMITTED, EventType.APPROVAL_RESPONSE, EventType.APPROVAL_RESOLVED)
+_APPROVAL: Final = (
+    EventType.APPROVAL_SUBMITTED,
+    EventType.APPROVAL_RESPONSE,
+    EventType.APPROVAL_RESOLVED,
+    EventType.APPROVAL_VOID,
+)
 _BEFORE: Final = frozenset(
     {
         EventType.FOR_EACH_ITEM,
@@ -60,11 +65,19 @@ class RecordedResult(Struct, frozen=True, kw_only=True):
 
 
 class RecordedApproval(Struct, kw_only=True):
-    """What the trace records about one ticket."""
+    """What the trace records about the last ticket of a step."""
 
+    ticket_id: str
     created: str
     expires_at: str
     request_hash: str = ""
+    document: Mapping[str, Any] | None = None
+    """What was requested; None in a trace of 0.1, whose requests covered less."""
+    generation: int = 1
+    voids: int = 0
+    """How often a request of this step changed before the step was executed."""
+    spent: bool = False
+    """Whether its approval served an execution already, so that another one must be approved anew."""
     responses: list[Mapping[str, object]] = field(default_factory=list)
     resolved: Mapping[str, object] | None = None
     """How it was resolved, approved or not."""
@@ -95,6 +108,10 @@ class Recorded:
         self._fold = Fold()
         self._lines = lines
         self._events: dict[str, Numbers] = {}
+        self._spent: dict[str, int] = {}
+        """How many tickets of a step served an execution that is to be repeated."""
+        self._decided: dict[str, list[int]] = {}
+        """The decisions about steps that are to be executed again."""
         self._starts: dict[str, int] = {}
         """How often a step was started, when that is not as often as ``step_start`` is recorded."""
         self._leaves: dict[str, bool] = {}
@@ -155,7 +172,7 @@ class Recorded:
             self._events[key] = _finished({name: known[name] for name in _AFTER if name in known})
 
     def void(self, keys: list[str]) -> None:
-        """Forget what is known of these keys, so that they run again; approvals given for them stay."""
+        """Forget what is known of these keys, so that they run again; approvals that were given stay, as spent."""
         for key in keys:
             self._void(key)
 
@@ -176,6 +193,8 @@ class Recorded:
         known = _by_type(gone)
         if EventType.STEP_START in known:
             self._starts.setdefault(key, 1)
+            self._decided[key] = known.get(EventType.GOVERNANCE_DECISION, [])
+            self._spent[key] = len(known.get(EventType.APPROVAL_SUBMITTED, ()))
         if approval := {str(type_): known[type_] for type_ in _APPROVAL if type_ in known}:
             self._events[key] = approval
 
@@ -240,18 +259,35 @@ class Recorded:
         decided = self._data(key, EventType.GOVERNANCE_DECISION)
         return Decision.from_json(self.masker.unmask(decided[-1])) if decided else None
 
+    def earlier_decision(self, key: str) -> Decision | None:
+        """Return the last decision about a step, also when what it decided about is to be executed again."""
+        numbers = self._decided.get(key)
+        before = self.decision(key)
+        if before is None and numbers:
+            before = Decision.from_json(self.masker.unmask(self._lines.data(numbers[-1])))
+        return before
+
     def approval(self, key: str) -> RecordedApproval | None:
-        """Return the ticket of a step, if one was submitted."""
+        """Return the last ticket of a step, if one was submitted."""
         submitted = self._data(key, EventType.APPROVAL_SUBMITTED)
         if not submitted:
             return None
         data = submitted[-1]
-        resolved = self._data(key, EventType.APPROVAL_RESOLVED)
+        ticket = data.get("ticket_id")
+        document = data.get("request")
+        resolved = [one for one in self._data(key, EventType.APPROVAL_RESOLVED) if one.get("ticket_id") == ticket]
+        voids = self._data(key, EventType.APPROVAL_VOID)
+        responses = self._data(key, EventType.APPROVAL_RESPONSE)
         return RecordedApproval(
+            ticket_id=str(ticket),
             created=str(data.get("created", "")),
             expires_at=str(data.get("expires_at", "")),
             request_hash=str(data.get("request_hash", "")),
-            responses=[self.masker.unmask(r) for r in self._data(key, EventType.APPROVAL_RESPONSE)],
+            document=document if isinstance(document, dict) else None,
+            generation=len(submitted),
+            voids=len(voids),
+            spent=len(submitted) <= self._spent.get(key, 0) or any(one.get("ticket_id") == ticket for one in voids),
+            responses=[self.masker.unmask(one) for one in responses if one.get("ticket_id") == ticket],
             resolved=self.masker.unmask(resolved[-1]) if resolved else None,
         )
 

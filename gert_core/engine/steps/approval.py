@@ -1,49 +1,36 @@
-"""The approve phase: build the request, get the decision, and continue or close the step."""
+"""The approve phase: ask for the step's approval, hold it against what is going to be executed, or close the step."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import ApprovalRequest, ErrorKind, Principal, RunError, StepProblem, StepStatus
-from gert_core.approvals import ApprovalDecision, ApprovalProcess, request_hash, ticket_id
-from gert_core.approvals.checks import unverified
+from gert_core.api import ErrorKind, EventType, Principal, RunError, StepProblem, StepStatus
+from gert_core.approvals import ApprovalDecision, ApprovalProcess
+from gert_core.approvals.binding import changed_fields
+from gert_core.approvals.checks import recount
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
+from gert_core.engine.steps.approval_request import build_request, window_of
 from gert_core.engine.steps.close import finish
-from gert_core.tools import preview
-from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
-    from gert_core.api import ApprovalSession
+    from gert_core.api import ApprovalRequest, ApprovalSession
     from gert_core.engine.resume.recorded import RecordedApproval
     from gert_core.engine.steps.execution import StepExecution
+
+MAX_VOIDS: Final = 3
+"""How often the request of one step may change after it was approved; then the step is an error."""
 
 
 def approve(execution: StepExecution) -> Done | None:
     """Return None when the step may run; else its result: rejected, pending, or an error."""
-    services = execution.services
-    recorded = services.recorded.approval(execution.key) if services.recorded is not None else None
     try:
-        request = _request(execution, recorded)
+        request, decision = _decide(execution)
     except ValueError as error:  # no hash of it, so nothing that an approval could be for
         return execution.unwritable(error)
-    if recorded is None:
-        services.journal.commit()
-    elif recorded.request_hash != request.request_hash:
-        raise RunError(
-            f"step {execution.key} does not match its earlier approval request: the runbook or the inputs changed",
-            kind=ErrorKind.DRIFT,
-            hint="an approval covers one request only; restore the files, or start a new run",
-        )
-    try:
-        if recorded is not None and recorded.resolved is not None:
-            _refuse_forged(execution, request, recorded)
-            decision = _recorded_decision(recorded.resolved)
-        else:
-            decision = services.backend.decide_approval(execution, request, recorded)
     except StepProblem as problem:
         if execution.frame.deadline.cancelled:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
@@ -54,8 +41,76 @@ def approve(execution: StepExecution) -> Done | None:
     if decision.status == "pending":
         if execution.frame.deadline.cancelled:
             return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
-        services.progress.pending(execution.info, request)
+        execution.services.progress.pending(execution.info, request)
         return Done(status=StepStatus.SKIPPED, signal=Signal(rank=Rank.SUSPENDED, tickets=(request.ticket_id,)))
+    return _rejected(execution, decision)
+
+
+def _decide(execution: StepExecution) -> tuple[ApprovalRequest, ApprovalDecision]:
+    """Ask until the approved request is still what is going to be executed."""
+    services = execution.services
+    recorded = services.recorded.approval(execution.key) if services.recorded is not None else None
+    voids = recorded.voids if recorded is not None else 0
+    generation = 1
+    if recorded is not None:
+        generation = recorded.generation
+        if recorded.spent:
+            recorded, generation = None, generation + 1
+    while True:
+        window = window_of(execution, recorded)
+        request = build_request(execution, generation=generation, window=window)
+        if recorded is None:
+            services.journal.commit()
+        decision = _asked_or_recorded(execution, request, recorded)
+        if decision.status == "rejected":
+            return request, decision
+        if recorded is not None and recorded.request_hash != request.request_hash:
+            changed = changed_fields(recorded.document, request.document)
+            ticket = recorded.ticket_id
+        elif decision.status == "approved":
+            again = build_request(execution, generation=generation, window=window)
+            changed, ticket = changed_fields(request.document, again.document), request.ticket_id
+        else:
+            return request, decision
+        if not changed:
+            return request, decision
+        voids += 1
+        _void(execution, ticket, changed, voids)
+        recorded, generation = None, generation + 1
+
+
+def _asked_or_recorded(
+    execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None
+) -> ApprovalDecision:
+    """Return the decision about a request; a rejection of an earlier process is final, whatever changed since."""
+    if recorded is not None and recorded.resolved is not None and not recorded.resolved.get("approved"):
+        data = recorded.resolved
+        reason, message = str(data.get("reason") or ""), str(data.get("message") or "")
+        return ApprovalDecision(status="rejected", reason=reason, message=message)
+    if recorded is not None and recorded.request_hash != request.request_hash:
+        return ApprovalDecision(status="pending")
+    if recorded is not None and recorded.resolved is not None:
+        _refuse_forged(execution, request, recorded)
+        return ApprovalDecision(status="approved")
+    return execution.services.backend.decide_approval(execution, request, recorded)
+
+
+def _void(execution: StepExecution, ticket: str, changed: list[str], voids: int) -> None:
+    """Trace that an approval no longer fits; raise when that has happened too often."""
+    data = {"step_id": execution.compiled.id, "ticket_id": ticket, "changed": changed}
+    execution.add(EventType.APPROVAL_VOID, data, fresh=True)
+    names = ", ".join(changed)
+    execution.services.progress.warn(
+        f"step {execution.key}: the approval request changed ({names}) and must be approved again", step=execution.info
+    )
+    if voids >= MAX_VOIDS:
+        raise StepProblem(
+            ErrorKind.APPROVAL_VOID,
+            f"what the step would execute changed {voids} times after it was requested ({names})",
+        )
+
+
+def _rejected(execution: StepExecution, decision: ApprovalDecision) -> Done:
     denied = Failure(
         key=execution.key,
         step_id=execution.compiled.id,
@@ -71,86 +126,22 @@ def approve(execution: StepExecution) -> Done | None:
     return finish(execution, StepStatus.SKIPPED, data, denied=denied)
 
 
-def _recorded_decision(data: Mapping[str, object]) -> ApprovalDecision:
-    """Return the decision that an earlier process recorded."""
-    return ApprovalDecision(
-        status="approved" if data.get("approved") else "rejected",
-        reason=str(data.get("reason") or ""),
-        message=str(data.get("message") or ""),
-    )
-
-
 def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval) -> None:
-    """Refuse a recorded approval whose required signatures cannot be verified now."""
-    if not request.require_signed or recorded.resolved is None or not recorded.resolved.get("approved"):
-        return
+    """Refuse a recorded approval that its recorded answers do not give when they are checked again."""
     facts = execution.facts
-    reason = unverified(recorded.responses, request, schemes=facts.registry.signature_scheme, environ=facts.environ)
+    reason = recount(
+        recorded.responses,
+        request,
+        actors=facts.actors,
+        schemes=facts.registry.signature_scheme,
+        environ=facts.environ,
+    )
     if reason is not None:
         raise RunError(
             f"the approval of step {execution.key} in the trace cannot be verified: {reason}",
             kind=ErrorKind.APPROVAL_UNVERIFIED,
             hint="set the keys the approval was verified with, then resume again; a forged approval is never accepted",
         )
-
-
-def _request(execution: StepExecution, recorded: RecordedApproval | None) -> ApprovalRequest:
-    facts, services, compiled, decision = execution.facts, execution.services, execution.compiled, execution.decision
-    inputs = services.masker.mask(execution.inputs)
-    contract = execution.contract.to_json()
-    created, expires = _window(execution, recorded)
-    return ApprovalRequest(
-        ticket_id=ticket_id(facts.run_id, execution.key),
-        run_id=facts.run_id,
-        step_id=compiled.id,
-        step_key=execution.key,
-        runbook_name=facts.runbook.name,
-        step_type=compiled.type.name,
-        description=_description(execution),
-        risk_level=decision.risk,
-        contract=contract,
-        inputs=inputs,
-        runbook_hash=facts.runbook.document.digest,
-        request_hash=request_hash(
-            runbook_hash=facts.runbook.document.digest, step_id=compiled.id, contract=contract, inputs=inputs
-        ),
-        min_approvers=decision.min_approvers,
-        requested_by=facts.actor,
-        created=created,
-        expires_at=expires,
-        timeout=facts.policies.approval_timeout,
-        command=_command(execution),
-        exclude_actor=decision.exclude_actor,
-        require_signed=facts.policies.require_signed,
-        extensions=compiled.node.fields.extensions,
-        rule=services.masker.mask_text(decision.approval_rules),
-    )
-
-
-def _description(execution: StepExecution) -> str:
-    compiled = execution.compiled
-    if compiled.use is None:
-        return compiled.type.summary
-    action = execution.facts.runbook.tools[compiled.use.tool].tool.actions[str(compiled.action)]
-    return action.description or compiled.type.summary
-
-
-def _command(execution: StepExecution) -> tuple[str, ...]:
-    use, action = execution.compiled.use, execution.compiled.action
-    if use is None or action is None:
-        return ()
-    words: tuple[str, ...] = preview(execution.facts.runbook.tools[use.tool], action, execution.inputs)
-    return tuple(execution.services.masker.mask_text(word) for word in words)
-
-
-def _window(execution: StepExecution, recorded: RecordedApproval | None) -> tuple[str, str]:
-    """Return when the request was made and when it expires; a resumed request keeps its times."""
-    if recorded is not None and recorded.expires_at:
-        return recorded.created, recorded.expires_at
-    facts, services = execution.facts, execution.services
-    now = services.backend.now(execution)
-    expires = datetime.fromtimestamp(now.timestamp() + facts.policies.approval_timeout, UTC)
-    return timestamp(now), timestamp(expires)
 
 
 def approval_process(
@@ -171,8 +162,8 @@ def approval_process(
         schemes=facts.registry.signature_scheme,
         environ=facts.environ,
         now=now,
-        actor=facts.actor,
+        actors=facts.actors,
     )
 
 
-__all__ = ["approval_process", "approve"]
+__all__ = ["MAX_VOIDS", "approval_process", "approve"]

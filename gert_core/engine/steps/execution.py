@@ -16,6 +16,7 @@ from gert_core.engine.steps.close import close, close_recorded, finish
 from gert_core.engine.steps.compiled import summary_of
 from gert_core.engine.steps.render import render_scope, render_step
 from gert_core.engine.steps.visibility import visible
+from gert_core.governance.policies import strictest
 from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.kinds import STEP
 from gert_core.template import Symbol, TemplateError
@@ -202,15 +203,20 @@ class StepExecution:
         return None
 
     def _recalled(self) -> bool:
-        """Take the decision that an earlier process recorded; after allowed drift only if today's is not stricter."""
+        """Take the decision that an earlier process recorded; after allowed drift it can only make today's stricter."""
         recorded = self.services.recorded
-        before = recorded.decision(self.key) if recorded is not None else None
-        if before is None or recorded is None:
+        if recorded is None:
             return False
-        if recorded.allow_drift and self.decision.strictness > before.strictness:
-            return False
-        self.decision = before
-        return True
+        if recorded.allow_drift:
+            if (earlier := recorded.earlier_decision(self.key)) is not None:
+                self.decision = strictest(self.decision, earlier, risk=self.decision.risk)
+                data = {"step_id": self.compiled.id, **self.decision.to_json()}
+                self.add(EventType.GOVERNANCE_DECISION, data, principal=KERNEL, fresh=True)
+            return earlier is not None
+        before = recorded.decision(self.key)
+        if before is not None:
+            self.decision = before
+        return before is not None
 
     # -- start ---------------------------------------------------------------------------------------------------
 

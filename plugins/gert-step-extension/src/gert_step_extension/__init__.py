@@ -15,6 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_extension.step:ExtensionStep",
             run="gert_step_extension.step:run",
             requires_contract=True,
+            program="gert_step_extension.step:program",
             timeout=60.0,
             summary="Executes the step in a runner program over JSON-RPC.",
         )

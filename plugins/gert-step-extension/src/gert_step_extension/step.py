@@ -23,15 +23,20 @@ class ExtensionStep(InputsModel):
     )
 
 
+def program(step: ExtensionStep) -> str:
+    """Return the runner that the step is executed in."""
+    return program_of(step.extension)
+
+
 def run(step: ExtensionStep, ctx: StepContext) -> Result:
     """Execute the step in its runner; a runner that has ended is dropped, so that the next use starts a new one."""
-    program = program_of(step.extension)
-    name = f"extension {program}"
+    runs = program(step)
+    name = f"extension {runs}"
     try:
-        runner: Runner = ctx.session(name, lambda services: Runner(program, services.environ, ctx.deadline))
+        runner: Runner = ctx.session(name, lambda services: Runner(runs, services.environ, ctx.deadline))
         if runner.lost:  # it ended after its last answer, without an open call
             ctx.drop_session(name)
-            runner = ctx.session(name, lambda services: Runner(program, services.environ, ctx.deadline))
+            runner = ctx.session(name, lambda services: Runner(runs, services.environ, ctx.deadline))
         answer = runner.execute(
             inputs=dict(ctx.inputs),
             vars=dict(ctx.vars),
@@ -40,19 +45,17 @@ def run(step: ExtensionStep, ctx: StepContext) -> Result:
             deadline=ctx.deadline,
         )
     except RpcError as error:
-        message = f"{program}: {error.message} (code {error.code})"
-        return Failed(
-            kind=ErrorKind.EXTENSION_FAILED, message=message, detail={"command": [program], "data": error.data}
-        )
+        message = f"{runs}: {error.message} (code {error.code})"
+        return Failed(kind=ErrorKind.EXTENSION_FAILED, message=message, detail={"command": [runs], "data": error.data})
     except StepProblem as problem:
         ctx.drop_session(name)
         if problem.kind == ErrorKind.CANCELLED:
             raise
-        return Errored(kind=problem.kind, message=problem.message, detail={"command": [program], **problem.detail})
-    detail = {"command": [program], "exit_code": answer.exit_code, "stderr": answer.stderr}
+        return Errored(kind=problem.kind, message=problem.message, detail={"command": [runs], **problem.detail})
+    detail = {"command": [runs], "exit_code": answer.exit_code, "stderr": answer.stderr}
     if answer.exit_code != 0:
         last = answer.stderr.strip().rsplit("\n", 1)[-1][:200]
-        message = f"{program} reports exit code {answer.exit_code}" + (f": {last}" if last else "")
+        message = f"{runs} reports exit code {answer.exit_code}" + (f": {last}" if last else "")
         return Failed(
             kind=ErrorKind.EXTENSION_FAILED,
             message=message,
@@ -63,4 +66,4 @@ def run(step: ExtensionStep, ctx: StepContext) -> Result:
     return Completed(outputs=answer.outputs, detail=detail, principal=answer.principal)
 
 
-__all__ = ["ExtensionStep", "run"]
+__all__ = ["ExtensionStep", "program", "run"]

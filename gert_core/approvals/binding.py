@@ -1,0 +1,76 @@
+"""What an approval is bound to: the document shown to the approver, computed again before the step is executed."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.values import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import ApprovalRequest
+
+VERSION: Final = 2
+_ABSENT: Final = object()
+_SHOWN: Final = (
+    *("run_id", "step_key", "step_id", "description", "requested_by", "runbook_hash", "contract", "inputs"),
+    *("min_approvers", "exclude_actor", "expires_at", "generation"),
+)
+
+
+def document_hash(document: Mapping[str, Any]) -> str:
+    """Return the hash that tickets and signatures cover."""
+    return hashlib.sha256(canonical(document)).hexdigest()
+
+
+def changed_fields(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:
+    """Return the names of the fields that differ, those of the command one by one: ``["inputs", "command.argv"]``."""
+    if before is None or before.get("v") != now.get("v"):
+        return ["v"]
+    found = []
+    for name in dict.fromkeys((*before, *now)):
+        old, new = before.get(name, _ABSENT), now.get(name, _ABSENT)
+        if old == new:
+            continue
+        if name == "command" and isinstance(old, dict) and isinstance(new, dict):
+            found += [f"{name}.{part}" for part in dict.fromkeys((*old, *new)) if old.get(part) != new.get(part)]
+        else:
+            found.append(name)
+    return found
+
+
+def matches_document(request: ApprovalRequest) -> bool:
+    """Return whether a request shows what its hash covers; one that was read from a file may have been altered."""
+    document = request.document
+    if document_hash(document) != request.request_hash:
+        return False
+    shown = {name: getattr(request, name) for name in _SHOWN} | {"risk": request.risk_level}
+    command = document.get("command") or {}
+    argv = list(command.get("argv") or ())
+    if str(document.get("rule") or "") not in request.rule or (argv and list(request.command) != argv):
+        return False
+    return all(document.get(name) == value for name, value in shown.items())
+
+
+def resolve_program(name: str | None, environ: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the program that would be started: its absolute path and the hash of its content; null if not found.
+
+    A script's interpreter and what a program loads are not covered.
+    """
+    path = shutil.which(name, path=environ.get("PATH")) if name else None
+    if path is None:
+        return {"program": None, "program_sha256": None}
+    absolute = Path(path).absolute()
+    try:
+        with absolute.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:  # executable and not readable: its path is all that is known
+        digest = None
+    return {"program": str(absolute), "program_sha256": digest}
+
+
+__all__ = ["VERSION", "changed_fields", "document_hash", "matches_document", "resolve_program"]

@@ -1,0 +1,150 @@
+"""Build the approval request of a step: the document that an approver is shown and that the approval is bound to."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import ApprovalRequest
+from gert_core.approvals import ticket_id
+from gert_core.approvals.binding import VERSION, document_hash, resolve_program
+from gert_core.tools import preview, render_action
+from gert_core.trace.events import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.resume.recorded import RecordedApproval
+    from gert_core.engine.steps.execution import StepExecution
+
+    Window = tuple[str, str]
+
+
+def build_request(execution: StepExecution, *, generation: int, window: Window) -> ApprovalRequest:
+    """Return the request as it is now: the same call directly before the step runs shows whether anything changed."""
+    facts, services, compiled, decision = execution.facts, execution.services, execution.compiled, execution.decision
+    mask = services.masker
+    inputs, contract = mask.mask(execution.inputs), execution.contract.to_json()
+    rule = mask.mask_text(decision.approval_rules)
+    description = mask.mask_text(_description(execution))
+    created, expires = window
+    document: dict[str, Any] = {
+        "v": VERSION,
+        "generation": generation,
+        "run_id": facts.run_id,
+        "step_key": execution.key,
+        "step_id": compiled.id,
+        "description": description,
+        "message": None,
+        "risk": decision.risk,
+        "rule": mask.mask_text(decision.reason),
+        "requested_by": facts.actor,
+        "runbook_hash": facts.runbook.document.digest,
+        "tool_hash": None if compiled.use is None else facts.runbook.tools[compiled.use.tool].digest,
+        "policy_digest": facts.policies.digest,
+        "contract": contract,
+        "inputs": inputs,
+        "command": _command(execution),
+        "min_approvers": decision.min_approvers,
+        "approvers": list(decision.approvers),
+        "exclude_actor": decision.exclude_actor,
+        "expires_at": expires,
+    }
+    if compiled.type.program is not None:
+        document["vars_hash"] = services.digest(execution.layer.names_visible())
+    document = mask.mask(document)
+    digest = document_hash(document)
+    return ApprovalRequest(
+        ticket_id=ticket_id(facts.run_id, execution.key, digest),
+        run_id=facts.run_id,
+        step_id=compiled.id,
+        step_key=execution.key,
+        runbook_name=facts.runbook.name,
+        step_type=compiled.type.name,
+        description=description,
+        risk_level=decision.risk,
+        contract=contract,
+        inputs=inputs,
+        runbook_hash=facts.runbook.document.digest,
+        request_hash=digest,
+        min_approvers=decision.min_approvers,
+        requested_by=facts.actor,
+        created=created,
+        expires_at=expires,
+        timeout=facts.policies.approval_timeout,
+        command=_shown_command(execution),
+        exclude_actor=decision.exclude_actor,
+        require_signed=facts.policies.require_signed,
+        extensions=compiled.node.fields.extensions,
+        rule=rule,
+        document=document,
+        generation=generation,
+        approvers=decision.approvers,
+    )
+
+
+def window_of(execution: StepExecution, recorded: RecordedApproval | None) -> Window:
+    """Return when the request was made and when it expires; a resumed request keeps its times."""
+    if recorded is not None and recorded.expires_at:
+        return recorded.created, recorded.expires_at
+    now = execution.services.backend.now(execution)
+    expires = datetime.fromtimestamp(now.timestamp() + execution.facts.policies.approval_timeout, UTC)
+    return timestamp(now), timestamp(expires)
+
+
+def _description(execution: StepExecution) -> str:
+    compiled = execution.compiled
+    if compiled.use is None:
+        return compiled.type.summary
+    action = execution.facts.runbook.tools[compiled.use.tool].tool.actions[str(compiled.action)]
+    return action.description or compiled.type.summary
+
+
+def _shown_command(execution: StepExecution) -> tuple[str, ...]:
+    use, action = execution.compiled.use, execution.compiled.action
+    if use is None or action is None:
+        return ()
+    words: tuple[str, ...] = preview(execution.facts.runbook.tools[use.tool], action, execution.inputs)
+    return tuple(execution.services.masker.mask_text(word) for word in words)
+
+
+def _command(execution: StepExecution) -> dict[str, Any] | None:
+    """Return what is going to be started or called; a step that starts nothing has none."""
+    compiled, facts = execution.compiled, execution.facts
+    if compiled.type.program is not None:
+        name = facts.runbook.functions.program(compiled.node, execution.step)
+        return None if name is None else {**_program(execution, name), "argv": [name], "cwd": _directory(execution)}
+    if compiled.use is None or compiled.action is None:
+        return None
+    tool = facts.runbook.tools[compiled.use.tool]
+    key = facts.idempotency_key(execution.key)
+    action = render_action(tool, compiled.action, execution.inputs, idempotency_key=key)
+    binary, secrets = tool.tool.meta.binary, facts.secrets.present(sorted(facts.secrets.allowed(tool.name)))
+    argv = [binary, *action.argv[1:]] if binary and action.argv else list(action.argv)
+    command: dict[str, Any] = {
+        **_program(execution, argv[0] if argv else binary),
+        "argv": argv,
+        "stdin": action.stdin,
+        # Secrets stand here by their names; what is rendered from one is masked like everything else.
+        "env": {**{name: f"secret {name}" for name, there in secrets.items() if there}, **action.env},
+        "cwd": _directory(execution),
+    }
+    if not argv:
+        command |= {"connect": tool.tool.meta.connect, "method": action.method or action.name}
+    if action.config:
+        command["config"] = dict(action.config)
+    return command
+
+
+def _program(execution: StepExecution, name: str | None) -> Mapping[str, str | None]:
+    if execution.facts.mode == "replay":  # nothing is started, and the trace is the same on every machine
+        return {"program": None, "program_sha256": None}
+    return resolve_program(name, execution.facts.environ)
+
+
+def _directory(execution: StepExecution) -> str | None:
+    return None if execution.facts.mode == "replay" else os.getcwd()  # noqa: PTH109 - as a tool sees it
+
+
+__all__ = ["build_request", "window_of"]

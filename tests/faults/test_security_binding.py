@@ -1,0 +1,241 @@
+"""An approval is bound to what was shown: documents, inputs, command, program, policy, run and one execution."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from hashlib import sha256
+
+import pytest
+from gertproc import Gert
+
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: act, transport: stdio, binary: ./act}
+contract: {inputs: {what: {type: string}}, effects: [danger], writes: [production]}
+actions: {run: {argv: [act, "{{ .what }}"], stdin: "quiet"}}
+"""
+BOOK = """\
+apiVersion: kernel/v0
+meta:
+  name: bound
+  inputs: {what: {type: string, default: one}}
+  governance: {rules: [{effects: [danger], action: require-approval, exclude_actor: EXCLUDE}]}
+tools: [act]
+steps:
+  - {id: act, type: tool, tool: act, inputs: {what: "{{ .what }}"}}
+  - {type: end, outcome: {category: resolved, code: acted}}
+"""
+PROGRAM = '#!/bin/sh\ncat - > given; echo "$1" >> acted; exit CODE\n'
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path)
+    program(made)
+    made.write(tool_act=TOOL, book=BOOK.replace("EXCLUDE", "false"))
+    with made:
+        yield made
+
+
+def program(gert: Gert, text: str = PROGRAM, code: int = 0) -> None:
+    file = gert.root / "act"
+    file.write_text(text.replace("CODE", str(code)))
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+
+def pending(gert: Gert, *argv: str) -> str:
+    """Start or resume a run until it waits; return its ticket."""
+    said = gert(*(argv or ("exec", "book.yaml", "--approval", "inbox", "--as", "olga")), "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    return said.document["pending"][0]["ticket_id"]
+
+
+def resume(gert: Gert, *more: str) -> dict:
+    return gert("resume", "--run", gert.run().name, "--json", *more).document
+
+
+def of(gert: Gert, kind: str) -> list[dict]:
+    return [event["data"] for event in gert.events() if event["type"] == kind]
+
+
+def acted(gert: Gert) -> list[str]:
+    file = gert.root / "acted"
+    return file.read_text().split() if file.exists() else []
+
+
+def approve(gert: Gert, ticket: str, who: str = "ann") -> None:
+    said = gert("approve", ticket, "--as", who)
+    assert said.code == 0, said.all
+
+
+def test_the_request_has_everything_that_is_executed(gert):
+    pending(gert)
+    (submitted,) = of(gert, "approval_submitted")
+    document = submitted["request"]
+    assert (document["v"], document["generation"], document["requested_by"]) == (2, 1, "olga")
+    command = document["command"]
+    assert command["program"] == str(gert.root / "act")
+    assert (command["argv"], command["stdin"], command["cwd"]) == (["./act", "one"], "quiet", str(gert.root))
+    assert len(command["program_sha256"]) == 64
+    assert document["tool_hash"].startswith("sha256:")
+    assert document["policy_digest"] == gert.events()[0]["data"]["policy_digest"]
+
+
+@pytest.mark.parametrize("retry", [False, True])
+def test_allowed_drift_executes_nothing_under_an_old_approval(gert, retry):
+    """A changed ``stdin`` after the approval, or a changed tool when the step is run again."""
+    if retry:
+        program(gert, code=3)
+    first = pending(gert)
+    approve(gert, first)
+    if retry:
+        assert resume(gert)["status"] == "failed"
+        program(gert)
+    before = acted(gert)
+    gert.write(tool_act=TOOL.replace("quiet", "loud"))
+    again = ("--retry-failed", "--reconcile", "act=redo") if retry else ()
+    waiting = resume(gert, "--on-drift", "allow", *again)
+    assert waiting["status"] == "approval_pending"
+    assert acted(gert) == before
+    second = waiting["pending"][0]["ticket_id"]
+    assert second != first
+    if not retry:
+        (void,) = of(gert, "approval_void")
+        assert (void["ticket_id"], set(void["changed"])) == (first, {"tool_hash", "command.stdin"})
+    refused = gert("approve", first, "--as", "bob")
+    assert refused.code == 1, "the old ticket takes no answers"
+    approve(gert, second)
+    assert resume(gert, "--on-drift", "allow")["status"] == "completed"
+    assert (gert.root / "given").read_text() == "loud"
+
+
+@pytest.mark.parametrize("change", ["allow", "gone"])
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_softened_policy_does_not_run_what_waits_for_an_approval(gert, change, answered):
+    ticket = pending(gert)
+    if answered:
+        approve(gert, ticket)
+    book = BOOK.replace("EXCLUDE", "false")
+    rules = "  governance: {rules: [{effects: [danger], action: require-approval, exclude_actor: false}]}\n"
+    gert.write(
+        book=book.replace("require-approval, exclude_actor: false", "allow")
+        if change == "allow"
+        else book.replace(rules, "")
+    )
+    waiting = resume(gert, "--on-drift", "allow")
+    assert waiting["status"] == "approval_pending"
+    assert acted(gert) == []
+    approve(gert, waiting["pending"][0]["ticket_id"], "bob")
+    assert resume(gert, "--on-drift", "allow")["status"] == "completed"
+
+
+def test_a_program_exchanged_after_the_approval_is_asked_about_again(gert):
+    approve(gert, pending(gert))
+    program(gert, "#!/bin/sh\necho evil >> acted\n")
+    waiting = resume(gert)
+    assert waiting["status"] == "approval_pending"
+    assert acted(gert) == []
+    assert of(gert, "approval_void")[0]["changed"] == ["command.program_sha256"]
+
+
+def test_a_program_exchanged_while_a_person_answers(gert):
+    """In the same process: the request is compared directly before the step runs."""
+    gert.write(book=BOOK.replace("EXCLUDE", "false"))
+    (gert.root / "act").unlink()
+    program(gert, "#!/bin/sh\necho first >> acted\n")
+    answers = iter(["y ann\n", "y ann\n", "y ann\n", "y ann\n"])
+    ours, theirs = pty.openpty()
+    argv = [sys.executable, "-m", "gert_core", "exec", "book.yaml", "--approval", "stdin"]
+    run = subprocess.Popen(argv, cwd=gert.root, stdin=theirs, stdout=theirs, stderr=theirs, env=gert.environ)
+    os.close(theirs)
+    seen, changes = "", 0
+    until = time.monotonic() + 60
+    while run.poll() is None and time.monotonic() < until:
+        try:
+            seen += os.read(ours, 65536).decode()
+        except OSError:
+            break
+        asked = seen.count("act needs approval") or seen.count("pprove")
+        if asked > changes and changes < 4:
+            changes += 1
+            program(gert, f"#!/bin/sh\necho {changes} >> acted\n")
+            time.sleep(0.3)
+            os.write(ours, next(answers).encode())
+            seen = seen.replace("pprove", "-").replace("act needs approval", "-")
+    run.wait(20)
+    os.close(ours)
+    assert acted(gert) == [], seen
+    assert len(of(gert, "approval_void")) == 3
+    done = of(gert, "step_complete")[0]
+    assert done["failure"]["kind"] == "approval_void"
+    assert run.returncode == 1
+
+
+def test_the_own_actor_cannot_be_written_into_an_unsigned_trace(gert):
+    """A recorded answer is judged as a fresh one is."""
+    gert.write(book=BOOK.replace("EXCLUDE", "true"))
+    ticket = pending(gert)
+    trace = gert.run() / "trace.jsonl"
+    *before, _ = [json.loads(line) for line in trace.read_text().splitlines()]
+    submitted = next(event for event in before if event["type"] == "approval_submitted")
+    who = {"ticket_id": ticket, "approved": True, "approver_id": "olga", "method": "inbox", "step_id": "act"}
+    answer = {**who, "timestamp": submitted["timestamp"], "result": "counted", "verified": False}
+    resolved = {**who, "status": "approved", "approvers": ["olga"]}
+    for kind, data in (("approval_response", answer), ("approval_resolved", resolved)):
+        before.append({**submitted, "type": kind, "data": data})
+    trace.write_text(chained(before))
+    said = gert("resume", "--run", gert.run().name, "--json")
+    assert said.code == 1
+    assert "may not approve" in said.all
+    assert acted(gert) == []
+
+
+def chained(events: list[dict]) -> str:
+    previous, lines = "0" * 64, []
+    for number, event in enumerate(events, 1):
+        line = json.dumps({**event, "seq": number, "prev_hash": previous}, separators=(",", ":"), ensure_ascii=False)
+        previous = sha256(line.encode()).hexdigest()
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def test_the_operating_systems_user_is_an_actor_too(gert):
+    """``--as`` is a claim: who started the run under another name may not approve it under their own."""
+    gert.write(book=BOOK.replace("EXCLUDE", "true"))
+    ticket = pending(gert)
+    own = gert.events()[0]["data"]["os_user"]
+    gert("approve", ticket, "--as", own)
+    said = resume(gert)
+    assert said["status"] == "approval_pending"
+    assert of(gert, "approval_response")[0]["problem"] == "approval_own_actor"
+    assert acted(gert) == []
+
+
+def test_a_copied_run_does_not_reuse_the_approval_of_the_other(gert):
+    approve(gert, pending(gert))
+    (first,) = gert.runs()
+    copy = first.with_name(first.name[:-1] + ("0" if first.name[-1] != "0" else "1"))
+    shutil.copytree(first, copy)
+    for file in copy.rglob("*.json*"):
+        file.write_text(file.read_text().replace(first.name, copy.name))
+    said = gert("resume", "--run", copy.name, "--json")
+    assert acted(gert) == [], said.all
+    assert said.code == 1 or said.document["status"] == "approval_pending"
+
+
+def test_a_rejection_is_final_whatever_changes(gert):
+    ticket = pending(gert)
+    assert gert("reject", ticket, "--as", "ann").code == 0
+    assert resume(gert)["status"] == "failed"
+    gert.write(tool_act=TOOL.replace("quiet", "loud"))
+    assert resume(gert, "--on-drift", "allow")["status"] == "failed"
+    retried = gert("resume", "--run", gert.run().name, "--on-drift", "allow", "--retry-failed")
+    assert (retried.code, "was not approved" in retried.err) == (1, True)
+    assert acted(gert) == []
