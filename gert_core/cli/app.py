@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
 
 _HELP: Final = {"--help", "-h"}
+_OPTIONS: Final = (
+    ("-p NAME", "Load a plugin that the project does not list; -p no:NAME leaves one out. Repeatable."),
+    ("--version", "Show the version."),
+    ("--help", "Show this text; `gert COMMAND --help` explains a command."),
+)
 
 
 def run(args: Sequence[str]) -> int:
@@ -111,23 +116,18 @@ def _plugin_commands(registry: Registry) -> dict[str, Command]:
 
 
 def _help(options: Options) -> str:
-    lines = ["Usage: gert [-p NAME] COMMAND [ARGS]...", "", "Governed, replayable runbooks.", "", "Commands:"]
+    from gert_core.cli.render.help import definitions, help_width, wrap
+
+    width = help_width()
     verbs = list(VERBS.items())
     given = [(name, command.summary) for name, command in sorted(_plugin_commands(_registry(options)[0]).items())]
-    width = max(len(name) for name, _ in verbs + given)
-    lines += [f"  {name:<{width}}  {summary}" for name, summary in verbs]
+    column = max(len(name) for name, _ in (*verbs, *given, *_OPTIONS))
+    lines = ["Usage: gert [-p NAME] COMMAND [ARGS]...", "", *wrap("Governed, replayable runbooks.", width)]
+    lines += ["", "Commands:", *definitions(verbs, width=width, column=column)]
     if given:
-        lines += ["", "Commands of plugins:", *(f"  {name:<{width}}  {summary}" for name, summary in given)]
-    lines += [
-        "",
-        "Start here:",
-        "  gert init demo && cd demo && gert test .",
-        "",
-        "Options:",
-        "  -p NAME     Load a plugin that the project does not list; -p no:NAME leaves one out. Repeatable.",
-        "  --version   Show the version.",
-        "  --help      Show this text; `gert COMMAND --help` explains a command.",
-    ]
+        lines += ["", "Commands of plugins:", *definitions(given, width=width, column=column)]
+    lines += ["", "Start here:", *(f"  {line}" for line in ("gert init demo && cd demo", "gert test ."))]
+    lines += ["", "Options:", *definitions(_OPTIONS, width=width, column=column)]
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ import typer
 from typer.main import get_command
 
 from gert_core.cli.examples import lines
+from gert_core.cli.render.help import fit, help_width
 from gert_core.cli.verbs import COMMANDS, VERBS, commands_of
 from gert_core.plugin.lazy import resolve
 
@@ -36,7 +37,9 @@ def build(verb: str) -> Any:
     else:
         function = resolve(COMMANDS[verb])
         app.command(name=verb, help=_help(verb, function.__doc__ or VERBS[verb]))(function)
-    return get_command(app)
+    command = get_command(app)
+    fit(command, help_width())
+    return command
 
 
 def commands() -> Iterator[tuple[str, Callable[..., Any], Any]]:
@@ -49,7 +52,7 @@ def commands() -> Iterator[tuple[str, Callable[..., Any], Any]]:
 
 def _help(command: str, text: str) -> str:
     """Return what a command does, then its examples; ``\\b`` keeps their lines apart."""
-    found = lines(command)
+    found = lines(command, width=help_width())
     parts = [inspect.cleandoc(text)]
     if found:
         parts.append("\n".join(["\b", "Examples:", *(f"  {line}" for line in found)]))

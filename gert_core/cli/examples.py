@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from gert_core.cli.render.help import examples as examples_of
+
 EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "validate": (
         ("gert validate disk-check.yaml", "one document"),
@@ -68,6 +70,11 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert new plugin policy-acme", "rules for everybody"),
         ("gert new plugin guard-acme", "checks of runbooks, and rules that depend on the project"),
     ),
+    "keys new": (
+        ("gert keys new alice", "for approvals: what alice keeps, and what others are given"),
+        ("gert keys new prod-2026 --for trace", "for traces"),
+    ),
+    "keys show": (("gert keys show --for trace", "the public part of the key in the environment"),),
     "completion": (
         ("gert completion bash > ~/.local/share/bash-completion/completions/gert", "bash"),
         ("gert completion zsh > ~/.zfunc/_gert", "zsh, with ~/.zfunc in $fpath"),
@@ -77,13 +84,12 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 """By command, as typed after ``gert``: what to type, and what it is for."""
 
 
-def lines(command: str) -> list[str]:
-    """Return the examples of a command, aligned; of a group, the first one of each of its commands."""
+def lines(command: str, *, width: int | None = None) -> list[str]:
+    """Return the examples of a command for a terminal of this width; of a group, the first one of each command."""
     found = EXAMPLES.get(command) or [
         examples[0] for name, examples in EXAMPLES.items() if name.startswith(f"{command} ")
     ]
-    width = max((len(typed) for typed, _ in found), default=0)
-    return [f"{typed:<{width}}  # {why}" for typed, why in found]
+    return examples_of(found, width=width)
 
 
 __all__ = ["EXAMPLES", "lines"]
