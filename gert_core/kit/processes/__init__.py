@@ -1,4 +1,4 @@
-"""Start other programs: without a shell, each in a process group of its own, with nothing left running.
+"""Start other programs: without a shell, each in a session of its own, with nothing left running.
 
 ``run`` runs a program to its end, ``start`` returns a ``Child`` that keeps running.
 """

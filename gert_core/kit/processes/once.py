@@ -50,7 +50,7 @@ def run(
     stdin: bytes = b"",
     limit: int = OUTPUT_LIMIT,
 ) -> ProcessResult:
-    """Run ``argv`` without a shell, in its own process group and gert's directory, until it has ended.
+    """Run ``argv`` without a shell, in its own session and gert's directory, until it has ended.
 
     ``environ`` is the program's whole environment. Raises ``StepProblem``: ``timeout``, ``cancelled``,
     ``output_too_large``, ``not_found``, ``spawn``. On the first three the group gets TERM, KILL after 5 s.
