@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -19,7 +19,18 @@ _TYPE: Final = re.compile(r" <[^>]*>$")
 
 def help_width() -> int:
     """Return the number of columns for help: those of the terminal, up to 80."""
-    return max(min(shutil.get_terminal_size().columns, _WIDEST), _NARROWEST)
+    return max(min(_columns(), _WIDEST), _NARROWEST)
+
+
+def _columns() -> int:
+    """Return the width of the terminal, as ``shutil.get_terminal_size`` does, which takes longer to import."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(1).columns or _WIDEST
+    except OSError:
+        return _WIDEST
 
 
 def is_narrow(width: int) -> bool:
