@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from gert_core.api import GertError, InputBinding, InputError, UsageError
 from gert_core.plugin.functions import cause, member_names, named
 from gert_core.plugin.lazy import resolve
+from gert_core.plugin.printing import aside
 from gert_core.template import Symbol
 from gert_core.values import coerce, coerce_text
 
@@ -262,7 +263,8 @@ def _call(
 ) -> Mapping[str, object] | GertError:
     names = ", ".join(repr(binding.name) for binding in batch.bindings)
     try:
-        answer = resolve(batch.resolver.resolve)(batch.bindings, deadline, services)
+        with aside():
+            answer = resolve(batch.resolver.resolve)(batch.bindings, deadline, services)
     except GertError as error:
         return error
     except KeyboardInterrupt:

@@ -14,6 +14,7 @@ from gert_core.cli.render.terminal import err, out
 from gert_core.cli.session import Options, registry_for
 from gert_core.cli.verbs import COMMANDS, RUNS, VERBS
 from gert_core.plugin.kinds import COMMAND
+from gert_core.plugin.printing import replaced_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,7 +61,8 @@ def _dispatch(args: list[str], environ: Mapping[str, str]) -> int:
         raise UsageError(f"there is no option {verb!r}", hint="`gert --help` lists options and commands")
     if verb in VERBS:
         more, rest = _take_plugins(rest, leading=False)
-        return _verb(verb, rest, Options(plugins=words + more, environ=environ))
+        with replaced_stdout():
+            return _verb(verb, rest, Options(plugins=words + more, environ=environ))
     return _plugin_command(verb, rest, Options(plugins=words, environ=environ))
 
 

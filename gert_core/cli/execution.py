@@ -8,6 +8,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, GertError, RunError, RunStatus, UsageError
+from gert_core.cli.aside import only_results
 from gert_core.cli.errors import report
 from gert_core.cli.interrupt import interrupts
 from gert_core.cli.lean import restore
@@ -17,6 +18,7 @@ from gert_core.cli.render.progress import DryProgress, TerminalProgress
 from gert_core.cli.render.result import show
 from gert_core.cli.render.terminal import out, silence
 from gert_core.engine.cancel import Stop
+from gert_core.plugin.printing import real_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,12 +43,14 @@ def carry_out(
         raise UsageError(f"--pending-exit-code takes 0 to {_LAST_CODE}, not {pending_exit_code}; nothing was run")
     stop = Stop()
     planned = mode in ("dry-run", "probe")
-    progress = DryProgress(sys.stderr if as_json else sys.stdout) if planned else TerminalProgress()
+    progress = DryProgress(sys.stderr if as_json else real_stdout()) if planned else TerminalProgress()
+    aside = as_json or not planned  # a plan for people is printed while it is made
     console = TerminalConsole(no_input=no_input, quiet=progress.hold)
     with ExitStack() as stack, interrupts(stop) as interrupt:
         stack.callback(stop.close)
         try:
-            run = begin(stack, console=console, progress=progress, stop=stop, environ=environ)
+            with only_results(descriptor=aside):
+                run = begin(stack, console=console, progress=progress, stop=stop, environ=environ)
         except GertError:
             if interrupt.signal is None:
                 raise
@@ -59,7 +63,8 @@ def carry_out(
             progress.begin(run.facts.secrets.present(run.facts.secrets.runbook))
         interrupt.run = run
         try:
-            result = run.execute()
+            with only_results(descriptor=aside):
+                result = run.execute()
         except Exception as error:
             # The code that reports it does not know the secrets of this run: hand over how to mask them.
             error.mask = run.services.masker.mask_text  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from gert_core.api.steps import Block, ToolUse
 from gert_core.documents.fields import ValueType
 from gert_core.plugin.functions import PluginFault, Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.lazy import resolve
+from gert_core.plugin.printing import here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,14 +92,18 @@ class TypeFunctions:
         """Return the model of a step's own fields; raise ``ValidationError`` when they are invalid."""
         from pydantic import ValidationError
 
+        before, here.inside = here.inside, True
         try:
             return validate(own)
         except (ValidationError, KeyboardInterrupt):
             raise
         except BaseException as error:
             raise self._fault(step_type, "model", path, error) from error
+        finally:
+            here.inside = before
 
     def _ask(self, step: StepNode, name: str, check: Callable[[Any], Any], body: object = None, *rest: object) -> Any:
+        before, here.inside = here.inside, True
         try:
             found = resolve(getattr(step.type, name))
             return check(found(step.body if body is None else body, *rest) if callable(found) else found)
@@ -106,6 +111,8 @@ class TypeFunctions:
             raise
         except BaseException as error:
             raise self._fault(step.type, name, step.path, error) from error
+        finally:
+            here.inside = before
 
     def _fault(self, step_type: StepType, name: str, path: Path, error: BaseException) -> PluginFault:
         fault = plugin_fault(self._plugins(step_type.name), f"`{name}` of step type {step_type.name!r}", error)

@@ -20,6 +20,7 @@ from gert_core.engine.steps.decisions import Decisions
 from gert_core.engine.steps.outputs import Determinism
 from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.functions import PluginFault
+from gert_core.plugin.printing import replaced_stdout
 from gert_core.runs.result import RunResult
 from gert_core.values import canonical
 
@@ -122,16 +123,11 @@ class Run:
     def execute(self) -> RunResult:
         """Run the whole runbook and write its last event; only an error of the trace or a bug prevents that."""
         began = time.perf_counter()
-        facts, services = self.facts, self.services
+        services = self.services
         frame = Frame(layer=self._variables(), prefix="", deadline=Deadline(services.stop))
         write_start(self)
-        try:
-            signal = run_list(self, facts.runbook.root, frame)
-        except PluginFault as fault:  # between steps: a function that worked before the run
-            failure = Failure(key="", step_id="", status="error", kind=fault.kind, message=fault.message)
-            signal = Signal(rank=Rank.FAILED, failures=(failure,))
-        finally:
-            services.sessions.close()
+        with replaced_stdout():
+            signal = self._run_steps(frame)
         outcome = write_end(self, signal, frame.layer, time.perf_counter() - began)
         for remark in services.backend.remarks(self):
             services.progress.warn(remark)
@@ -142,6 +138,16 @@ class Run:
             variables=frame.layer,
             possible=tuple(self.possible) if undecided else (),
         )
+
+    def _run_steps(self, frame: Frame) -> Signal | None:
+        """Run the steps of the runbook; return what stopped them."""
+        try:
+            return run_list(self, self.facts.runbook.root, frame)
+        except PluginFault as fault:  # between steps: a function that worked before the run
+            failure = Failure(key="", step_id="", status="error", kind=fault.kind, message=fault.message)
+            return Signal(rank=Rank.FAILED, failures=(failure,))
+        finally:
+            self.services.sessions.close()
 
     def _variables(self) -> Layer:
         """Return the variables before the first step."""

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 from gert_core.kit.log import debug
+from gert_core.plugin.printing import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +51,8 @@ class Sessions:
 
 def _close(session: Closable) -> None:
     try:
-        session.close()
+        with inside():
+            session.close()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a plugin may raise anything, and the run is over

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import GertError, PluginError
 from gert_core.plugin.lazy import resolve
+from gert_core.plugin.printing import aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,8 @@ def member_names(resolver: InputResolver, project: ProjectInfo | None, plugins: 
     if resolver.names is None:
         return ()
     try:
-        return list(resolve(resolver.names)(project))
+        with aside():
+            return list(resolve(resolver.names)(project))
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -6,6 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from gert_core.plugin.printing import aside
+
 
 def resolve(target: object) -> Any:
     """Return the object that ``target`` names as ``"package.module:attribute"``, or the object itself.
@@ -21,7 +23,8 @@ def _import(target: str) -> object:
     if not module or not attribute:
         raise _problem(target, 'it is not of the form "package.module:attribute"')
     try:
-        found: object = import_module(module)
+        with aside():
+            found: object = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as exc:

@@ -15,6 +15,7 @@ from gert_core.kit.log import debug
 from gert_core.plugin.claims import faulty_claim
 from gert_core.plugin.kinds import KINDS, OBSERVER_HOOK, STEP
 from gert_core.plugin.lazy import resolve
+from gert_core.plugin.printing import aside
 from gert_core.plugin.states import PluginInfo, PluginState
 
 if TYPE_CHECKING:
@@ -95,13 +96,14 @@ def load(manager: Manager, plugin: Plugin, *, loaded: object = None) -> None:
     """Import and register one plugin and collect its records; errors become its state, never an exception."""
     key = plugin.candidate.key
     try:
-        found = loaded if loaded is not None else _import(plugin.candidate.target)
-        manager.register(found, name=key)
-        plugin.hooks = manager.implementations(found)
-        _inspect(plugin.hooks)
-        for kind in KINDS:
-            if kind.hook in plugin.hooks:
-                _collect(plugin, kind)
+        with aside():
+            found = loaded if loaded is not None else _import(plugin.candidate.target)
+            manager.register(found, name=key)
+            plugin.hooks = manager.implementations(found)
+            _inspect(plugin.hooks)
+            for kind in KINDS:
+                if kind.hook in plugin.hooks:
+                    _collect(plugin, kind)
         debug("plugin", "loaded plugin %s: %s", plugin.candidate.name, ", ".join(plugin.hooks))
     except KeyboardInterrupt:
         raise
@@ -118,12 +120,13 @@ def call(plugin: Plugin, hook: str, **arguments: object) -> list[object]:
     if impl is None:
         return []
     wanted = (*impl.argnames, *impl.kwargnames)
-    answer = impl.function(**{name: value for name, value in arguments.items() if name in wanted})
-    if answer is None:
-        return []
-    if isinstance(answer, str | bytes) or not hasattr(answer, "__iter__"):
-        raise Fault(f"{hook} returned {_kind_of(answer)} instead of a list of records")
-    return list(answer)
+    with aside():
+        answer = impl.function(**{name: value for name, value in arguments.items() if name in wanted})
+        if answer is None:
+            return []
+        if isinstance(answer, str | bytes) or not hasattr(answer, "__iter__"):
+            raise Fault(f"{hook} returned {_kind_of(answer)} instead of a list of records")
+        return list(answer)
 
 
 def describe(exc: BaseException, target: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import TraceEvent
 from gert_core.kit.log import warning
+from gert_core.plugin.printing import aside
 from gert_core.trace.reader import decode
 
 if TYPE_CHECKING:
@@ -48,10 +49,11 @@ class Observers:
             warning("trace", "a trace observer did not finish within %.0f s and was abandoned", _CLOSE_TIMEOUT)
 
     def _serve(self) -> None:
-        while (lines := self._queue.get()) is not None:
-            for line in lines:
-                if self._observers:
-                    self._notify(decode(line))
+        with aside():
+            while (lines := self._queue.get()) is not None:
+                for line in lines:
+                    if self._observers:
+                        self._notify(decode(line))
 
     def _notify(self, event: TraceEvent) -> None:
         for entry in tuple(self._observers):

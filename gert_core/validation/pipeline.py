@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from gert_core.api import Diagnostic, Severity
 from gert_core.documents import yaml
 from gert_core.documents.kinds import DocumentKind, kind_of
+from gert_core.plugin.printing import replaced_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -91,7 +92,8 @@ def validate_document(
     environ = os.environ if environ is None else environ
     kind = kind or kind_of(document)
     if kind == DocumentKind.RUNBOOK:
-        return _runbook(document, registry=registry, project=project, environ=environ)
+        with replaced_stdout():
+            return _runbook(document, registry=registry, project=project, environ=environ)
     if kind == DocumentKind.TOOL:
         return _tool(document, registry=registry, environ=environ)
     from gert_core.validation.other import validate_other

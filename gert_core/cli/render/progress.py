@@ -14,6 +14,7 @@ from gert_core.cli.render.terminal import coloured, escape, paint, write_text
 from gert_core.cli.render.values import named, tail
 from gert_core.engine.progress import Progress
 from gert_core.kit.display import readable_key
+from gert_core.plugin.printing import real_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -213,7 +214,7 @@ class DryProgress(TerminalProgress):
     def close(self) -> None:
         """Remove the live line from the screen; raise ``OSError`` when a part of the result was not written."""
         super().close()
-        if self._lost is not None and self._stream is sys.stdout:
+        if self._lost is not None and self._stream is real_stdout():
             raise self._lost
 
     def begin(self, secrets: Mapping[str, bool]) -> None:

@@ -11,6 +11,7 @@ from gert_core.engine.signals import Unwind
 from gert_core.plugin.functions import Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.kinds import APPROVAL, TRANSPORT
 from gert_core.plugin.lazy import resolve
+from gert_core.plugin.printing import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,8 @@ class _Peer:
 
     def _call(self, function: str, call: Callable[[], object]) -> Any:
         try:
-            return call()
+            with inside():
+                return call()
         except (StepProblem, KeyboardInterrupt, Unwind):
             raise
         except BaseException as error:  # a plugin may raise anything, and exit

@@ -16,6 +16,7 @@ from gert_core.api import (
 from gert_core.engine.signals import CANCELLED, Unwind
 from gert_core.engine.steps.context import AttemptContext
 from gert_core.engine.steps.results import checked, type_fault
+from gert_core.plugin.printing import here
 from gert_core.template import TemplateError
 from gert_core.values import format_duration
 
@@ -44,6 +45,7 @@ def attempt(execution: StepExecution) -> Result | None:
             run.services.journal.commit()
     context = AttemptContext(execution)
     raised: BaseException | None = None
+    before, here.inside = here.inside, True
     try:
         result: Result = compiled.run(execution.step, context)
     except KeyboardInterrupt:
@@ -51,6 +53,7 @@ def attempt(execution: StepExecution) -> Result | None:
     except BaseException as error:  # nothing that a plugin does may end the run without a result
         raised = error
     finally:
+        here.inside = before
         context.shut()
     if context.fault is not None:  # whatever the step type made of it
         raise context.fault

@@ -11,6 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from gert_core.api import ErrorKind, StepProblem
 from gert_core.kit.models import EXPR, RAW, STEPS
+from gert_core.plugin.printing import here
 from gert_core.template import Symbol, compile_value
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Body:
         if self._render is None:
             return self._read
         rendered = self._render(variables, partial)
+        before, here.inside = here.inside, True
         try:
             return self._model.model_validate(rendered, context=None if partial else {"rendered": True})
         except ValidationError as error:
@@ -56,6 +58,8 @@ class Body:
             ) from None
         except Exception as error:
             raise ModelFailed from error
+        finally:
+            here.inside = before
 
     def dump(self, step: BaseModel) -> dict[str, object]:
         """Return the fields that were given as JSON data; dates, paths and the like are texts."""

@@ -19,6 +19,7 @@ from gert_core.engine.steps.tool_calls import call_tool
 from gert_core.engine.steps.visibility import visible
 from gert_core.engine.trees import copy_data
 from gert_core.plugin.kinds import STEP
+from gert_core.plugin.printing import outside
 from gert_core.template import compile_condition, compile_value
 from gert_core.trace.events import CORE_EVENTS
 from gert_core.trace.writer import EventDataError
@@ -175,7 +176,8 @@ class AttemptContext:
             layer.bind({kind: dict(bind)} if bind else {})
         before = set(layer.vars) if layer is execution.layer else ()
         try:
-            signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch, caught=catch)
+            with outside():
+                signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch, caught=catch)
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
@@ -211,7 +213,8 @@ class AttemptContext:
         if not isinstance(limit, int) or not all(isinstance(one.bind, Mapping) for one in runs):
             raise TypeError("a fork takes an integer as limit and maps as bind")
         try:
-            outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit, caught=catch)
+            with outside():
+                outcome = fork.run_forked(execution, runs, nodes, waits=waits, limit=limit, caught=catch)
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
