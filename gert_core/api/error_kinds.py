@@ -111,6 +111,7 @@ class ErrorKind(StrEnum):
     PROJECT = "project"
     POLICY = "policy"
     INVALID = "invalid"
+    PREFLIGHT = "preflight"
     PLUGIN = "plugin"
     CONFLICT = "conflict"
     UNKNOWN_NAME = "unknown_name"

@@ -74,12 +74,14 @@ class TransportSession(Protocol):
 class Transport(Struct, frozen=True, kw_only=True):
     """A way to reach tools, chosen by ``meta.transport`` of a tool document.
 
-    ``default``: used for tools without ``meta.transport``.
+    ``default``: used for tools without ``meta.transport``. ``starts_program``: it starts ``meta.binary`` or the first
+    item of ``argv`` on this machine, so a run looks for that program before it starts.
     """
 
     name: str
     open: str | Callable[[Target, Services], TransportSession]
     default: bool = False
+    starts_program: bool = False
     summary: str = ""
 
 

@@ -31,6 +31,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("no_input", ("--no-input",), "flag", False, False, None, None),
         ("probe_allow_effects", ("--probe-allow-effects",), "text", False, False, None, None),
         ("pending_exit_code", ("--pending-exit-code",), "int", False, False, None, None),
+        ("no_preflight", ("--no-preflight",), "flag", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
     "test": (

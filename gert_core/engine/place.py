@@ -33,15 +33,19 @@ class Place(Struct, frozen=True, kw_only=True, eq=False):
 
 def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitStack) -> Place:
     """Create the directory and the trace of a fresh run."""
-    directory, trace = None, request.trace
+    sink: TraceSink = NullSink()
+    if request.trace is not None:  # a path that cannot be written leaves no directory behind
+        sink = FileSink(request.trace)
+        stack.callback(sink.close)
+    directory = None
     if request.keep:
         directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
         stack.enter_context(directory.lock())
     choices = _choices(request, signer=signer, directory=directory)
     if directory is not None:
-        directory.write_meta(runbook=request.runbook, trace=trace, extra=choices.to_meta())
-        trace = trace or directory.path / "trace.jsonl"
-    sink = NullSink() if trace is None else FileSink(trace)
+        directory.write_meta(runbook=request.runbook, trace=request.trace, extra=choices.to_meta())
+        if request.trace is None:
+            sink = FileSink(directory.path / "trace.jsonl")
     return Place(run_id=run_id, choices=choices, directory=directory, sink=sink)
 
 

@@ -70,10 +70,10 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         registry=request.registry,
         project=request.project,
     )
+    approval = _approval_provider(request, compiled)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode)
     inputs, constants, masker = _values(request, runbook, secrets, plugins, about)
-    approval = _approval_provider(request)
     place = new_place(request, run_id, signer, stack) if resume is None else recorded_place(resume, signer)
     writer = TraceWriter(
         place.sink,
@@ -184,7 +184,16 @@ def _os_user(request: Request) -> str:
     return os_user() if request.resume is None else str(request.resume.run.state.facts.get("os_user") or "")
 
 
-def _approval_provider(request: Request) -> ApprovalProvider | None:
+def _approval_provider(request: Request, compiled: CompiledRunbook) -> ApprovalProvider | None:
+    """Return the approval provider; a fresh real run is refused when it would certainly fail for want of something."""
+    if request.mode != "real" or request.resume is not None or not request.preflight:
+        return _find_provider(request)
+    from gert_core.engine.preflight import preflight
+
+    return preflight(request, compiled, provider=lambda: _find_provider(request))
+
+
+def _find_provider(request: Request) -> ApprovalProvider | None:
     """Return the provider asked for, the project's, else one that can ask right here."""
     wanted = chosen_provider(request)
     if wanted is not None:

@@ -73,6 +73,8 @@ class Request(Struct, frozen=True, kw_only=True):
     governed: Policies | None = None
     """Its policies when they are loaded already."""
     resume: Resume | None = None
+    preflight: bool = True
+    """Whether a fresh real run is refused when it would certainly fail for want of a transport or a program."""
 
 
 __all__ = ["MODES", "PROBE_EFFECTS", "Request", "Resume"]

@@ -167,7 +167,7 @@ def test_a_transport_nobody_provides_is_an_error_of_the_step_that_uses_it(lab):
         actions: { fly: { method: fly } }
         """
     }
-    ran = lab("- { id: a, type: tool, tool: far }", tools=files)
+    ran = lab("- { id: a, type: tool, tool: far }", tools=files, preflight=False)
     ran.assert_failed("transport_missing", status="error")
 
 

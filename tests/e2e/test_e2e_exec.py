@@ -98,7 +98,7 @@ def test_items_that_may_fail_explain_themselves_and_the_step_adds_nothing(shell)
 def test_a_program_that_does_not_exist_is_an_error_that_names_it(shell):
     shell.tool("gone", '["no-such-program"]')
     shell.book("- { id: a, type: tool, tool: gone }", tools="gone")
-    result = shell.json("exec", "book.yaml", code=1)
+    result = shell.json("exec", "book.yaml", "--no-preflight", code=1)
     assert (result["status"], result["failure"]["kind"]) == ("error", "not_found")
     assert "no-such-program" in result["failure"]["message"]
 

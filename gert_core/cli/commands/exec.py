@@ -50,6 +50,9 @@ def exec_(
     pending_exit_code: Annotated[
         int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
     ] = 0,
+    no_preflight: Annotated[
+        bool, typer.Option("--no-preflight", help="Run although programs or transports are missing.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
@@ -84,6 +87,7 @@ def exec_(
             actor=actor,
             trace=trace,
             trace_sync=trace_sync,
+            preflight=not no_preflight,
             probe_effects=(PROBE_EFFECTS if probe_allow_effects is None else frozenset(_words(probe_allow_effects))),
             **given,
         )

@@ -87,6 +87,16 @@ def _find(program: str, environ: Mapping[str, str]) -> str | None:
     return None
 
 
+def find_program(program: str, environ: Mapping[str, str]) -> str | None:
+    """Return the executable file that a program would be started from; ``None`` when there is none."""
+    path = _find(program, environ)
+    if path is not None and os.access(path, os.X_OK):
+        return path
+    import shutil
+
+    return shutil.which(program, path=environ.get("PATH"))
+
+
 @functools.cache
 def _close_inherited() -> tuple[tuple[Any, ...], ...]:
     """Close what the program that started us left open; descriptors made by Python do not reach children anyway."""

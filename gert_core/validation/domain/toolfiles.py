@@ -155,6 +155,13 @@ class ToolFile:
                 path=text.path,
                 hint="put it into the `config` of an action",
             )
+        if meta.connect is not None and "{{" in meta.connect:
+            self._add(
+                "not-acted-on",
+                "`meta.connect` is handed to the transport as written, so this template is not rendered",
+                path=("meta", "connect"),
+                hint="write the address itself",
+            )
         if meta.transport is not None and registry.transport(meta.transport) is None:
             installed = listing(sorted(registry.transports())) or "none"
             self._add(

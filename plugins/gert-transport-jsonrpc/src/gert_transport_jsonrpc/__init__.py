@@ -13,6 +13,7 @@ def gert_transports() -> list[Transport]:
         Transport(
             name="jsonrpc",
             open="gert_transport_jsonrpc.session:JsonRpcSession",
+            starts_program=True,
             summary="Calls methods of one JSON-RPC process that is kept for the whole run.",
         )
     ]

@@ -14,6 +14,7 @@ def gert_transports() -> list[Transport]:
             name="stdio",
             open="gert_transport_stdio.session:StdioSession",
             default=True,
+            starts_program=True,
             summary="Runs one process per call.",
         )
     ]

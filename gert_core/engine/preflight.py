@@ -1,0 +1,165 @@
+"""Find what a run is going to need and does not have, before anything of the run exists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gert_core.api import UNKNOWN, Diagnostic, ErrorKind, Flow, PluginError, UsageError
+from gert_core.contracts import find_action
+from gert_core.engine.modes.peers import find_transport
+from gert_core.kit.processes.spawn import find_program
+from gert_core.plugin.kinds import TRANSPORT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gert_core.api import ApprovalProvider, Contract
+    from gert_core.contracts import Contracts
+    from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+    from gert_core.engine.request import Request
+    from gert_core.engine.steps.compiled import CompiledRunbook
+
+
+class Use(Struct, frozen=True, kw_only=True):
+    """A step that calls a tool; ``certain``: it runs unless a step before it fails, and its failure ends the run."""
+
+    step: StepNode
+    tool: ToolNode
+    action: str
+    certain: bool
+    unchanged: bool
+    """Whether no step before it may have changed anything outside the run, such as the programs that are installed."""
+
+
+def preflight(
+    request: Request, compiled: CompiledRunbook, *, provider: Callable[[], ApprovalProvider | None]
+) -> ApprovalProvider | None:
+    """Return the approval provider of a real run; refuse the run when it would certainly fail for want of something.
+
+    Everything that is missing is named at once. What only some paths need is a warning.
+    """
+    findings: list[Diagnostic] = []
+    approval = None
+    try:
+        approval = provider()
+    except PluginError as error:
+        findings.append(Diagnostic(rule=error.kind, message=error.message, hint=error.hint))
+    warnings: dict[str, None] = {}
+    known: dict[tuple[str, str, bool], Diagnostic | None] = {}
+    for use in uses(compiled.runbook, compiled.contracts):
+        asked = (use.tool.name, use.action, use.unchanged)
+        if asked not in known:  # most steps of a long runbook use the same few tools
+            known[asked] = _missing(request, use)
+        found = known[asked]
+        if found is not None and use.certain:
+            findings.append(replace(found, message=f"step {use.step.id}: {found.message}"))
+        elif found is not None:
+            warnings[f"step {use.step.id} may fail if it is reached: {found.message}"] = None
+    if findings:
+        raise UsageError(
+            f"{request.runbook} cannot be run here, so nothing was run",
+            kind=ErrorKind.PREFLIGHT,
+            hint="provide what is missing; --no-preflight runs it as far as it goes",
+            diagnostics=findings,
+        )
+    for sentence in warnings:
+        request.progress.warn(sentence)
+    return approval
+
+
+def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use]:
+    """Yield the steps that call tools, in the order of the document."""
+    return _Walk(runbook, contracts).block(runbook.root, certain=True) if runbook.tools else iter(())
+
+
+class _Walk:
+    def __init__(self, runbook: Runbook, contracts: Contracts) -> None:
+        self._runbook = runbook
+        self._contracts = contracts
+        self._changed = False
+
+    def block(self, block: BlockNode, *, certain: bool) -> Iterator[Use]:
+        for step in block.steps:
+            fields = step.fields
+            own = certain and fields.when is None and fields.for_each is None and not fields.continue_on_fail
+            use = self._runbook.functions.tool_use(step)
+            if use is not None:
+                tool = self._runbook.tools[use.tool]
+                action = find_action(tool, use.action)[0]
+                yield Use(step=step, tool=tool, action=action, certain=own, unchanged=not self._changed)
+            together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(_once, step.blocks))
+            for inner in step.blocks:
+                yield from self.block(inner, certain=together)
+            if not self._changed:
+                self._changed = _may_change(self._contracts.of(step))
+            certain = certain and not _leaves(step)
+
+
+def _may_change(contract: Contract) -> bool:
+    return contract.writing or not set(UNKNOWN.effects).isdisjoint(contract.effects)
+
+
+def _once(block: BlockNode) -> bool:
+    """Return whether a block runs exactly once; beside one that does not, a failure may be handled."""
+    return block.block is not None and block.block.runs == (1, 1)
+
+
+def _leaves(step: StepNode) -> bool:
+    """Return whether the steps behind it in its list may never run: it ends the run or jumps, at any depth."""
+    if step.type.flow is Flow.TERMINAL or step.fields.next is not None:
+        return True
+    return any(
+        (inner.block is not None and inner.block.jump is not None) or any(map(_leaves, inner.steps))
+        for inner in step.blocks
+    )
+
+
+def _missing(request: Request, use: Use) -> Diagnostic | None:
+    """Return what a call of the tool needs and does not have."""
+    meta = use.tool.tool.meta
+    transport = find_transport(request.registry, meta.transport)
+    if transport is None and meta.transport is not None:
+        message = f"tool {use.tool.name!r} needs transport {meta.transport!r}, which no active plugin provides"
+        hint = request.registry.provider_hint(TRANSPORT, meta.transport)
+        return _found(use, ErrorKind.TRANSPORT_MISSING, message, path=("meta", "transport"), hint=hint)
+    if transport is None:
+        message = f"tool {use.tool.name!r} needs a default transport, which no active plugin provides"
+        hint = "`gert plugins list` shows what is installed"
+        return _found(use, ErrorKind.TRANSPORT_MISSING, message, path=("meta",), hint=hint)
+    if meta.connect is not None and "{{" in meta.connect:
+        message = f"`connect` of tool {use.tool.name!r} is used as it is written, and it has a template"
+        return _found(use, ErrorKind.TEMPLATE, message, path=("meta", "connect"), hint="write the address itself")
+    program = meta.binary or next(iter(use.tool.tool.actions[use.action].argv or ()), None)
+    if transport.starts_program and isinstance(program, str) and use.unchanged and _absent(request, use, program):
+        message = f"tool {use.tool.name!r} needs program {program!r}, which is not on PATH"
+        if "/" in program:
+            message = f"tool {use.tool.name!r} needs program {program!r}, which is not an executable file"
+        return _found(use, ErrorKind.NOT_FOUND, message, path=("meta",), hint="install it, or set `meta.binary`")
+    return None
+
+
+def _absent(request: Request, use: Use, program: str) -> bool:
+    path = (use.tool.tool.actions[use.action].env or {}).get("PATH")
+    if "{{" in f"{path}{program if use.tool.tool.meta.binary is None else ''}":
+        return False  # known when the step is rendered
+    return find_program(program, request.environ if path is None else {"PATH": str(path)}) is None
+
+
+def _found(use: Use, kind: str, message: str, *, path: tuple[str | int, ...], hint: str) -> Diagnostic:
+    document = use.tool.document
+    line, column = document.locate(path)
+    return Diagnostic(
+        rule=kind,
+        message=message,
+        path=".".join(map(str, path)),
+        file=document.file,
+        line=line,
+        column=column,
+        hint=hint,
+    )
+
+
+__all__ = ["Use", "preflight", "uses"]
