@@ -48,7 +48,10 @@ def run(step, ctx):
     return Completed(outputs={"told": look()})
 
 def rest(step, ctx):
-    ctx.sleep(0.5)
+    for _ in range(100):
+        ctx.sleep(0.05)
+        if look():
+            break
     return Completed(outputs={"told": look()})
 
 @hookimpl
