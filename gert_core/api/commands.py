@@ -58,6 +58,10 @@ class CommandHost(Protocol):
         """The configuration of this plugin under ``plugins.config``."""
 
     @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment as the user set it; ``os.environ`` has none of gert's keys."""
+
+    @property
     def console(self) -> Console:
         """The person at the terminal."""
 

@@ -35,7 +35,7 @@ def run(args: Sequence[str]) -> int:
     """Run one command line and return its exit code; never raise."""
     as_json = "--json" in _before_dashes(args)
     try:
-        with lean() as environ, logged(environ, hide_keys):
+        with lean() as environ, logged(environ, lambda text: hide_keys(text, environ)):
             code = _dispatch(list(args), environ)
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -99,7 +99,7 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
     restore(options.environ)
     from gert_core.cli.command_host import TerminalHost, call_command
 
-    return call_command(function, args, TerminalHost(verb, registry=registry, project=project))
+    return call_command(function, args, TerminalHost(verb, registry=registry, project=project, environ=options.environ))
 
 
 def _registry(options: Options) -> tuple[Registry, Project | None]:

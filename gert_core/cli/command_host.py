@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 class TerminalHost:
     """The ``CommandHost`` of one command."""
 
-    def __init__(self, command: str, *, registry: Registry, project: Project | None) -> None:
+    def __init__(
+        self, command: str, *, registry: Registry, project: Project | None, environ: Mapping[str, str]
+    ) -> None:
         self.command = command
+        self.environ = environ
         self.registry = registry
         self.project: ProjectInfo | None = registry.project_info(COMMAND, command, project)
 

@@ -13,7 +13,7 @@ from gert_core.cli.early import INTERRUPTED
 from gert_core.cli.render.terminal import err, out, paint, silence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gert_core.api.diagnostics import Diagnostic
 
@@ -101,9 +101,9 @@ def _hider(exc: BaseException) -> Callable[[str], str]:
     return lambda text: hide_keys(mask(text))
 
 
-def hide_keys(text: str) -> str:
+def hide_keys(text: str, environ: Mapping[str, str] = os.environ) -> str:
     """Return the text without the keys of gert that are in the environment."""
-    for name, value in os.environ.items():
+    for name, value in environ.items():
         if _is_key(name) and len(value) >= _SHORTEST_KEY:
             text = text.replace(value, f"<REDACTED:{name}>")
     return text

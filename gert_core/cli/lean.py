@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ Python's own thresholds (700, 10, 10) walking over them takes a fifth of ``gert 
 _NO_PLUGINS: Final = "PYDANTIC_DISABLE_PLUGINS"
 _BUSY_AT_EXIT: Final = ("gert_core.trace.observers", "logging", "multiprocessing", "concurrent.futures")
 """Modules that may have something to finish when Python ends: observers, handlers, processes, threads."""
+_SET_DUMPABLE: Final = 4
 
 
 @contextmanager
@@ -26,18 +27,49 @@ def lean() -> Iterator[dict[str, str]]:
 
     pydantic looks for plugins of its own among everything that is installed; documents are validated the same without.
     A user's setting of its variable wins, and a host that has imported pydantic before keeps its plugins.
+
+    gert's own keys are only in the environment that is yielded: nothing that reads ``os.environ`` finds them. They are
+    put back at the end for a caller in this process.
     """
     gc.set_threshold(*COLLECTION)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the parent process: no file of a run may take its number
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     environ = dict(os.environ)
+    keys = _take_keys(environ)
     if "pydantic" not in sys.modules:
         os.environ.setdefault(_NO_PLUGINS, "1")
     try:
         yield environ
     finally:
         restore(environ)
+        os.environ.update(keys)
+
+
+def _take_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """Remove gert's private and shared keys from ``os.environ``; without one import nothing."""
+    if not any(name.startswith("GERT_") and "_KEY" in name for name in environ):
+        return {}
+    from gert_core.secrets.environ import own_keys
+
+    keys = own_keys(environ)
+    for name in keys:
+        del os.environ[name]
+    if keys:
+        _hide_memory()
+    return keys
+
+
+def _hide_memory() -> None:
+    """Keep other processes of this user from reading the keys out of this one's memory or ``/proc``, where possible.
+
+    This holds until the process ends: the keys, and the environment it was started with, stay in its memory.
+    """
+    if sys.platform == "linux":
+        with suppress(ImportError):  # a Python that was built without it
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def restore(environ: Mapping[str, str]) -> None:

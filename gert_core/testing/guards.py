@@ -31,8 +31,16 @@ _RULE: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 class CommandTestHost:
     """The ``CommandHost`` of tests: a registry, a project, the settings of the plugin and a scripted console."""
 
-    def __init__(self, *, registry: Registry, project: ProjectInfo | None, console: ScriptedConsole) -> None:
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        project: ProjectInfo | None,
+        console: ScriptedConsole,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
         self.registry = registry
+        self.environ: Mapping[str, str] = environ or {}
         self.project = project
         self.console = console
 
@@ -65,7 +73,8 @@ class CommandConformance(PluginConformance):
         """Return the host that the command is called with."""
         services = self.services(tmp_path)
         registry = Registry.build(scan=(), extra_plugins=[self.plugin, *self.helpers])
-        return CommandTestHost(registry=registry, project=services.project, console=ScriptedConsole(self.answers))
+        console = ScriptedConsole(self.answers)
+        return CommandTestHost(registry=registry, project=services.project, console=console, environ=services.environ)
 
     def run(self, args: Sequence[str], tmp_path: Path) -> int:
         """Call the command as gert does and return its exit code."""

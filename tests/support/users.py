@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 NOBODY = 65534
 _BOOK = """
@@ -23,11 +28,16 @@ actions: {run: {argv: ["true"]}}
 
 
 def gert_as(
-    uid: int, *argv: str, cwd: Path, groups: tuple[int, ...] = (), timeout: float = 120
+    uid: int,
+    *argv: str,
+    cwd: Path,
+    groups: tuple[int, ...] = (),
+    timeout: float = 120,
+    environ: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run gert as a user with these groups (the first one is the primary one); needs root."""
     words = [str(uid), ",".join(map(str, groups or (uid,))), *argv]
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GERT_")}
+    given = {name: value for name, value in os.environ.items() if not name.startswith("GERT_")}
     return subprocess.run(
         [sys.executable, __file__, *words],
         capture_output=True,
@@ -35,7 +45,7 @@ def gert_as(
         check=False,
         cwd=cwd,
         stdin=subprocess.DEVNULL,
-        env={**environ, "GERT_ACTOR": "olga", "USER": f"user-{uid}"},
+        env={**given, "GERT_ACTOR": "olga", "USER": f"user-{uid}", **(environ or {})},
         timeout=timeout,
     )
 
@@ -71,6 +81,7 @@ def _run(uid: int, groups: list[int], argv: list[str]) -> int:
     os.setgroups(groups)
     os.setresgid(groups[0], groups[0], groups[0])
     os.setresuid(uid, uid, uid)
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # dumpable, as a process is that this user started
     from gert_core.cli import main
 
     return main(argv)

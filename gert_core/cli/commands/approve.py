@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-import os
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.approvals.inbox import find, respond
@@ -34,15 +33,15 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
     """Write an answer to a ticket and print what is still missing."""
     from gert_core.engine.run import default_actor
 
-    project = project_here()
+    project, environ = project_here(), ctx.obj.environ
     entry = find(runs_root(project), ticket)
     registry = registry_for(project, ctx.obj)
     response = respond(
         entry,
         approved=approved,
-        approver=default_actor(os.environ) if as_ is None else as_,
+        approver=default_actor(environ) if as_ is None else as_,
         reason=reason,
-        environ=os.environ,
+        environ=environ,
         schemes=registry.signature_scheme,
     )
     entry = find(runs_root(project), ticket)

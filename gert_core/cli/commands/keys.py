@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-import os
 import sys
 from base64 import b64encode
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +15,8 @@ from gert_core.keys import APPROVAL, TRACE, UnusableKeyError, check_key_id, pars
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.api import SignatureScheme
     from gert_core.keys import Key, Variables
     from gert_core.plugin.registry import Registry
@@ -51,13 +52,13 @@ def show(
 ) -> int:
     """Show the public part of the signing key in the environment, or of a key on standard input."""
     variables = _variables(use)
-    key = _given(variables)
+    key = _given(variables, ctx.obj.environ)
     scheme = _scheme(registry_for(project_or_warning(), ctx.obj), key.algorithm)
     try:
         public = _written(scheme.algorithm, resolve(scheme.public)(key.data))
     except ValueError as error:
         raise UsageError(f"{key.name} is not a valid key for {key.algorithm}: {error}") from None
-    key_id = os.environ.get(variables.signing_key_id) or ""
+    key_id = ctx.obj.environ.get(variables.signing_key_id) or ""
     if json:
         out(json_.dumps({"algorithm": scheme.algorithm, "key_id": key_id or None, "public": public}))
     else:
@@ -71,9 +72,9 @@ def _variables(use: str) -> Variables:
     return _USES[use]
 
 
-def _given(variables: Variables) -> Key:
+def _given(variables: Variables, environ: Mapping[str, str]) -> Key:
     try:
-        key = signing_key(os.environ, variables)
+        key = signing_key(environ, variables)
         if key is not None:
             return key
         if sys.stdin is None or sys.stdin.isatty():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-import os
 from functools import cache
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +15,7 @@ from gert_core.kit.display import readable_key
 from gert_core.trace.verify import TraceStatus, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gert_core.api.signatures import SignatureScheme
     from gert_core.trace.verify import Verification
@@ -40,12 +39,12 @@ def verify_(
 
     found = verify(
         file,
-        key_for=lambda alg, key: verifying_key(alg, key, environ=os.environ),
+        key_for=lambda alg, key: verifying_key(alg, key, environ=ctx.obj.environ),
         schemes=schemes,
     )
     unmet = _unmet(found, key_id)
     if found.status is TraceStatus.VALID:
-        _caution(found, schemes)
+        _caution(found, schemes, ctx.obj.environ)
     if json:
         document = found.to_json()
         if unmet:
@@ -58,13 +57,13 @@ def verify_(
     return 0 if found.valid and not unmet else 1
 
 
-def _caution(found: Verification, schemes: Callable[[str], SignatureScheme | None]) -> None:
+def _caution(found: Verification, schemes: Callable[[str], SignatureScheme | None], environ: Mapping[str, str]) -> None:
     """Note when a key was used as a shared secret: a public key used like that would prove nothing."""
     from gert_core.trace.signing import VERIFY_KEY, key_named
 
     scheme = schemes(found.algorithm or "")
-    given = any(name.startswith(VERIFY_KEY) and value for name, value in os.environ.items())
-    if scheme is not None and scheme.symmetric and given and not key_named(found.key_id or "", os.environ):
+    given = any(name.startswith(VERIFY_KEY) and value for name, value in environ.items())
+    if scheme is not None and scheme.symmetric and given and not key_named(found.key_id or "", environ):
         err(
             f"note: {found.algorithm} takes the key as a shared secret: everyone who knows it can sign. "
             f"Write the key as {found.algorithm}:BASE64 to say that this is meant"

@@ -80,7 +80,7 @@ class _Session:
         # An invalid project file may be the document being validated; it must not stop its own validation.
         project = None if kind == DocumentKind.PROJECT or document.path is None else self._project(document.path.parent)
         return validate_document(
-            document, kind=kind, registry=self._registry(project), project=project, environ=os.environ
+            document, kind=kind, registry=self._registry(project), project=project, environ=self._options.environ
         )
 
     def _project(self, directory: Path) -> Project | None:
