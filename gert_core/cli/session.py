@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from gert_core.api.errors import ProjectError
 from gert_core.cli.render.terminal import err
+from gert_core.documents.project_file import ProjectFileError, project_file
 from gert_core.plugin.registry import Registry
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from gert_core.documents.project import Project
 
-PROJECT_FILE: Final = "gert-project.yaml"
 BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
 
 
@@ -69,14 +69,10 @@ def project_here(start: Path | None = None, *, known: Project | None = None) -> 
     ``known`` is a project that was read before; it is returned when it is the one.
     """
     here = (start or Path.cwd()).resolve()
-    try:
-        root = next((folder for folder in (here, *here.parents) if (folder / PROJECT_FILE).is_file()), None)
-    except PermissionError as error:
-        message = f"cannot find out whether {error.filename} exists: {error.strerror}"
-        raise ProjectError(message, hint="work in a directory that this user can read") from None
-    if root is None:
+    file = project_file((here, *here.parents))
+    if file is None:
         return None
-    if known is not None and known.root == root:
+    if known is not None and known.root == file.parent:
         return known
     from gert_core.documents.project import find_project
 
@@ -84,9 +80,14 @@ def project_here(start: Path | None = None, *, known: Project | None = None) -> 
 
 
 def project_or_warning() -> Project | None:
-    """Return the project, or None with a warning when it is broken: for commands that explain what is wrong."""
+    """Return the project, or None with a warning when it is broken: for commands that explain what is wrong.
+
+    Raise ``ProjectFileError`` when there is no file to explain.
+    """
     try:
         return project_here()
+    except ProjectFileError:
+        raise
     except ProjectError as exc:
         err(f"warning: {exc.message}; continuing without the project")
     except FileNotFoundError:  # the working directory was deleted
@@ -110,4 +111,4 @@ def _build(project: Project | None, options: Options, environ: Mapping[str, str]
     )
 
 
-__all__ = ["BLOCK_VARIABLE", "PROJECT_FILE", "Options", "project_here", "project_or_warning", "registry_for"]
+__all__ = ["BLOCK_VARIABLE", "Options", "project_here", "project_or_warning", "registry_for"]

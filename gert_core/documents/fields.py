@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 NAME_PATTERN: Final = "^[A-Za-z_][A-Za-z0-9_-]*$"
+TAG_PATTERN: Final = "^[a-z0-9][a-z0-9_.:/-]*$"
 _NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
 DURATION_PATTERN: Final = (
     rf"^(?=.*[1-9])(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER}d)?(?:{_NUMBER}h)?(?:{_NUMBER}m(?!s))?"
@@ -147,8 +148,8 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Text = Annotated[str, Field(min_length=1)]
 """A string that is not empty."""
 
-Tag = Text
-"""An opaque resource or effect tag."""
+Tag = Annotated[str, Field(pattern=TAG_PATTERN)]
+"""An opaque resource or effect tag, in one spelling: no other letter case or look-alike passes by a rule."""
 
 Scalar = str | bool | int | float
 """A single value, converted to a string where one is needed."""
@@ -180,6 +181,7 @@ Duration = Annotated[
 __all__ = [
     "DURATION_PATTERN",
     "NAME_PATTERN",
+    "TAG_PATTERN",
     "Category",
     "Choice",
     "Duration",

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
-from gert_core.documents.fields import NAME_PATTERN
-from gert_core.documents.model_hints import KINDS, field_hint, type_hint
+from gert_core.documents.fields import NAME_PATTERN, TAG_PATTERN
+from gert_core.documents.model_hints import KINDS, field_hint, tag_hint, type_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -179,6 +179,9 @@ def _diagnostic(
         kinds = [KINDS[kind] for kind in item.context.get("kinds") or [item.type]]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"
         hint = type_hint(kinds, item.value, name=str(path[-1]) if path else "")
+    elif item.type == "string_pattern_mismatch" and item.context.get("pattern") == TAG_PATTERN:
+        rule, phase, hint = "tag-syntax", 2, tag_hint(item.value)
+        message = f"{name} is not a tag: {_describe(item.value)}; a tag has lower-case letters, digits and `_.:/-`"
     elif "-" in item.type:
         rule, message, hint = item.type, item.message, item.context.get("hint")
         phase = 1 if rule in _STRUCTURE else 2

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.documents.fields import TAG_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -115,4 +118,10 @@ def _listing(known: list[str]) -> str | None:
     return "known fields: " + ", ".join(sorted(set(known))) if known else None
 
 
-__all__ = ["KINDS", "LONGEST_NAME", "field_hint", "meant", "suggest", "suggest_field", "type_hint"]
+def tag_hint(value: object) -> str | None:
+    """Return the tag that was probably meant."""
+    meant = str(value).strip().lower()
+    return f"write `{meant}`" if re.fullmatch(TAG_PATTERN, meant) else None
+
+
+__all__ = ["KINDS", "LONGEST_NAME", "field_hint", "meant", "suggest", "suggest_field", "tag_hint", "type_hint"]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.documents.fields import Category, Choice, Duration, Given, Model, OneOrMany, Tag, Text, no_items
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 API_VERSION: Final = "policy/v0"
 _ACTS: Final = ("action", "default", "contract_violations", "serialize")
@@ -111,11 +108,4 @@ class PolicyModel(GovernanceModel):
     meta: PolicyMeta = Field(description="Name and version.")
 
 
-def load_policy(path: Path, *, name: str | None = None) -> PolicyModel:
-    """Read a policy file; raise ``ProjectError`` when it cannot be read or is invalid."""
-    from gert_core.documents.standalone import load_strictly
-
-    return load_strictly(path, PolicyModel, what="policy", api_version=API_VERSION, name=name)
-
-
-__all__ = ["API_VERSION", "ContractMatch", "GovernanceModel", "PolicyMeta", "PolicyModel", "RuleModel", "load_policy"]
+__all__ = ["API_VERSION", "ContractMatch", "GovernanceModel", "PolicyMeta", "PolicyModel", "RuleModel"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from pydantic import Field
 
 from gert_core.api.views import ProjectInfo, ProviderInfo
 from gert_core.documents.fields import Given, Model, Name, Text, no_items
+from gert_core.documents.project_file import project_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from gert_core.api.data import Json
     from gert_core.documents.yaml import Document
-
-FILE_NAME: Final = "gert-project.yaml"
 
 
 class TracesModel(Model):
@@ -130,11 +129,8 @@ def find_project(start: Path) -> Project | None:
         first = first.resolve()
     # The given spelling is kept as far as it reaches, so that messages show paths as the user wrote them.
     above = () if first.is_absolute() else first.resolve().parents
-    for directory in (first, *first.parents, *above):
-        file = directory / FILE_NAME
-        if file.is_file():
-            return load_project(file)
-    return None
+    file = project_file((first, *first.parents, *above))
+    return None if file is None else load_project(file)
 
 
 def load_project(path: Path, *, name: str | None = None) -> Project:
@@ -147,7 +143,6 @@ def load_project(path: Path, *, name: str | None = None) -> Project:
 
 
 __all__ = [
-    "FILE_NAME",
     "ApprovalsModel",
     "PluginsModel",
     "Project",

@@ -94,7 +94,7 @@ def read_strictly(
     except GertError as failure:
         raise error(f"cannot read the {what} {path}: {failure.message}", file=failure.file) from failure
     if not is_empty(document):
-        _refuse(document, list(document.diagnostics), what=what, error=error)
+        refuse(document, list(document.diagnostics), what=what, error=error)
     return document
 
 
@@ -111,13 +111,16 @@ def load_strictly(
     """Return the model of a file; raise ``error`` with every diagnostic when it is invalid."""
     document = document or read_strictly(path, what=what, name=name, error=error)
     read, diagnostics = validate_document(document, model, what=what, api_version=api_version)
-    _refuse(document, diagnostics, what=what, error=error)
+    refuse(document, diagnostics, what=what, error=error)
     if read is None:  # validate_document returns a model or a finding; mypy cannot know
         raise error(f"the {what} {document.file} cannot be read", file=document.file)
     return read
 
 
-def _refuse(document: yaml.Document, diagnostics: list[Diagnostic], *, what: str, error: type[GertError]) -> None:
+def refuse(
+    document: yaml.Document, diagnostics: list[Diagnostic], *, what: str, error: type[GertError] = ProjectError
+) -> None:
+    """Raise ``error`` with every diagnostic, if there is one."""
     if not diagnostics:
         return
     first = diagnostics[0]
@@ -133,4 +136,4 @@ def _refuse(document: yaml.Document, diagnostics: list[Diagnostic], *, what: str
     )
 
 
-__all__ = ["check_head", "is_empty", "load_strictly", "read_strictly", "validate_document"]
+__all__ = ["check_head", "is_empty", "load_strictly", "read_strictly", "refuse", "validate_document"]

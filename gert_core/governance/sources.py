@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from gert_core.api import ErrorKind, GertError, PluginError, ProjectError
+from gert_core.api import ErrorKind, PluginError, ProjectError, Severity
 from gert_core.governance.policies import policies_of
 from gert_core.governance.rules import Rule
 from gert_core.values import canonical, duration
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from gert_core.api import PolicyPack
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
+    from gert_core.documents.yaml import Document
     from gert_core.governance.policies import Policies
     from gert_core.plugin.registry import Registry
+
+_HINT: Final = "runs are refused while a policy is invalid; correct it or remove it"
+_PACK_HINT: Final = "runs are refused while a policy is invalid; update or block the plugin that ships it"
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -60,7 +65,7 @@ class Source(Struct, frozen=True, kw_only=True):
                 f"{title} is invalid: {error}",
                 kind=ErrorKind.POLICY,
                 file=str(path) if path else None,
-                hint="runs are refused while a policy is invalid; correct it or remove it",
+                hint=_HINT,
             ) from error
         signed = document.get("require_signed_approvals") or document.get("require_verified_approval")
         return cls(
@@ -127,7 +132,7 @@ def _packs(registry: Registry, project: Project | None) -> list[Source]:
         if pack.file is not None:
             sources.append(_file(pack.file, kind="pack", name=name, title=title))
         else:
-            sources.append(Source.parse(_checked(pack, title), kind="pack", name=name, title=title, answer=True))
+            sources.append(Source.parse(_given(pack, name), kind="pack", name=name, title=title, answer=True))
     return sources
 
 
@@ -136,42 +141,44 @@ def _title(name: object) -> str:
 
 
 def _file(path: Path, *, kind: str, name: str, title: str | None = None) -> Source:
-    from gert_core.documents.policy import load_policy
+    from gert_core.documents.standalone import read_strictly
 
     title = title or f"the policy {name}"
+    document = read_strictly(path, what="policy")
+    return Source.parse(_validated(document, what="policy"), kind=kind, name=name, title=title, path=path)
+
+
+def _given(pack: PolicyPack, name: str) -> dict[str, object]:
+    """Validate a pack's document given as data like the one in a file; without `meta` the pack's name is used."""
+    from gert_core.documents import yaml
+
     try:
-        model = load_policy(path)
-    except ProjectError:
-        raise
-    except GertError as error:
+        data = json.dumps({"meta": {"name": pack.name}, **(pack.document or {})}, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise ProjectError(f"{_title(name)} is invalid: {error}", kind=ErrorKind.POLICY, hint=_PACK_HINT) from error
+    return _validated(yaml.loads(data, name=repr(name)), what="policy pack", hint=_PACK_HINT)
+
+
+def _validated(document: Document, *, what: str, hint: str = _HINT) -> dict[str, object]:
+    """Return a policy as it was written; raise ``ProjectError`` for everything that ``gert validate`` refuses."""
+    from gert_core.documents.standalone import refuse
+    from gert_core.validation.other import check_policy
+
+    policy, found = check_policy(document)
+    errors = [one for one in found if one.severity is Severity.ERROR]
+    try:
+        refuse(document, errors, what=what)
+    except ProjectError as error:
         raise ProjectError(
-            f"{title} cannot be used: {error.message}",
+            error.message,
             kind=ErrorKind.POLICY,
-            file=error.file or str(path),
+            file=error.file,
             line=error.line,
             column=error.column,
-            hint=error.hint or "runs are refused while a policy is invalid; correct it or remove it",
-            diagnostics=error.diagnostics,
-        ) from error
-    return Source.parse(_as_written(model), kind=kind, name=name, title=title, path=path)
-
-
-def _checked(pack: PolicyPack, title: str) -> dict[str, object]:
-    """Validate a pack's document given as data with the model of a file; without `meta` the pack's name is used."""
-    from pydantic import ValidationError
-
-    from gert_core.documents.policy import PolicyModel
-
-    try:
-        return _as_written(PolicyModel.model_validate({"meta": {"name": pack.name}, **(pack.document or {})}))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ProjectError(
-            f"{title} is invalid at {where or 'the top'}: {first['msg']}",
-            kind=ErrorKind.POLICY,
-            hint="runs are refused while a policy is invalid; update or block the plugin that ships it",
-        ) from error
+            hint=f"{error.hint}; {hint}" if error.hint else hint,
+            diagnostics=errors,
+        ) from None
+    return _as_written(policy)
 
 
 def _as_written(model: Any) -> dict[str, object]:

@@ -8,6 +8,7 @@ from gert_core.documents.kinds import DocumentKind, model_of
 
 if TYPE_CHECKING:
     from gert_core.api import Diagnostic
+    from gert_core.documents.policy import PolicyModel
     from gert_core.documents.yaml import Document
 
 
@@ -18,14 +19,16 @@ def validate_other(document: Document, kind: str | None) -> tuple[list[Diagnosti
     if kind is None:
         return _unknown(document), None
     if kind == DocumentKind.POLICY:
-        return _policy(document)
+        policy, found = check_policy(document)
+        return found, None if policy is None else policy.meta.name
     what = "project file" if kind == DocumentKind.PROJECT else str(kind)
     model, found = validate_document(document, model_of(DocumentKind(kind)), what=what)
     name = getattr(model, "name", None)
     return found, name if isinstance(name, str) else None
 
 
-def _policy(document: Document) -> tuple[list[Diagnostic], str | None]:
+def check_policy(document: Document) -> tuple[PolicyModel | None, list[Diagnostic]]:
+    """Return a policy (None when its fields are invalid) and the findings about it; with an error it governs no run."""
     from gert_core.documents.policy import API_VERSION, PolicyModel
     from gert_core.documents.standalone import validate_document
     from gert_core.validation.domain.governance import check_rules
@@ -33,10 +36,10 @@ def _policy(document: Document) -> tuple[list[Diagnostic], str | None]:
 
     policy, found = validate_document(document, PolicyModel, what="policy", api_version=API_VERSION)
     if policy is None:
-        return found, None
+        return None, found
     report = Report()
     check_rules(report, document, policy.rules, base=("rules",))
-    return [*found, *report.found], policy.meta.name
+    return policy, [*found, *report.found]
 
 
 def _unknown(document: Document) -> list[Diagnostic]:
@@ -59,4 +62,4 @@ def _unknown(document: Document) -> list[Diagnostic]:
     ]
 
 
-__all__ = ["validate_other"]
+__all__ = ["check_policy", "validate_other"]

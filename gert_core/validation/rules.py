@@ -46,6 +46,7 @@ _VALUES: Final = {
     "side-effects-and-effects": "`side_effects` next to `effects`",
     "governance-action": "a governance rule without a usable action",
     "governance-default": "the default rule is not the last one, or not alone",
+    "tag-syntax": "a tag under `effects`, `writes` or `reads` that is not in lower case",
     "duration-syntax": "an invalid duration",
     "visibility-glob": "a visibility pattern that can match nothing",
     "scope-syntax": "a scope that is not a path of simple names",

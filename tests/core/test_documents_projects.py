@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from gert_core.api import DocumentError, ProjectError, UsageError
-from gert_core.documents.policy import load_policy
+from gert_core.documents.policy import API_VERSION, PolicyModel
 from gert_core.documents.project import find_project
 from gert_core.documents.scenario import load_scenario
+from gert_core.documents.standalone import load_strictly
 
 
 def write(path, text):
@@ -90,7 +91,7 @@ def test_policy(tmp_path):
         rules: [{risk: [high, critical], action: require-approval}, {serialize: true, writes: [db]}]
         """,
     )
-    policy = load_policy(path)
+    policy = load_strictly(path, PolicyModel, what="policy", api_version=API_VERSION)
     assert (policy.meta.name, policy.approval_timeout, policy.require_signed_approvals) == ("floor", 600, True)
     assert policy.rules[0].risk == ["high", "critical"]
 
@@ -108,13 +109,13 @@ def test_policy(tmp_path):
 )
 def test_broken_policy_stops(tmp_path, text):
     with pytest.raises(ProjectError) as caught:
-        load_policy(write(tmp_path / "p.yaml", text))
+        load_strictly(write(tmp_path / "p.yaml", text), PolicyModel, what="policy", api_version=API_VERSION)
     assert caught.value.diagnostics
 
 
 def test_missing_policy_stops(tmp_path):
     with pytest.raises(ProjectError):
-        load_policy(tmp_path / "none.yaml")
+        load_strictly(tmp_path / "none.yaml", PolicyModel, what="policy", api_version=API_VERSION)
 
 
 def test_scenario_with_test(tmp_path):

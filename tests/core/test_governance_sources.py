@@ -121,7 +121,7 @@ def test_a_broken_pack_stops_and_is_named():
     with pytest.raises(PluginError, match="neither or both"):
         load(packs=[PolicyPack(name="floor")])
     rules = [{"default": "allow", "action": "deny"}]
-    with pytest.raises(ProjectError, match="keep one"):
+    with pytest.raises(ProjectError, match="and the action"):
         load(packs=[PolicyPack(name="floor", document={"apiVersion": "policy/v0", "rules": rules})])
 
 

@@ -65,6 +65,7 @@ PLACES = {
     "secret-missing": (4, 13),
     "side-effects-and-effects": (4, 29),
     "side-effects-deprecated": (4, 16),
+    "tag-syntax": (4, 42),
     "template-syntax": (4, 21),
     "tool-invalid": (1, 9),
     "tool-not-found": (1, 9),

@@ -12,7 +12,8 @@ from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render import diagnostics
 from gert_core.cli.render.terminal import out, paint
-from gert_core.cli.session import PROJECT_FILE, registry_for
+from gert_core.cli.session import registry_for
+from gert_core.documents.project_file import project_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -87,7 +88,7 @@ class _Session:
         if directory not in self._projects:
             found = None
             here = directory.resolve()
-            if any((folder / PROJECT_FILE).is_file() for folder in (here, *here.parents)):
+            if project_file((here, *here.parents)) is not None:
                 from gert_core.documents.project import find_project
 
                 found = find_project(directory)

@@ -1,0 +1,179 @@
+"""Policies only tighten: an invalid one, an unreadable project and a step's own words never make a run laxer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from gertproc import Gert
+from users import NOBODY, gert_as
+
+from gert_core.documents import yaml
+
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: touch, transport: stdio, binary: touch}
+contract: CONTRACT
+actions: {run: {argv: [touch, done]}}
+"""
+BOOK = """\
+apiVersion: kernel/v0
+meta: {name: book}
+tools: [touch]
+steps:
+  - {id: act, type: tool, tool: touch STEP}
+  - {id: stop, type: end, outcome: {category: resolved, code: done}}
+"""
+PLUGIN = """\
+from pathlib import Path
+from gert_core import hookimpl
+from gert_core.api import PolicyPack
+
+@hookimpl
+def gert_policies():
+    return [PolicyPack(name="extra", GIVEN)]
+"""
+
+
+def loaded(file: Path) -> object:
+    return yaml.load(file).value
+
+
+def policy(rules: str) -> str:
+    return f"apiVersion: policy/v0\nmeta: {{name: floor}}\nrules: [{rules}]\n"
+
+
+def project(path, *, contract: str = "{effects: [host], writes: [disk]}", step: str = "") -> Gert:
+    gert = Gert(path)
+    gert.write(tool_touch=TOOL.replace("CONTRACT", contract), book=BOOK.replace(" STEP", step))
+    return gert
+
+
+def install(gert: Gert, distribution: str, source: str, *, entry: str = "") -> None:
+    """Put a plugin on the path as pip would."""
+    module = distribution.replace("-", "_")
+    place = gert.root / "site"
+    info = place / f"{module}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (place / f"{module}.py").write_text(source)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
+    name = entry or distribution.removeprefix("gert-")
+    (info / "entry_points.txt").write_text(f"[gert.v0]\n{name} = {module}\n")
+    gert.environ["PYTHONPATH"] = str(place)
+
+
+REFUSED = {
+    "default first": ("{default: allow}, {writes: [disk], action: deny}", "governance-default"),
+    "default with a condition": ("{default: allow, writes: [disk]}", "governance-default"),
+    "tag in upper case": ("{writes: [Disk], action: deny}, {default: allow}", "tag-syntax"),
+    "tag with a look-alike": ("{writes: ['d\u0456sk'], action: deny}, {default: allow}", "tag-syntax"),
+    "tag with a space": ("{contract: {writes: 'disk '}, action: deny}, {default: allow}", "tag-syntax"),
+}
+
+
+@pytest.mark.parametrize("source", ["project", "option", "pack file", "pack data"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_policy_that_validate_refuses_stops_every_run(tmp_path, name, source):
+    rules, rule = REFUSED[name]
+    gert = project(tmp_path)
+    file = tmp_path / "floor.yaml"
+    file.write_text(policy(rules))
+    checked = gert("validate", "floor.yaml", "--json")
+    assert checked.code == 1
+    assert rule in checked.out
+    argv = ["exec", "book.yaml"]
+    if source == "project":
+        (tmp_path / "gert-project.yaml").write_text("policies: [floor.yaml]\n")
+    elif source == "option":
+        argv += ["--policy", "floor.yaml"]
+    else:
+        given = "file=Path('floor.yaml').resolve()" if source == "pack file" else f"document={loaded(file)!r}"
+        install(gert, "gert-policy-extra", PLUGIN.replace("GIVEN", given))
+    for mode in ("real", "dry-run"):
+        said = gert(*argv, "--mode", mode)
+        assert said.code == 2, said.all
+        assert "invalid" in said.err
+        assert "Traceback" not in said.err
+    assert not (tmp_path / "done").exists()
+    assert not gert.runs()
+
+
+def test_a_tag_in_another_spelling_is_refused_in_contracts_too(tmp_path):
+    """A tool cannot step around a rule about `disk` by writing `Disk`."""
+    gert = project(tmp_path, contract="{effects: [host], writes: [Disk]}")
+    gert.write(floor=policy("{writes: [disk], action: deny}"))
+    said = gert("exec", "book.yaml", "--policy", "floor.yaml")
+    assert said.code == 1, said.all
+    assert "tag-syntax" in gert("validate", "tools/touch.tool.yaml", "--json").out
+    assert not (tmp_path / "done").exists()
+
+
+COMMANDS = [
+    ("exec", "book.yaml"),
+    ("exec", "book.yaml", "--mode", "dry-run"),
+    ("validate", "book.yaml"),
+    ("policy", "explain", "book.yaml"),
+    ("test", "book.yaml"),
+    ("runs", "list"),
+    ("approvals", "list"),
+    ("resume", "--run", "none"),
+    ("plugins", "list"),
+    ("schema", "runbook"),
+    ("nonsense",),
+]
+
+
+def dangling(place):
+    (place / "gert-project.yaml").symlink_to("nowhere.yaml")
+
+
+def looping(place):
+    (place / "gert-project.yaml").symlink_to("gert-project.yaml")
+
+
+def directory(place):
+    (place / "gert-project.yaml").mkdir()
+
+
+def pipe(place):
+    os.mkfifo(place / "gert-project.yaml")
+
+
+def linked_pipe(place):
+    os.mkfifo(place / "pipe")
+    (place / "gert-project.yaml").symlink_to("pipe")
+
+
+@pytest.mark.parametrize("above", [False, True])
+@pytest.mark.parametrize("kind", [dangling, looping, directory, pipe, linked_pipe])
+def test_a_project_file_that_is_no_readable_file_stops_every_command(tmp_path, kind, above):
+    place = tmp_path / "inner"
+    place.mkdir()
+    kind(tmp_path if above else place)
+    with project(place) as gert:
+        scenario = place / "scenarios/book/one"
+        scenario.mkdir(parents=True)
+        (scenario / "test.yaml").touch()
+        for argv in COMMANDS:
+            said = gert(*argv)
+            assert said.code == 2, (argv, said.all)
+            assert "gert-project.yaml" in said.err
+            assert "Traceback" not in said.err
+    assert not (place / "done").exists()
+    assert not gert.runs()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs a file that only somebody else may read")
+def test_a_project_file_of_somebody_else_stops_every_command():
+    with TemporaryDirectory() as place:  # pytest closes its own directories to others
+        root = Path(place)
+        root.chmod(0o755)
+        project(root)
+        (root / "gert-project.yaml").write_text("policies: []\n")
+        (root / "gert-project.yaml").chmod(0o600)
+        for argv in (("validate", "book.yaml"), ("plugins", "list"), ("exec", "book.yaml")):
+            done = gert_as(NOBODY, *argv, cwd=root)
+            assert done.returncode == 2, done.stderr
+            assert "gert-project.yaml cannot be read by this user" in done.stderr
