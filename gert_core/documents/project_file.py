@@ -1,4 +1,4 @@
-"""Find the project file without reading it; something of that name that is no readable file is never passed over."""
+"""Find the project file without reading it; something of that name that cannot be read is never passed over."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ProjectFileError(ProjectError):
 
 
 def project_file(directories: Iterable[Path]) -> Path | None:
-    """Return the first project file in these directories; raise ``ProjectFileError`` for one that is no file."""
+    """Return the first project file in these directories; raise ``ProjectFileError`` for one that is not a file."""
     return next((file for file in (directory / FILE_NAME for directory in directories) if _is_there(file)), None)
 
 
