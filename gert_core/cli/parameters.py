@@ -160,7 +160,9 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("name", (), "text", False, True, None, None),
     ),
     "completion": (
-        ("shell", (), "text", False, True, None, None),
+        ("shell", (), "text", False, False, None, None),
+        ("values", ("--values",), "text", False, False, None, None),
+        ("of", ("--of",), "path", False, False, None, None),
     ),
 }
 

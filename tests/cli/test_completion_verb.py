@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import re
+import select
 import shlex
 import shutil
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from gert_core.cli.commands.completion import entries
 from gert_core.cli.examples import EXAMPLES
 
+ENVIRON = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 ENTRIES = {entry.path: entry for entry in entries()}
 LEAVES = [path for path, entry in ENTRIES.items() if path and not (entry.commands and path != "completion")]
 
@@ -32,8 +39,10 @@ def script(tmp_path_factory):
 
 def complete(script, *words, cwd=None):
     quoted = " ".join(shlex.quote(word) for word in words)
-    code = f'source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _gert; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, cwd=cwd)
+    call = f'COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _gert gert; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(
+        ["bash", "-c", f"source {script}; {call}"], capture_output=True, text=True, check=True, cwd=cwd, env=ENVIRON
+    )
     assert not done.stderr
     return done.stdout.split()
 
@@ -51,10 +60,144 @@ def test_options_complete_for_their_command_only(script):
     assert complete(script, "gert", "runs", "list", "--k") == []
 
 
-def test_values_complete(script, tmp_path):
-    (tmp_path / "runs" / "20260301T120000Z-a-1f2e3d4c").mkdir(parents=True)
+def test_values_complete(script):
     assert complete(script, "gert", "exec", "a.yaml", "--mode", "d") == ["dry-run"]
-    assert complete(script, "gert", "resume", "--run", "", cwd=tmp_path) == ["20260301T120000Z-a-1f2e3d4c"]
+    assert complete(script, "gert", "exec", "a.yaml", "--mode", "=", "d") == ["dry-run"]
+
+
+BOOK = """\
+apiVersion: kernel/v0
+meta:
+  name: book
+  inputs: { host: { type: string, default: a }, hour: { type: int, default: 1 }, zone: { type: string } }
+  governance: { rules: [ { effects: [network], action: require-approval } ] }
+tools: [look]
+steps:
+  - { id: look, type: tool, tool: look }
+  - { id: done, type: end, outcome: { category: resolved } }
+"""
+TOOL = """\
+apiVersion: tool/v0
+meta: { name: look, transport: stdio }
+contract: { effects: [network] }
+actions: { do: { argv: ["true"] } }
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A project with a pending run, in a directory below its own."""
+    root = tmp_path_factory.mktemp("project")
+    (root / "gert-project.yaml").write_text("name: p\nruns_dir: kept/runs\n")
+    (root / "tools").mkdir()
+    (root / "tools" / "look.tool.yaml").write_text(TOOL)
+    (root / "book.yaml").write_text(BOOK)
+    for name in ("fine", "full-disk", "$(touch bad)"):
+        (root / "scenarios" / "book" / name).mkdir(parents=True)
+        (root / "scenarios" / "book" / name / "scenario.yaml").write_text("tool_responses: {}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "gert_core", "exec", "book.yaml", "--approval", "inbox"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=root,
+    )
+    (root / "deep").mkdir()
+    run, ticket = re.search(r"--run (\S+)", done.stdout)[1], re.search(r"t-[0-9a-f]{20}", done.stdout)[0]
+    return root, run, ticket
+
+
+@pytest.mark.parametrize("below", [".", "deep"])
+def test_run_ids_complete_from_the_directory_the_project_keeps_them_in(script, project, below):
+    root, run, _ = project
+    for words in (
+        ["resume", "--run", ""],
+        ["resume", "--run", run[:6]],
+        ["runs", "show", ""],
+        ["resume", "--run", "="],
+    ):
+        assert complete(script, "gert", *words, cwd=root / below) == [run]
+    assert complete(script, "gert", "resume", "--run", "x", cwd=root) == []
+
+
+def test_tickets_complete_while_they_are_pending(script, project, tmp_path):
+    root, run, ticket = project
+    for words in (
+        ["approve", ""],
+        ["reject", "t-"],
+        ["approvals", "show", ""],
+        ["resume", "--run", run, "--ticket", ""],
+    ):
+        assert complete(script, "gert", *words, cwd=root) == [ticket]
+    assert complete(script, "gert", "approve", ticket, "--as", "", cwd=root) == []
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    subprocess.run([sys.executable, "-m", "gert_core", "approve", ticket], check=True, cwd=copy, capture_output=True)
+    assert complete(script, "gert", "approve", "", cwd=copy) == []
+
+
+def test_scenarios_of_the_runbook_on_the_command_line_complete(script, project):
+    root, _, _ = project
+    assert complete(script, "gert", "exec", "book.yaml", "--scenario", "f", cwd=root) == ["fine", "full-disk"]
+    assert complete(script, "gert", "test", ".", "--scenario", "full", cwd=root) == ["full-disk"]
+    assert complete(script, "gert", "exec", "none.yaml", "--scenario", "", cwd=root) == []
+
+
+def test_names_are_never_run_by_the_shell(script, project):
+    root, _, _ = project
+    found = complete(script, "gert", "exec", "book.yaml", "--scenario", "$", cwd=root)
+    assert " ".join(found) == "\\$\\(touch\\ bad\\)"
+    assert not (root / "bad").exists()
+
+
+def test_inputs_of_the_runbook_complete(script, project):
+    root, _, _ = project
+    assert complete(script, "gert", "exec", "book.yaml", "--var", "", cwd=root) == ["host=", "hour=", "zone="]
+    assert complete(script, "gert", "exec", "--policy", "x.yaml", "book.yaml", "--var", "ho", cwd=root) == [
+        "host=",
+        "hour=",
+    ]
+    assert complete(script, "gert", "exec", "--var", "", cwd=root) == []
+
+
+def test_the_script_asks_only_for_kinds_there_are(project):
+    code, _, said = gert("completion", "--values", "plugins")
+    assert code == 2
+    assert "the kinds are runs, tickets, scenarios, inputs" in said
+
+
+def test_tab_in_a_real_shell(script, project):
+    """An interactive bash: TAB completes a run id, and an input without a blank behind it."""
+    root, run, _ = project
+    ours, theirs = pty.openpty()
+    shell = subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=root,
+        env={**ENVIRON, "TERM": "dumb", "PS1": "", "HISTFILE": ""},
+        start_new_session=True,
+    )
+    os.close(theirs)
+
+    def type_and_wait(text, wanted):
+        os.write(ours, text.encode())
+        seen, until = "", time.monotonic() + 30
+        while wanted not in seen and time.monotonic() < until:
+            if select.select([ours], [], [], 0.5)[0]:
+                seen += os.read(ours, 65536).decode(errors="replace")
+        assert wanted in seen, seen
+
+    try:
+        type_and_wait(f"source {script}; echo sour''ced\n", "sourced")
+        type_and_wait(f"echo gert; : ; gert runs show {run[:4]}\t", f"gert runs show {run} ")
+        type_and_wait("\x15gert exec book.yaml --var z\t", "--var zone=")
+        type_and_wait("eu\x01echo [\x05]\n", "[gert exec book.yaml --var zone=eu]")
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(ours)
 
 
 def test_files_are_left_to_the_shell(script):

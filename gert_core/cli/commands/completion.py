@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
 
 from gert_core.api.errors import UsageError
+from gert_core.cli import candidates
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out
 from gert_core.cli.verbs import VERBS, commands_of
@@ -20,7 +22,8 @@ _VALUES: Final = {
     "--trace-sync": "group event none",
     "--on-drift": "refuse allow",
 }
-_RUNS: Final = "--run"
+_OTHER_FILES: Final = ("--input", "--policy", "--trace", "--sarif", "--junit")
+"""Options that take a file other than the runbook."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -33,12 +36,35 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def completion(
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
+    shell: Annotated[str | None, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")] = None,
+    values: Annotated[
+        str | None, typer.Option("--values", metavar="KIND", hidden=True, help="Print what the scripts ask for.")
+    ] = None,
+    of: Annotated[
+        Path | None, typer.Option("--of", metavar="FILE", hidden=True, help="The runbook.", readable=False)
+    ] = None,
 ) -> int:
-    """Print a completion script for a shell. It does not call gert when it runs; write it again after an update."""
+    """Print a completion script for a shell.
+
+    It asks gert for run ids, tickets, scenarios and inputs only; write it again after an update.
+    """
+    if values is not None:
+        return _print_values(values, of)
     if shell not in _SHELLS:
+        if shell is None:
+            raise UsageError("the shell is missing", hint=f"the shells are {', '.join(_SHELLS)}")
         raise UsageError(f"there is no completion for {shell!r}", hint=f"the shells are {', '.join(_SHELLS)}")
     out(_SHELLS[shell](list(entries())).rstrip("\n"))
+    return 0
+
+
+def _print_values(kind: str, file: Path | None) -> int:
+    """Print the values of a kind, one per line; names with line ends are left out."""
+    if kind not in candidates.KINDS:
+        raise UsageError(f"there are no values {kind!r}", hint=f"the kinds are {', '.join(candidates.KINDS)}")
+    for value in candidates.values(kind, file):
+        if value.isprintable():
+            out(value)
     return 0
 
 
@@ -91,12 +117,17 @@ def _bash(found: list[Entry]) -> str:
         for e in found
     )
     values = "\n".join(f"        {name}) words={_quoted(words)}; word_only=1 ;;" for name, words in _VALUES.items())
+    asked = "\n".join(f"        {name}) kind={kind} ;;" for name, kind in candidates.OPTIONS.items())
+    taken = "\n".join(f"            {_quoted(path)}) kind={kind} ;;" for path, kind in candidates.ARGUMENTS.items())
     groups = " | ".join(_quoted(e.path) for e in found if e.commands)
     find = _FIND_COMMAND.format(first=1, last="COMP_CWORD", words="COMP_WORDS", paths=_paths(found))
     return f"""\
 # bash completion for gert
 _gert() {{
-    local current="${{COMP_WORDS[COMP_CWORD]}}" words="" word_only=""
+    local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" words="" word_only="" kind=""
+    # `--run=ID` is three words here.
+    [[ $previous == "=" ]] && previous="${{COMP_WORDS[COMP_CWORD-2]}}"
+    [[ $current == "=" ]] && current=""
 {find}\
     case "$command" in
 {cases}
@@ -104,11 +135,30 @@ _gert() {{
     case "$command" in
         {groups}) word_only=1 ;;
     esac
-    case "${{COMP_WORDS[COMP_CWORD-1]}}" in
+    case "$previous" in
 {values}
-        {_RUNS}) words="$(command ls runs 2>/dev/null)"; word_only=1 ;;
+{asked}
+        -*) ;;
+        *) [[ $current == -* ]] || case "$command" in
+{taken}
+        esac ;;
     esac
     COMPREPLY=()
+    if [[ -n $kind ]]; then
+        local file="" value
+        for ((i = 2; i < COMP_CWORD; i++)); do
+            case "${{COMP_WORDS[i-1]}}" in {" | ".join(_OTHER_FILES)}) continue ;; esac
+            [[ -z $file && (-d ${{COMP_WORDS[i]}} || ${{COMP_WORDS[i]}} == *.y*ml) && -e ${{COMP_WORDS[i]}} ]] &&
+                file="${{COMP_WORDS[i]}}"
+        done
+        compopt +o default 2>/dev/null
+        [[ $kind == inputs ]] && compopt -o nospace 2>/dev/null
+        # Not by compgen -W, which would expand names as if they were typed.
+        while IFS= read -r value; do
+            [[ $value == "$current"* ]] && COMPREPLY+=("$(printf %q "$value")")
+        done < <("$1" completion --values "$kind" ${{file:+--of="$file"}} 2>/dev/null)
+        return
+    fi
     # Without a match bash completes file names.
     if [[ -n $word_only || $current == -* ]]; then
         COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -131,16 +181,36 @@ def _zsh(found: list[Entry]) -> str:
             f"            {wanted}_describe command found{files} ;;"
         )
     values = "\n".join(f"        {name}) compadd -- {words}; return ;;" for name, words in _VALUES.items())
+    asked = "\n".join(f"        {name}) _gert_values {kind}; return ;;" for name, kind in candidates.OPTIONS.items())
+    taken = "\n".join(
+        f"        {_quoted(path)}) [[ $PREFIX == -* ]] || {{ _gert_values {kind}; return; }} ;;"
+        for path, kind in candidates.ARGUMENTS.items()
+    )
+    others = " | ".join(_OTHER_FILES)
     body = "\n".join(cases)
     return f"""\
 #compdef gert
 # zsh completion for gert
+_gert_values() {{
+    local file="" i
+    local -a found more
+    for ((i = 3; i < CURRENT; i++)); do
+        case "${{words[i-1]}}" in {others}) continue ;; esac
+        [[ -z $file && (-d ${{words[i]}} || ${{words[i]}} == *.y*ml) && -e ${{words[i]}} ]] && file="${{words[i]}}"
+    done
+    [[ $1 == inputs ]] && more=(-S '')
+    found=(${{(f)"$($words[1] completion --values $1 ${{file:+--of=$file}} 2>/dev/null)"}})
+    compadd $more -- $found
+}}
 _gert() {{
     local -a found
 {find}\
     case "${{words[CURRENT-1]}}" in
 {values}
-        {_RUNS}) compadd -- runs/*(N:t); return ;;
+{asked}
+    esac
+    case "$command" in
+{taken}
     esac
     case "$command" in
 {body}
@@ -151,13 +221,15 @@ if [[ $funcstack[1] == _gert ]]; then _gert "$@"; else compdef _gert gert; fi
 
 
 def _fish(found: list[Entry]) -> str:
-    lines = ["# fish completion for gert", _FISH_COMMAND]
+    lines = ["# fish completion for gert", _FISH_COMMAND, _FISH_VALUES]
     lines.append(f"set -g __gert_paths {' '.join(_quoted(e.path) for e in found if e.path)}")
     for entry in found:
         given = f"complete -c gert -n {_quoted(f'__gert_at {_double(entry.path)}')}"
         if entry.commands:
             lines.append(f"{given} -f")
         lines += [f"{given} -a {_quoted(name)} -d {_quoted(text)}" for name, text in entry.commands]
+        if entry.path in candidates.ARGUMENTS:
+            lines.append(f"{given} -f -a '(__gert_values {candidates.ARGUMENTS[entry.path]})'")
         for name, text in entry.options:
             spelled = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
             lines.append(f"{given} {spelled}{_fish_value(name)} -d {_quoted(text)}")
@@ -176,10 +248,26 @@ function __gert_at
 end"""
 
 
+_FISH_VALUES: Final = f"""\
+function __gert_values
+    set -l words (commandline -opc)
+    set -l of
+    for i in (seq 3 (count $words))
+        contains -- $words[(math $i - 1)] {" ".join(_OTHER_FILES)}; and continue
+        if test -z "$of"; and test -e "$words[$i]"
+            if test -d "$words[$i]"; or string match -q -- '*.y*ml' $words[$i]
+                set of --of=$words[$i]
+            end
+        end
+    end
+    $words[1] completion --values $argv[1] $of 2>/dev/null
+end"""
+
+
 def _fish_value(name: str) -> str:
     if name in _VALUES:
         return f" -x -a {_quoted(_VALUES[name])}"
-    return " -x -a '(command ls runs 2>/dev/null)'" if name == _RUNS else ""
+    return f" -x -a '(__gert_values {candidates.OPTIONS[name]})'" if name in candidates.OPTIONS else ""
 
 
 def _paths(found: list[Entry]) -> str:
