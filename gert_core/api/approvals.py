@@ -84,6 +84,10 @@ class ApprovalResponse(Struct, frozen=True, kw_only=True):
     signature_alg: str | None = None
     key_id: str | None = None
     reason: str | None = None
+    identity: Mapping[str, str] | None = None
+    """Who answered, as the provider knows them: ``{provider, tenant, user}``, ids that their owner cannot change."""
+    evidence: str | None = None
+    """SHA-256 of what the provider received."""
 
     def to_json(self) -> dict[str, object]:
         """Return every field that is set."""

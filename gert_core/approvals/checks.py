@@ -6,17 +6,20 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gert_core.api import ApprovalResponse, ErrorKind
-from gert_core.approvals.requests import comparable_id, parse_time, same_approver
-from gert_core.approvals.signing import UnverifiedError, verify_response
+from gert_core.approvals.requests import comparable_id, parse_time
+from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
+from gert_core.governance.people import AGENT, NO_PEOPLE, id_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gert_core.api import ApprovalRequest
     from gert_core.approvals.signing import Schemes
+    from gert_core.governance.people import People, Person
+    from gert_core.keys import Key
 
 CLOCK_SKEW: Final = timedelta(seconds=30)
 
@@ -38,86 +41,159 @@ class AnswerAssessment(Struct, frozen=True, kw_only=True):
     message: str = ""
     verified: bool = False
     breach: bool = False
+    key: bytes | None = None
+    """The personal key that signed it."""
 
 
-def assess(
-    response: ApprovalResponse,
-    request: ApprovalRequest,
-    *,
-    counted: Set[str],
-    actors: Set[str],
-    schemes: Schemes,
-    environ: Mapping[str, str],
-) -> AnswerAssessment:
-    """Check one answer, fresh or recorded: nothing else leads to an approval.
+class Approvals(Struct, frozen=True, kw_only=True):
+    """What the answers to a request are checked against, besides the request itself.
 
-    ``counted`` are the approvers (as ``comparable_id``) already counted, ``actors`` the ids of who started the run:
-    the one that was claimed, and the operating system's.
+    ``actors`` are the ids of who started the run: the one that was claimed, and the operating system's.
     """
+
+    actors: frozenset[str]
+    schemes: Schemes
+    environ: Mapping[str, str]
+    people: People = NO_PEOPLE
+
+
+class Tally(Struct):
+    """The approvals that count so far: approvers by comparable id, and the personal keys that signed."""
+
+    approvers: dict[str, str] = field(default_factory=dict)
+    keys: set[bytes] = field(default_factory=set)
+
+    def add(self, response: ApprovalResponse, assessment: AnswerAssessment) -> None:
+        """Count an approval."""
+        self.approvers[comparable_id(response.approver_id)] = response.approver_id
+        if assessment.key is not None:
+            self.keys.add(assessment.key)
+
+
+def assess(response: ApprovalResponse, request: ApprovalRequest, known: Approvals, *, tally: Tally) -> AnswerAssessment:
+    """Check one answer, fresh or recorded: nothing else leads to an approval."""
     if (fault := _malformed(response)) is not None:
         return AnswerAssessment(
             result=AnswerResult.REJECTED, kind=ErrorKind.APPROVAL_MALFORMED, message=fault, breach=True
         )
     if response.ticket_id != request.ticket_id:
         message = f"the answer is for ticket {response.ticket_id!r}, not for {request.ticket_id!r}"
-        return AnswerAssessment(
-            result=AnswerResult.SET_ASIDE, kind=ErrorKind.APPROVAL_WRONG_TICKET, message=message, breach=True
-        )
+        return _aside(ErrorKind.APPROVAL_WRONG_TICKET, message, breach=True)
     who = response.approver_id
-    try:
-        verified = _verified(response, request, schemes=schemes, environ=environ)
-    except UnverifiedError as error:
-        if response.approved:
+    if not response.approved:
+        return _rejection(response, request, known)
+    if (fault := id_fault(who)) is not None:
+        return _aside(ErrorKind.APPROVAL_MALFORMED, f"{who!a} cannot be an approver's id: it {fault}", breach=True)
+    if (stranger := _stranger(response, request, known)) is not None:
+        return stranger
+    key: Key | None = None
+    verified = False
+    person = known.people.named(who)
+    if person is not None and person.keys:
+        key, verified = _personal(response, request, known, person)
+        if not verified:
+            message = f"the approval by {who!r} is not signed by a key that a policy gives to {who!r}"
+            return _aside(ErrorKind.KEY_NOT_PERSONAL, message, breach=True)
+    else:
+        try:
+            verified = _verified(response, request, known)
+        except UnverifiedError as error:
             message = f"the approval by {who!r} is refused: {error}"
             return AnswerAssessment(result=AnswerResult.REJECTED, kind=error.kind, message=message, breach=True)
-        verified = False
-    if not response.approved:
-        message = f"{who!r} rejected it" + (f": {response.reason}" if response.reason else "")
-        return AnswerAssessment(
-            result=AnswerResult.REJECTED, kind=ErrorKind.APPROVAL_REJECTED, message=message, verified=verified
-        )
     if (late := outside_validity(response, request)) is not None:
         kind, message = late
         return AnswerAssessment(
             result=AnswerResult.REJECTED, kind=kind, message=message, verified=verified, breach=True
         )
-    if request.exclude_actor and any(same_approver(who, own) for own in (*actors, request.requested_by) if own):
+    if request.exclude_actor and _is_actor(response, request, known):
         message = f"{who!r} started the run and may not approve it"
-        return AnswerAssessment(
-            result=AnswerResult.SET_ASIDE, kind=ErrorKind.APPROVAL_OWN_ACTOR, message=message, verified=verified
-        )
-    if comparable_id(who) in counted:
+        return _aside(ErrorKind.APPROVAL_OWN_ACTOR, message, verified=verified)
+    if comparable_id(who) in tally.approvers or (key is not None and key.data in tally.keys):
         message = f"{who!r} has approved already and is counted once"
-        return AnswerAssessment(
-            result=AnswerResult.SET_ASIDE, kind=ErrorKind.APPROVAL_DUPLICATE, message=message, verified=verified
-        )
-    return AnswerAssessment(result=AnswerResult.COUNTED, verified=verified)
+        return _aside(ErrorKind.APPROVAL_DUPLICATE, message, verified=verified)
+    return AnswerAssessment(result=AnswerResult.COUNTED, verified=verified, key=None if key is None else key.data)
 
 
-def recount(
-    responses: Sequence[Mapping[str, object]],
-    request: ApprovalRequest,
-    *,
-    actors: Set[str],
-    schemes: Schemes,
-    environ: Mapping[str, str],
-) -> str | None:
+def _aside(kind: str, message: str, *, verified: bool = False, breach: bool = False) -> AnswerAssessment:
+    return AnswerAssessment(result=AnswerResult.SET_ASIDE, kind=kind, message=message, verified=verified, breach=breach)
+
+
+def _rejection(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> AnswerAssessment:
+    try:
+        verified = _verified(response, request, known)
+    except UnverifiedError:
+        verified = False
+    message = f"{response.approver_id!r} rejected it" + (f": {response.reason}" if response.reason else "")
+    return AnswerAssessment(
+        result=AnswerResult.REJECTED, kind=ErrorKind.APPROVAL_REJECTED, message=message, verified=verified
+    )
+
+
+def _stranger(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> AnswerAssessment | None:
+    """Set aside an approval by an agent, by an identity of no person, or by somebody the rule does not name."""
+    who, people = response.approver_id, known.people
+    named = comparable_id(who) in {comparable_id(name) for name in request.approvers}
+    if who.startswith(AGENT) and not named:
+        return _aside(ErrorKind.APPROVAL_AGENT, f"{who!r} is an agent, and no rule names it as an approver")
+    if response.identity is not None:
+        person = people.with_identity(*_identity(response.identity))
+        if person is None or comparable_id(person.id) != comparable_id(who):
+            message = f"no policy says that {who!r} is {'/'.join(_identity(response.identity))}"
+            return _aside(ErrorKind.APPROVER_UNKNOWN, message)
+        started = {name for own in known.actors for name in people.known_as(own)}
+        if request.exclude_actor and not any(map(people.named, started)):
+            message = f"no policy says which person started the run, so {who!r} may be the same"
+            return _aside(ErrorKind.APPROVER_UNKNOWN, message)
+    if request.approvers and not named:
+        message = f"{who!r} is not one of those who may approve it: {', '.join(request.approvers)}"
+        return _aside(ErrorKind.APPROVAL_NOT_ALLOWED, message)
+    return None
+
+
+def _personal(
+    response: ApprovalResponse, request: ApprovalRequest, known: Approvals, person: Person
+) -> tuple[Key | None, bool]:
+    """Return the person's key that signed, and whether the answer is theirs: by it, or by a bridge that may answer."""
+
+    def signed_by(keys: Iterable[Key]) -> Key | None:
+        return signing_key_of(response, request_hash=request.request_hash, schemes=known.schemes, keys=keys)
+
+    key = signed_by(person.keys)
+    if key is not None or known.people.personal_keys or response.identity is None:
+        return key, key is not None
+    return None, signed_by(known.people.bridges.get(response.identity.get("provider", ""), ())) is not None
+
+
+def _is_actor(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> bool:
+    """Return whether the approver started the run, under whichever of their names."""
+    people = known.people
+    started = {name for own in (*known.actors, request.requested_by) if own for name in people.known_as(own)}
+    return not started.isdisjoint(people.known_as(response.approver_id))
+
+
+def _identity(identity: Mapping[str, str]) -> tuple[str, str]:
+    """Return space and id of an identity: ``("slack", "T1/U1")``."""
+    parts = [identity.get("tenant"), identity.get("user")]
+    return str(identity.get("provider") or ""), "/".join(part for part in parts if part)
+
+
+def recount(responses: Sequence[Mapping[str, object]], request: ApprovalRequest, known: Approvals) -> str | None:
     """Return why recorded answers do not approve a request; None when they do.
 
     The trace states that they counted, but anyone who can write to the trace could have written that.
     """
-    people: set[str] = set()
+    tally = Tally()
     reason = "it has no approval that counts"
     for data in responses:
         if data.get("result") != AnswerResult.COUNTED:
             continue
         response = recorded_response(data)
-        checked = assess(response, request, counted=people, actors=actors, schemes=schemes, environ=environ)
+        checked = assess(response, request, known, tally=tally)
         if checked.result is AnswerResult.COUNTED:
-            people.add(comparable_id(response.approver_id))
+            tally.add(response, checked)
         else:
             reason = checked.message
-    return None if len(people) >= request.min_approvers else reason
+    return None if len(tally.approvers) >= request.min_approvers else reason
 
 
 def recorded_response(data: Mapping[str, object]) -> ApprovalResponse:
@@ -138,14 +214,12 @@ def _malformed(response: object) -> str | None:
     return None
 
 
-def _verified(
-    response: ApprovalResponse, request: ApprovalRequest, *, schemes: Schemes, environ: Mapping[str, str]
-) -> bool:
+def _verified(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> bool:
     """Return whether the signature is valid; without a key to verify it, it is ignored unless one is required."""
     if not response.signature and not request.require_signed:
         return False
     try:
-        verify_response(response, request_hash=request.request_hash, schemes=schemes, environ=environ)
+        verify_response(response, request_hash=request.request_hash, schemes=known.schemes, environ=known.environ)
     except UnverifiedError as error:
         if error.kind == ErrorKind.SIGNATURE_KEY_MISSING and not request.require_signed:
             return False
@@ -173,6 +247,8 @@ __all__ = [
     "CLOCK_SKEW",
     "AnswerAssessment",
     "AnswerResult",
+    "Approvals",
+    "Tally",
     "assess",
     "outside_validity",
     "recorded_response",

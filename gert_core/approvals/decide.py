@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api import ApprovalResponse, ApprovalTicket, ErrorKind, EventType, GertError, Principal, StepProblem
-from gert_core.approvals.checks import AnswerAssessment, AnswerResult, assess, recorded_response
+from gert_core.approvals.checks import AnswerAssessment, AnswerResult, Tally, assess, recorded_response
 from gert_core.approvals.deadline import TicketDeadline
-from gert_core.approvals.requests import comparable_id, parse_time
+from gert_core.approvals.requests import parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from gert_core.api import ApprovalRequest, ApprovalSession, Deadline
-    from gert_core.approvals.signing import Schemes
+    from gert_core.approvals.checks import Approvals
 
     Emit = Callable[[str, Mapping[str, Any], Mapping[str, Any] | None], None]
 
@@ -43,7 +43,7 @@ class _RequestState(Struct):
     """The state of one request until it is decided."""
 
     request: ApprovalRequest
-    approvers: dict[str, str] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
     known: Counter[tuple[object, ...]] = field(default_factory=Counter)
     answers: list[ApprovalResponse] = field(default_factory=list)
     last: ApprovalResponse | None = None
@@ -54,8 +54,8 @@ class _RequestState(Struct):
 class ApprovalProcess:
     """The decisions about requests that are made over one opened provider.
 
-    ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``schemes``
-    finds a signature scheme by its algorithm, ``now`` is the run's clock, ``actors`` the ids of who started the run.
+    ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``now`` is the
+    run's clock, ``known`` what answers are checked against.
     """
 
     def __init__(
@@ -65,19 +65,15 @@ class ApprovalProcess:
         blocking: bool,
         emit: Emit,
         sync: Callable[[], None],
-        schemes: Schemes,
-        environ: Mapping[str, str],
         now: Callable[[], datetime],
-        actors: frozenset[str],
+        known: Approvals,
     ) -> None:
         self._session = session
         self._blocking = blocking
         self._emit = emit
         self._sync = sync
-        self._schemes = schemes
-        self._environ = environ
         self._now = now
-        self._actors = actors
+        self._known = known
 
     def decide(
         self,
@@ -98,7 +94,7 @@ class ApprovalProcess:
         for data in recorded:
             if (decision := self._add_recorded(state, data)) is not None:
                 return decision
-        if len(state.approvers) >= request.min_approvers:
+        if len(state.tally.approvers) >= request.min_approvers:
             return self._resolve(state, approved=True)
         self._sync()
         expires = parse_time(request.expires_at) if request.expires_at else None
@@ -121,18 +117,11 @@ class ApprovalProcess:
         state.last = response
         result = data.get("result")
         if result == AnswerResult.COUNTED:
-            assessment = assess(
-                response,
-                state.request,
-                counted=state.approvers.keys(),
-                actors=self._actors,
-                schemes=self._schemes,
-                environ=self._environ,
-            )
+            assessment = assess(response, state.request, self._known, tally=state.tally)
             if assessment.result is not AnswerResult.COUNTED:
                 message = f"the approval by {response.approver_id!r} in the trace is refused: {assessment.message}"
                 return self._resolve(state, approved=False, reason=assessment.kind, message=message)
-            state.approvers[comparable_id(response.approver_id)] = response.approver_id
+            state.tally.add(response, assessment)
             state.verified = state.verified and assessment.verified
         elif result == AnswerResult.REJECTED:
             return self._resolve(
@@ -149,14 +138,7 @@ class ApprovalProcess:
         if isinstance(response, ApprovalResponse) and state.known[_identity(response)] > 0:
             state.known[_identity(response)] -= 1
             return None
-        assessment = assess(
-            response,
-            request,
-            counted=state.approvers.keys(),
-            actors=self._actors,
-            schemes=self._schemes,
-            environ=self._environ,
-        )
+        assessment = assess(response, request, self._known, tally=state.tally)
         self._record(request, response, assessment)
         if not isinstance(response, ApprovalResponse):
             return self._resolve(state, approved=False, reason=assessment.kind, message=assessment.message)
@@ -171,8 +153,8 @@ class ApprovalProcess:
         state.verified = state.verified and assessment.verified
         if assessment.result is AnswerResult.REJECTED:
             return self._resolve(state, approved=False, reason=assessment.kind, message=assessment.message)
-        state.approvers[comparable_id(response.approver_id)] = response.approver_id
-        if len(state.approvers) >= request.min_approvers:
+        state.tally.add(response, assessment)
+        if len(state.tally.approvers) >= request.min_approvers:
             return self._resolve(state, approved=True)
         return None
 
@@ -219,7 +201,7 @@ class ApprovalProcess:
     def _resolve(
         self, state: _RequestState, *, approved: bool, reason: str = "", message: str = "", expired: bool = False
     ) -> ApprovalDecision:
-        approvers = tuple(state.approvers.values())
+        approvers = tuple(state.tally.approvers.values())
         last = state.last
         data: dict[str, object] = {
             "ticket_id": state.request.ticket_id,
@@ -250,7 +232,7 @@ class ApprovalProcess:
             status="pending",
             reason=reason,
             message=f"ticket {state.request.ticket_id} waits for an answer",
-            approvers=tuple(state.approvers.values()),
+            approvers=tuple(state.tally.approvers.values()),
             responses=tuple(state.answers),
         )
 

@@ -12,6 +12,7 @@ from gert_core.approvals.binding import matches_document
 from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, parse_time, same_approver, valid_ticket_id
 from gert_core.approvals.signing import SIGNING_KEY, sign_response
+from gert_core.governance.people import id_fault
 from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
@@ -51,7 +52,9 @@ class Entry(Struct, frozen=True, kw_only=True):
     @property
     def approvers(self) -> tuple[str, ...]:
         """The approvers who have approved, once each."""
+        named = {comparable_id(name) for name in self.request.approvers}
         yes = {comparable_id(answer.approver_id): answer.approver_id for answer in self.answers if answer.approved}
+        yes = {who: shown for who, shown in yes.items() if not named or who in named}
         return tuple(yes.values())
 
     def status(self, now: datetime) -> str:
@@ -196,8 +199,8 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
     request = entry.request
     name = f"ticket {request.ticket_id}"
     status = entry.status(now)
-    if not comparable_id(approver):
-        raise UsageError("an approver needs a name", hint="give it with --as ID")
+    if (fault := id_fault(approver)) is not None:
+        raise UsageError(f"{approver!a} cannot be an approver's id: it {fault}", hint="give another with --as ID")
     if status == "expired":
         raise RunError(
             f"{name} expired at {request.expires_at}; it is {format_time(now)} by the clock here",
@@ -224,6 +227,12 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
             f"{name} was altered: what it shows does not match its hash",
             kind=ErrorKind.TICKET_ALTERED,
             hint=f"resume the run to request approval again: gert resume --run {request.run_id}",
+        )
+    if request.approvers and not any(same_approver(approver, name) for name in request.approvers):
+        raise RunError(
+            f"{approver!r} is not one of those who may approve {name}: {', '.join(request.approvers)}",
+            kind=ErrorKind.APPROVAL_NOT_ALLOWED,
+            hint="ask one of them",
         )
     if any(same_approver(approver, answer.approver_id) for answer in entry.answers):
         raise RunError(

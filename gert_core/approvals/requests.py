@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from datetime import UTC, datetime
 from typing import Final
+
+from gert_core.governance.people import comparable_id
 
 _TICKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 
@@ -25,11 +26,6 @@ def valid_ticket_id(text: str) -> bool:
 def same_approver(first: str, second: str) -> bool:
     """Return whether two ids name one approver: case, character width and blanks make no difference."""
     return comparable_id(first) == comparable_id(second)
-
-
-def comparable_id(approver_id: str) -> str:
-    """Return the form in which approver ids are compared."""
-    return " ".join(unicodedata.normalize("NFKC", approver_id).casefold().split())
 
 
 def parse_time(text: str) -> datetime:

@@ -13,9 +13,10 @@ from gert_core.plugin.lazy import resolve
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from gert_core.api import ApprovalResponse, SignatureScheme
+    from gert_core.keys import Key
 
     Schemes = Callable[[str], SignatureScheme | None]
 
@@ -32,16 +33,17 @@ class UnverifiedError(Exception):
 
 
 def signature_payload(response: ApprovalResponse, request_hash: str) -> bytes:
-    """Return the bytes an approver signs."""
-    return canonical(
-        {
-            "ticket_id": response.ticket_id,
-            "approved": response.approved,
-            "approver_id": response.approver_id,
-            "timestamp": response.timestamp,
-            "request_hash": request_hash,
-        }
-    )
+    """Return the bytes an approver signs; identity and evidence are covered where there are any."""
+    signed: dict[str, object] = {
+        "ticket_id": response.ticket_id,
+        "approved": response.approved,
+        "approver_id": response.approver_id,
+        "timestamp": response.timestamp,
+        "request_hash": request_hash,
+    }
+    if response.identity is not None or response.evidence is not None:
+        signed |= {"v": 2, "identity": response.identity, "evidence": response.evidence}
+    return canonical(signed)
 
 
 def sign_response(
@@ -56,6 +58,24 @@ def sign_response(
     sign = resolve(scheme.sign)
     signature = sign(key, signature_payload(response, request_hash))
     return replace(response, signature=signature, signature_alg=scheme.algorithm, key_id=key_id)
+
+
+def signing_key_of(
+    response: ApprovalResponse, *, request_hash: str, schemes: Schemes, keys: Iterable[Key]
+) -> Key | None:
+    """Return which of these keys signed an answer; a key is tried for its own algorithm only."""
+    scheme = schemes(response.signature_alg) if response.signature and response.signature_alg else None
+    if scheme is None or not response.signature:
+        return None
+    verify, payload = resolve(scheme.verify), signature_payload(response, request_hash)
+    for key in keys:
+        if key.algorithm == scheme.algorithm:
+            try:
+                if verify(key.data, payload, response.signature) is True:
+                    return key
+            except ValueError:  # a key that does not fit its algorithm signs nothing
+                continue
+    return None
 
 
 def verify_response(
@@ -104,5 +124,6 @@ __all__ = [
     "UnverifiedError",
     "sign_response",
     "signature_payload",
+    "signing_key_of",
     "verify_response",
 ]

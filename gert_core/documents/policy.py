@@ -44,6 +44,9 @@ class RuleModel(ContractMatch):
     min_approvers: Given[Annotated[int, Field(ge=1)]] = Field(
         default=None, description="How many distinct people must approve; default 1."
     )
+    approvers: Given[list[Text]] = Field(
+        default=None, description="Whose approvals count: ids of people, and `group:NAME`; default: everybody's."
+    )
     exclude_actor: Given[bool] = Field(
         default=None, description="Whether the run's own actor may not approve; default false."
     )
@@ -101,11 +104,33 @@ class PolicyMeta(Model):
     description: Given[str] = Field(default=None, description="What it is for.")
 
 
+class PersonModel(Model):
+    """One person: the public keys they sign with, and their identities elsewhere."""
+
+    keys: list[Text] = Field(default_factory=no_items, description="Public keys, like `ed25519:BASE64`.")
+    os: Given[OneOrMany[Text]] = Field(default=None, description="Names of users of the operating system.")
+    login: Given[OneOrMany[Text]] = Field(default=None, description="Names at the web inbox's sign-in.")
+    slack: Given[OneOrMany[Text]] = Field(default=None, description="Slack ids, `TEAM/USER`.")
+    teams: Given[OneOrMany[Text]] = Field(default=None, description="Teams ids, `TENANT/OBJECT`.")
+
+
+class BridgeModel(Model):
+    """A program that answers for people, by the public keys it signs with."""
+
+    keys: list[Text] = Field(description="Public keys, like `ed25519:BASE64`.")
+
+
 class PolicyModel(GovernanceModel):
     """A policy document."""
 
     apiVersion: Literal["policy/v0"] = Field(description="`policy/v0`.")  # noqa: N815 - the document's spelling
     meta: PolicyMeta = Field(description="Name and version.")
+    people: dict[Text, PersonModel] = Field(default_factory=dict, description="Who may be named in `approvers`, by id.")
+    groups: dict[Text, list[Text]] = Field(default_factory=dict, description="Groups of people, by name.")
+    bridges: dict[Text, BridgeModel] = Field(default_factory=dict, description="Programs that answer for people.")
+    personal_keys: bool = Field(
+        default=False, description="Whether only a signature by a person's own key counts, never a bridge's."
+    )
 
 
 __all__ = ["API_VERSION", "ContractMatch", "GovernanceModel", "PolicyMeta", "PolicyModel", "RuleModel"]

@@ -20,6 +20,7 @@ from gert_core.engine.request import MODES
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
+from gert_core.governance.people import id_fault
 from gert_core.inputs import resolve_inputs
 from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.config import PluginServices
@@ -62,6 +63,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         registry=request.registry, project=request.project, files=request.policies, runbook=runbook
     )
     actor = request.actor or default_actor(request.environ)
+    if (fault := id_fault(actor)) is not None:
+        raise UsageError(f"{actor!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
     resumption = _resumption(resume, runbook, policies, actor=actor) if resume is not None else None
     secrets = collect(runbook, request.environ, request.project)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.keep else None

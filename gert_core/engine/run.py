@@ -18,6 +18,7 @@ from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.decisions import Decisions
 from gert_core.engine.steps.outputs import Determinism
+from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.printing import replaced_stdout
@@ -123,9 +124,11 @@ class Run:
     def execute(self) -> RunResult:
         """Run the whole runbook and write its last event; only an error of the trace or a bug prevents that."""
         began = time.perf_counter()
-        services = self.services
+        facts, services = self.facts, self.services
         frame = Frame(layer=self._variables(), prefix="", deadline=Deadline(services.stop))
         write_start(self)
+        if facts.policies.keys_by_environment and services.backend.enforces and facts.mode != "replay":
+            services.progress.warn(KEYS_BY_ENVIRONMENT)
         with replaced_stdout():
             signal = self._run_steps(frame)
         outcome = write_end(self, signal, frame.layer, time.perf_counter() - began)

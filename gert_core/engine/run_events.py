@@ -80,6 +80,7 @@ def _facts(run: Run) -> dict[str, object]:
         **({"os_user": run.facts.os_user} if run.facts.os_user else {}),
         "host": os.uname().nodename,
         "gert_version": __version__,
+        **({"approval_keys": "environment"} if run.facts.policies.keys_by_environment else {}),
         **run.facts.choices.to_json(),
         "inputs": dict(run.facts.inputs.values),
         "input_sources": dict(run.facts.inputs.sources),

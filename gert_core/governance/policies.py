@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from gert_core.governance.people import NO_PEOPLE, People
 from gert_core.governance.rules import Act, effective_effects
 from gert_core.values import canonical
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from gert_core.governance.rules import Rule
     from gert_core.governance.sources import Source
 
+NO_ONE: Final = "(no person)"
+"""Stands for the approvers of rules that have none in common; no person can have this id."""
+KEYS_BY_ENVIRONMENT: Final = (
+    "approvals must be signed, and no policy declares people with keys: the person who resumes the run chooses the keys"
+)
 DEFAULT_APPROVAL_TIMEOUT: Final = 1800.0
 """Seconds an approval may take when no source sets a timeout."""
 
@@ -30,6 +36,7 @@ class Opinion(Struct, frozen=True, kw_only=True):
     action: str | None = None
     min_approvers: int = 1
     exclude_actor: bool = False
+    approvers: tuple[str, ...] = ()
     serialize: bool = False
     reason: str = ""
 
@@ -41,6 +48,7 @@ class Opinion(Struct, frozen=True, kw_only=True):
             "action": self.action,
             "min_approvers": self.min_approvers,
             "exclude_actor": self.exclude_actor,
+            "approvers": list(self.approvers),
             "serialize": self.serialize,
             "reason": self.reason,
         }
@@ -99,6 +107,7 @@ class Decision(Struct, frozen=True, kw_only=True):
             reason=reason,
             min_approvers=approvers,
             exclude_actor=excluded,
+            approvers=tuple(map(str, data.get("approvers") or ())),
             matches=(opinion,),
             policy_digest=str(data.get("policy_digest") or ""),
         )
@@ -117,6 +126,8 @@ class Decision(Struct, frozen=True, kw_only=True):
             out["min_approvers"] = self.min_approvers
             if self.exclude_actor:
                 out["exclude_actor"] = True
+            if self.approvers:
+                out["approvers"] = list(self.approvers)
         return out
 
 
@@ -127,6 +138,7 @@ class Policies(Struct, kw_only=True, eq=False):
     digest: str
     approval_timeout: float = DEFAULT_APPROVAL_TIMEOUT
     require_signed: bool = False
+    people: People = NO_PEOPLE
     plugins: tuple[str, ...] = ()
     """The plugins that were asked for policies, whatever they answered."""
     scheduling: tuple[Source, ...] | None = None
@@ -168,6 +180,11 @@ class Policies(Struct, kw_only=True, eq=False):
         """Serialise branches as when the run started: the order of its branches is recorded."""
         self.scheduling = (*answers, *(source for source in self.sources if not source.answer))
 
+    @property
+    def keys_by_environment(self) -> bool:
+        """Whether approvals must be signed and no policy says by whom: who resumes the run chooses the keys."""
+        return self.require_signed and not any(person.keys for person in self.people.persons.values())
+
     def serializes(self, contract: Contract) -> bool:
         """Return whether parallel branches with such a step must run one after another."""
         if self.scheduling is None:
@@ -189,6 +206,10 @@ class Policies(Struct, kw_only=True, eq=False):
                         break
                     return source.name, rule.number
         return None
+
+    def _approvers(self, rules: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+        """Return the ids of whose approval counts: of everybody that all rules name, groups written out."""
+        return common([self.people.expand(names) for names in rules if names])
 
     def _decide(self, contract: Contract, outcome: str | None) -> Decision:
         risk = _risk(contract)
@@ -217,10 +238,18 @@ class Policies(Struct, kw_only=True, eq=False):
             reason=chosen.reason,
             min_approvers=max((o.min_approvers for o in asking), default=1) if approval else 1,
             exclude_actor=approval and any(o.exclude_actor for o in asking),
+            approvers=self._approvers([o.approvers for o in asking]) if approval else (),
             serialize=serialize,
             matches=opinions,
             policy_digest=self.digest,
         )
+
+
+def common(sets: Sequence[frozenset[str]]) -> tuple[str, ...]:
+    """Return what all sets have in common: nothing without sets, and no person without anything in common."""
+    if not sets:
+        return ()
+    return tuple(sorted(frozenset.intersection(*sets))) or (NO_ONE,)
 
 
 def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
@@ -233,7 +262,7 @@ def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
         risk=risk,
         min_approvers=max((decision.min_approvers for decision in asking), default=1),
         exclude_actor=any(decision.exclude_actor for decision in asking),
-        approvers=tuple(dict.fromkeys(name for decision in asking for name in decision.approvers)),
+        approvers=common([frozenset(d.approvers) for d in asking if d.approvers]),
     )
 
 
@@ -256,6 +285,7 @@ def _opinion(source: Source, contract: Contract, *, risk: str, outcome: str | No
                 action=rule.action,
                 min_approvers=rule.min_approvers,
                 exclude_actor=rule.exclude_actor,
+                approvers=rule.approvers,
                 serialize=serialize,
                 reason=_reason(source, rule),
             )
@@ -272,7 +302,9 @@ def _risk(contract: Contract) -> str:
     return str(risk(contract))
 
 
-def policies_of(sources: Sequence[Source], *, digest: str, plugins: tuple[str, ...] = ()) -> Policies:
+def policies_of(
+    sources: Sequence[Source], *, digest: str, plugins: tuple[str, ...] = (), people: People = NO_PEOPLE
+) -> Policies:
     """Combine sources: the shortest timeout applies, and one source that requires signatures is enough."""
     timeouts = [source.approval_timeout for source in sources if source.approval_timeout is not None]
     return Policies(
@@ -280,12 +312,15 @@ def policies_of(sources: Sequence[Source], *, digest: str, plugins: tuple[str, .
         digest=digest,
         approval_timeout=min(timeouts, default=DEFAULT_APPROVAL_TIMEOUT),
         require_signed=any(source.require_signed for source in sources),
+        people=people,
         plugins=plugins,
     )
 
 
 __all__ = [
     "DEFAULT_APPROVAL_TIMEOUT",
+    "KEYS_BY_ENVIRONMENT",
+    "NO_ONE",
     "Decision",
     "Opinion",
     "Policies",

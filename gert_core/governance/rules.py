@@ -47,6 +47,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     violations: Act | None = None
     min_approvers: int = 1
     exclude_actor: bool = False
+    approvers: tuple[str, ...] = ()
     serialize: bool = False
 
     @classmethod
@@ -81,6 +82,7 @@ class Rule(Struct, frozen=True, kw_only=True):
             violations=_action(number, violations),
             min_approvers=int(raw.get("min_approvers") or 1),
             exclude_actor=bool(raw.get("exclude_actor")),
+            approvers=tuple(map(str, raw.get("approvers") or ())),
             serialize=bool(raw.get("serialize")),
         )
         if rule.action is None and rule.violations is None and not rule.serialize:
@@ -111,6 +113,8 @@ class Rule(Struct, frozen=True, kw_only=True):
                 text += " by an approver"
             if self.exclude_actor:
                 text += " other than the run's actor"
+            if self.approvers:
+                text += f" among {', '.join(self.approvers)}"
         return text
 
     def condition(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from gert_core.api import ErrorKind, PluginError, ProjectError, Severity
+from gert_core.governance.people import NO_PEOPLE
 from gert_core.governance.policies import policies_of
 from gert_core.governance.rules import Rule
 from gert_core.values import canonical, duration
@@ -21,11 +22,15 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
     from gert_core.documents.yaml import Document
+    from gert_core.governance.people import People
     from gert_core.governance.policies import Policies
     from gert_core.plugin.registry import Registry
 
 _HINT: Final = "runs are refused while a policy is invalid; correct it or remove it"
 _PACK_HINT: Final = "runs are refused while a policy is invalid; update or block the plugin that ships it"
+
+
+_PEOPLE: Final = frozenset({"people", "groups", "bridges", "personal_keys"})
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -105,7 +110,24 @@ def load_policies(
                 path=runbook.document.path,
             )
         )
-    return policies_of(sources, digest=_digest(sources), plugins=plugins)
+    return policies_of(sources, digest=_digest(sources), plugins=plugins, people=people_of(sources))
+
+
+def people_of(sources: Sequence[Source]) -> People:
+    """Combine the people of all sources; raise ``ProjectError`` when they contradict each other."""
+    declared = [(source.title, source.document) for source in sources if not _PEOPLE.isdisjoint(source.document)]
+    if not declared:
+        return NO_PEOPLE
+    from gert_core.governance.people import parse_people
+
+    try:
+        return parse_people(declared)
+    except ValueError as error:
+        raise ProjectError(
+            f"the people of the policies are invalid: {error}",
+            kind=ErrorKind.POLICY,
+            hint="runs are refused while a policy is invalid; correct it or remove it",
+        ) from None
 
 
 def recorded_answers(recorded: object) -> list[Source]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ApprovalTicket, StepProblem, TicketStatus
 from gert_core.approvals import ApprovalProcess, ticket_id, valid_ticket_id
+from gert_core.approvals.checks import Approvals
 from gert_core.approvals.requests import format_time
 from gert_core.engine.cancel import Deadline, Stop
 
@@ -48,10 +49,8 @@ class Case:
             blocking=blocking,
             emit=self._emit,
             sync=lambda: self.log.append("sync"),
-            schemes=lambda algorithm: None,
-            environ={},
             now=lambda: self.clock,
-            actors=frozenset({actor}),
+            known=Approvals(actors=frozenset({actor}), schemes=lambda algorithm: None, environ={}),
         )
 
     def _emit(self, kind, data, principal):
@@ -286,13 +285,21 @@ def test_one_rejection_among_approvals_halts():
     assert (settled.status, settled.reason) == ("rejected", "approval_rejected")
 
 
-@pytest.mark.parametrize("again", ["alice", "ALICE", " alice ", "\uff41lice"])
-def test_the_same_approver_twice_is_traced_and_counts_once(again):
+@pytest.mark.parametrize(
+    ("again", "problem"),
+    [
+        ("alice", "approval_duplicate"),
+        ("ALICE", "approval_duplicate"),
+        (" alice ", "approval_malformed"),
+        ("\uff41lice", "approval_malformed"),
+    ],
+)
+def test_the_same_approver_twice_is_traced_and_counts_once(again, problem):
     case = Case(answer("alice"), answer(again, at=START + timedelta(seconds=1)))
     settled = case.settle(request(min_approvers=2))
     assert settled.status == "pending"
     assert [data["result"] for data in case.data("approval_response")] == ["counted", "set_aside"]
-    assert case.data("approval_response")[1]["problem"] == "approval_duplicate"
+    assert case.data("approval_response")[1]["problem"] == problem
 
 
 # --- resume ---

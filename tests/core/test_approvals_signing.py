@@ -31,6 +31,7 @@ from gert_core.approvals import (
     verify_response,
 )
 from gert_core.approvals.binding import changed_fields, document_hash
+from gert_core.approvals.checks import Approvals
 from gert_core.approvals.requests import format_time
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.keys import APPROVAL, UnusableKeyError, signing_key, variable
@@ -116,10 +117,8 @@ def settle(*answers, environ=KEYS, asked=None, schemes=SCHEMES.get, actor="olga"
         blocking=False,
         emit=lambda kind, data, principal: events.append((kind, dict(data))),
         sync=lambda: None,
-        schemes=schemes,
-        environ=environ,
         now=lambda: START,
-        actors=frozenset({actor}),
+        known=Approvals(actors=frozenset({actor}), schemes=schemes, environ=environ),
     )
     settled = process.decide(asked or request(), deadline=Deadline(Stop()), recorded=recorded)
     return settled, events

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 from gert_core.api.diagnostics import Severity
 from gert_core.api.errors import DocumentError
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import out, paint
+from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.session import project_here, registry_for
 from gert_core.governance import Policies, load_policies
 from gert_core.governance.explain import Explained, explain
+from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 
 if TYPE_CHECKING:
     from gert_core.api import Contract
@@ -62,6 +63,8 @@ def _json(file: str, policies: Policies, steps: list[Explained]) -> dict[str, ob
         "policy_digest": policies.digest,
         "approval_timeout": policies.approval_timeout,
         "require_signed_approvals": policies.require_signed,
+        "approval_keys": "environment" if policies.keys_by_environment else "policy",
+        "people": {person.id: {"keys": len(person.keys)} for person in policies.people.persons.values()},
         "sources": [{"name": s.name, "kind": s.kind, "rules": len(s.rules)} for s in policies.sources],
         "steps": [step.to_json() for step in steps],
     }
@@ -72,6 +75,11 @@ def _print(policies: Policies, steps: list[Explained]) -> None:
     signed = ", signed" if policies.require_signed else ""
     out(f"policies: {names}")
     out(f"approvals: within {_time(policies.approval_timeout)}{signed}")
+    if policies.keys_by_environment:
+        out(f"  {KEYS_BY_ENVIRONMENT}")
+    for person in policies.people.persons.values():
+        keys = f"{len(person.keys)} key{'' if len(person.keys) == 1 else 's'}"
+        out(f"person: {escape(person.id)} ({keys})")
     for step in steps:
         out()
         out(f"{paint(step.step_id, 'bold')} ({step.type}, line {step.line})")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import ErrorKind, EventType, Principal, RunError, StepProblem, StepStatus
 from gert_core.approvals import ApprovalDecision, ApprovalProcess
 from gert_core.approvals.binding import changed_fields
-from gert_core.approvals.checks import recount
+from gert_core.approvals.checks import Approvals, recount
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
 from gert_core.engine.steps.approval_request import build_request, window_of
@@ -128,14 +128,7 @@ def _rejected(execution: StepExecution, decision: ApprovalDecision) -> Done:
 
 def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval) -> None:
     """Refuse a recorded approval that its recorded answers do not give when they are checked again."""
-    facts = execution.facts
-    reason = recount(
-        recorded.responses,
-        request,
-        actors=facts.actors,
-        schemes=facts.registry.signature_scheme,
-        environ=facts.environ,
-    )
+    reason = recount(recorded.responses, request, checked_against(execution))
     if reason is not None:
         raise RunError(
             f"the approval of step {execution.key} in the trace cannot be verified: {reason}",
@@ -144,11 +137,22 @@ def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded:
         )
 
 
+def checked_against(execution: StepExecution) -> Approvals:
+    """Return what answers are checked against in this run; a replay has no signatures, and takes people as given."""
+    facts = execution.facts
+    people = facts.policies.people
+    return Approvals(
+        actors=facts.actors,
+        schemes=facts.registry.signature_scheme,
+        environ=facts.environ,
+        people=people.without_keys() if facts.mode == "replay" else people,
+    )
+
+
 def approval_process(
     execution: StepExecution, session: ApprovalSession, *, blocking: bool, now: Callable[[], datetime]
 ) -> ApprovalProcess:
     """Return the approval process for one request of a step, over the session of a provider."""
-    facts = execution.facts
 
     def emit(type: str, data: Mapping[str, object], principal: Mapping[str, Any] | None) -> None:  # noqa: A002
         by = None if principal is None else Principal(**principal)
@@ -159,10 +163,8 @@ def approval_process(
         blocking=blocking,
         emit=emit,
         sync=execution.services.journal.sync,
-        schemes=facts.registry.signature_scheme,
-        environ=facts.environ,
         now=now,
-        actors=facts.actors,
+        known=checked_against(execution),
     )
 
 

@@ -1,0 +1,169 @@
+"""Who people are: the ids, keys and identities that policies declare, and which of them an approval needs."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from gert_core.keys import DEFAULT_ALGORITHM, UnusableKeyError, parse_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gert_core.keys import Key
+
+AGENT: Final = "agent:"
+GROUP: Final = "group:"
+SPACES: Final = ("os", "login", "slack", "teams")
+"""Where a person has identities; each is an id that its owner cannot change."""
+_INVISIBLE: Final = frozenset(
+    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10)}
+    | set(range(0xE0100, 0xE01F0))
+)
+
+
+class Person(Struct, frozen=True, kw_only=True):
+    """One person of a policy."""
+
+    id: str
+    keys: tuple[Key, ...] = ()
+    identities: frozenset[tuple[str, str]] = frozenset()
+    """Pairs of space and id: ``("slack", "T1/U1")``."""
+
+
+class People(Struct, frozen=True, kw_only=True):
+    """The people of a run's policies; ``persons`` is by comparable id."""
+
+    persons: Mapping[str, Person] = field(default_factory=dict)
+    groups: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    bridges: Mapping[str, tuple[Key, ...]] = field(default_factory=dict)
+    """Programs that answer for people (web, Slack), with the keys they sign with."""
+    personal_keys: bool = False
+    """Whether only a signature by a person's own key counts, never one by a bridge."""
+
+    def named(self, person_id: str) -> Person | None:
+        """Return the person with an id; never one for an agent."""
+        return None if person_id.startswith(AGENT) else self.persons.get(comparable_id(person_id))
+
+    def with_identity(self, space: str, value: str) -> Person | None:
+        """Return the person with an identity."""
+        found = [person for person in self.persons.values() if (space, value) in person.identities]
+        return found[0] if len(found) == 1 else None
+
+    def known_as(self, name: str) -> frozenset[str]:
+        """Return the comparable ids of who is meant by an actor: the name, and the persons with it as an identity."""
+        persons = [self.named(name), self.with_identity("os", name), self.with_identity("login", name)]
+        return frozenset({comparable_id(name), *(comparable_id(person.id) for person in persons if person is not None)})
+
+    def expand(self, approvers: Iterable[str]) -> frozenset[str]:
+        """Return the comparable ids that a rule's ``approvers`` stand for."""
+        found: set[str] = set()
+        for name in approvers:
+            if name.startswith(GROUP):
+                found |= self.groups.get(name.removeprefix(GROUP), frozenset())
+            else:
+                found.add(comparable_id(name))
+        return frozenset(found)
+
+    def without_keys(self) -> People:
+        """Return the same people for a replay, which has no signatures."""
+        bare = {name: replace(person, keys=()) for name, person in self.persons.items()}
+        return replace(self, persons=bare, personal_keys=False)
+
+
+NO_PEOPLE: Final = People()
+
+
+def comparable_id(person_id: str) -> str:
+    """Return the form in which ids are compared: case, character width and blanks make no difference."""
+    return " ".join(unicodedata.normalize("NFKC", person_id).casefold().split())
+
+
+def id_fault(person_id: str) -> str | None:
+    """Return why a text cannot be a person's id, or None.
+
+    Two ids that look the same must be the same: whatever is changed by normalising, or cannot be seen, is refused.
+    """
+    if not person_id.strip():
+        return "is empty"
+    if unicodedata.normalize("NFKC", person_id) != person_id:
+        return "has characters with another form that looks the same"
+    if person_id != " ".join(person_id.split(" ")).strip() or "  " in person_id:
+        return "has spaces at an end or doubled ones"
+    if any((unicodedata.category(char)[0] in "CZ" and char != " ") or ord(char) in _INVISIBLE for char in person_id):
+        return "has characters that cannot be seen"
+    return None
+
+
+def parse_people(documents: Sequence[tuple[str, Mapping[str, Any]]]) -> People:
+    """Combine the people of policies, given with their titles; raise ``ValueError`` with a message.
+
+    Two policies that define the same name differently are an error: otherwise one could say who the other means.
+    """
+    persons: dict[str, Person] = {}
+    groups: dict[str, frozenset[str]] = {}
+    bridges: dict[str, tuple[Key, ...]] = {}
+    for title, document in documents:
+        for name, raw in (document.get("people") or {}).items():
+            _define(persons, comparable_id(name), _person(name, raw or {}), f"{title}: person {name!r}")
+        for name, members in (document.get("groups") or {}).items():
+            _define(groups, name, frozenset(comparable_id(member) for member in members), f"{title}: group {name!r}")
+        for name, raw in (document.get("bridges") or {}).items():
+            _define(bridges, name, _keys(f"bridge {name!r}", raw.get("keys")), f"{title}: bridge {name!r}")
+    _refuse_shared(persons)
+    if any(document.get("people") for _, document in documents):
+        unknown = sorted({member for members in groups.values() for member in members} - set(persons))
+        if unknown:
+            raise ValueError(f"groups name people that no policy declares: {', '.join(unknown)}")
+    personal = any(document.get("personal_keys") for _, document in documents)
+    return People(persons=persons, groups=groups, bridges=bridges, personal_keys=personal)
+
+
+def _define(known: dict[str, Any], name: str, found: object, what: str) -> None:
+    if known.setdefault(name, found) != found:
+        raise ValueError(f"{what} is defined differently by another policy")
+
+
+def _person(name: str, raw: Mapping[str, Any]) -> Person:
+    fault = "is an agent's" if name.startswith(AGENT) else id_fault(name)
+    if fault is not None:
+        raise ValueError(f"{name!r} cannot be a person's id: it {fault}")
+    identities = {(space, str(value)) for space in SPACES for value in _list(raw.get(space))}
+    return Person(id=name, keys=_keys(f"person {name!r}", raw.get("keys")), identities=frozenset(identities))
+
+
+def _keys(whose: str, raw: object) -> tuple[Key, ...]:
+    found = []
+    for number, text in enumerate(_list(raw), 1):
+        try:
+            key = parse_key(str(text), name=f"key {number} of {whose}")
+        except UnusableKeyError as error:
+            raise ValueError(str(error)) from None
+        if not key.named or key.algorithm == DEFAULT_ALGORITHM:
+            raise ValueError(
+                f"{key.name} must be a public key, such as ed25519:BASE64: a shared key does not prove who signed"
+            )
+        found.append(key)
+    return tuple(found)
+
+
+def _refuse_shared(persons: Mapping[str, Person]) -> None:
+    """Refuse a key or an identity that two people have: it says nothing about which of them it was."""
+    seen: dict[object, str] = {}
+    for person in persons.values():
+        for one in (*(key.data for key in person.keys), *person.identities):
+            if seen.setdefault(one, person.id) != person.id:
+                what = "a key" if isinstance(one, bytes) else f"the identity {'/'.join(map(str, one))}"
+                raise ValueError(f"{seen[one]!r} and {person.id!r} have {what} in common")
+
+
+def _list(value: object) -> list[object]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+__all__ = ["AGENT", "GROUP", "NO_PEOPLE", "SPACES", "People", "Person", "comparable_id", "id_fault", "parse_people"]

@@ -1,0 +1,293 @@
+"""Who approves: people, keys, groups, bridges and agents of policies, and ids that look like another one's."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from gertproc import Gert
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gert_core.api import ApprovalRequest, ApprovalResponse
+from gert_core.approvals.checks import AnswerResult, Approvals, Tally, assess
+from gert_core.approvals.signing import sign_response
+from gert_core.governance.people import id_fault, parse_people
+from gert_core.plugin.registry import Registry
+
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: act, transport: stdio, binary: touch}
+contract: {effects: [danger], writes: [production]}
+actions: {run: {argv: [touch, acted]}}
+"""
+BOOK = """\
+apiVersion: kernel/v0
+meta: {name: people}
+tools: [act]
+steps:
+  - {id: act, type: tool, tool: act}
+  - {type: end, outcome: {category: resolved, code: acted}}
+"""
+
+
+def pair(number: int) -> tuple[str, str]:
+    private = Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32)
+    texts = (private.private_bytes_raw(), private.public_key().public_bytes_raw())
+    return tuple(f"ed25519:{b64encode(data).decode()}" for data in texts)  # type: ignore[return-value]
+
+
+ALICE, ALICE_KEY = pair(1)
+BOB, BOB_KEY = pair(2)
+EVE, EVE_KEY = pair(3)
+WEB, WEB_KEY = pair(4)
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path)
+    made.write(tool_act=TOOL, book=BOOK)
+    with made:
+        yield made
+
+
+def policy(gert: Gert, *, rule: str = "", **more: object) -> tuple[str, str]:
+    document = {
+        "apiVersion": "policy/v0",
+        "meta": {"name": "floor"},
+        "rules": [{"effects": ["danger"], "action": "require-approval"} | json.loads(rule or "{}")],
+        **more,
+    }
+    (gert.root / "floor.yaml").write_text(json.dumps(document))
+    return "--policy", "floor.yaml"
+
+
+def start(gert: Gert, *flags: str) -> str:
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--json", *flags)
+    assert said.code == 0, said.all
+    return said.document["pending"][0]["ticket_id"]
+
+
+def approve(gert: Gert, ticket: str, who: str, key: str = "") -> None:
+    keys = {"GERT_APPROVAL_SIGNING_KEY": key} if key else {}
+    said = gert("approve", ticket, "--as", who, **keys)
+    assert said.code == 0, said.all
+
+
+def put(gert: Gert, ticket: str, *people: str) -> None:
+    """Write answers into the run directory, as somebody who can write there could."""
+    folder = gert.run() / "tickets" / f"{ticket}.answers"
+    folder.mkdir(mode=0o700)
+    for number, name in enumerate(people):
+        answer = {"ticket_id": ticket, "approved": True, "approver_id": name, "method": "inbox"}
+        made = gert.events()[-1]["timestamp"]
+        (folder / f"{number:04}-x.json").write_text(json.dumps(answer | {"timestamp": made}))
+
+
+def problems(gert: Gert) -> list[str | None]:
+    return [event["data"].get("problem") for event in gert.events() if event["type"] == "approval_response"]
+
+
+def resume(gert: Gert) -> str:
+    return gert("resume", "--run", gert.run().name, "--json").document["status"]
+
+
+def test_a_person_with_a_key_is_believed_by_its_signature_only(gert):
+    ticket = start(gert, *policy(gert, people={"alice": {"keys": [ALICE_KEY]}}))
+    approve(gert, ticket, "alice")
+    assert resume(gert) == "approval_pending"
+    assert problems(gert) == ["key_not_personal"]
+    (gert.run() / "tickets" / f"{ticket}.answers").rename(gert.root / "unsigned")
+    approve(gert, ticket, "alice", EVE)
+    assert resume(gert) == "approval_pending"
+    (gert.run() / "tickets" / f"{ticket}.answers").rename(gert.root / "forged")
+    approve(gert, ticket, "alice", ALICE)
+    assert resume(gert) == "completed"
+    assert problems(gert) == ["key_not_personal", "key_not_personal", None]
+
+
+def test_whoever_resumes_does_not_choose_the_key(gert):
+    """With people in a policy no key of the environment counts."""
+    ticket = start(gert, *policy(gert, people={"alice": {"keys": [ALICE_KEY]}}, require_signed_approvals=True))
+    approve(gert, ticket, "alice", EVE)
+    said = gert("resume", "--run", gert.run().name, "--json", GERT_APPROVAL_VERIFY_KEY=EVE_KEY)
+    assert said.document["status"] == "approval_pending"
+    assert not (gert.root / "acted").exists()
+
+
+def test_without_people_it_is_said_that_keys_come_from_the_environment(gert):
+    flags = policy(gert, require_signed_approvals=True)
+    said = gert("exec", "book.yaml", "--approval", "inbox", *flags)
+    assert "the person who resumes the run chooses the keys" in said.err
+    assert gert.events()[0]["data"]["approval_keys"] == "environment"
+    assert "the person who resumes the run chooses the keys" in gert("policy", "explain", "book.yaml", *flags).out
+
+
+def test_one_key_is_not_two_people(gert):
+    refused = gert("exec", "book.yaml", *policy(gert, people={n: {"keys": [ALICE_KEY]} for n in ("alice", "bob")}))
+    assert (refused.code, "have a key in common" in refused.err) == (2, True), refused.all
+    assert gert.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"people": {"alice": {"keys": ["hmac-sha256:" + b64encode(b"k" * 16).decode()]}}}, "must be a public key"),
+        ({"people": {"alice": {"keys": [b64encode(b"k" * 32).decode()]}}}, "must be a public key"),
+        ({"people": {"alice\u200b": {}}}, "cannot be seen"),
+        ({"people": {"agent:x": {}}}, "is an agent's"),
+        ({"people": {"alice": {}}, "groups": {"sre": ["bob"]}}, "that no policy declares: bob"),
+        ({"people": {"alice": {"slack": "T1/U1"}, "bob": {"slack": "T1/U1"}}}, "identity slack/T1/U1 in common"),
+    ],
+)
+def test_people_that_prove_nothing_are_a_broken_policy(gert, more, said):
+    refused = gert("exec", "book.yaml", *policy(gert, **more))
+    assert (refused.code, said in refused.err) == (2, True), refused.all
+    assert gert.runs() == []
+
+
+def test_two_policies_that_disagree_about_a_person_are_refused(gert):
+    policy(gert, people={"alice": {"keys": [ALICE_KEY]}})
+    (gert.root / "floor.yaml").rename(gert.root / "one.yaml")
+    policy(gert, people={"alice": {"keys": [EVE_KEY]}})
+    refused = gert("exec", "book.yaml", "--policy", "one.yaml", "--policy", "floor.yaml")
+    assert (refused.code, "defined differently by another policy" in refused.err) == (2, True), refused.all
+
+
+def test_only_the_approvers_of_the_rule_count(gert):
+    flags = policy(
+        gert, rule='{"approvers": ["group:sre"]}', people={"alice": {}, "bob": {}}, groups={"sre": ["alice"]}
+    )
+    ticket = start(gert, *flags)
+    refused = gert("approve", ticket, "--as", "bob")
+    assert (refused.code, "is not one of those who may approve" in refused.err) == (1, True), refused.all
+    put(gert, ticket, "bob")
+    assert resume(gert) == "approval_pending"
+    approve(gert, ticket, "Alice")
+    assert resume(gert) == "completed"
+    assert problems(gert) == ["approval_not_allowed", None]
+
+
+def test_rules_without_an_approver_in_common_are_met_by_nobody(gert):
+    policy(gert, rule='{"approvers": ["alice"]}')
+    (gert.root / "floor.yaml").rename(gert.root / "one.yaml")
+    policy(gert, rule='{"approvers": ["bob"]}')
+    ticket = start(gert, "--policy", "one.yaml", "--policy", "floor.yaml")
+    put(gert, ticket, "alice", "bob")
+    assert resume(gert) == "approval_pending"
+    assert problems(gert) == ["approval_not_allowed"] * 2
+
+
+def test_an_agent_approves_only_where_the_rule_names_it(gert):
+    ticket = start(gert, *policy(gert))
+    approve(gert, ticket, "agent:helper")
+    assert resume(gert) == "approval_pending"
+    assert problems(gert) == ["approval_agent"]
+
+
+def test_who_started_the_run_is_known_by_all_their_names(gert):
+    """``olga`` started it as the operating system's user, who is Alice."""
+    ticket = start(gert, *policy(gert, rule='{"exclude_actor": true}', people={"alice": {"login": "olga"}}))
+    approve(gert, ticket, "alice")
+    assert resume(gert) == "approval_pending"
+    assert problems(gert) == ["approval_own_actor"]
+
+
+LOOKALIKES = [
+    "alice\u200b",
+    "\ufeffalice",
+    "al\u00adice",
+    "\uff41lice",
+    "alice ",
+    " alice",
+    "a  lice",
+    "alice\u2060",
+    "ali\u034fce",
+    "",
+]
+
+
+@pytest.mark.parametrize("who", LOOKALIKES)
+def test_ids_that_look_like_another_are_refused(gert, who):
+    assert id_fault(who) is not None
+    ticket = start(gert, *policy(gert, rule='{"min_approvers": 2}'))
+    refused = gert("approve", ticket, "--as", who)
+    assert (refused.code, "cannot be an approver's id" in refused.err) == (2, True), refused.all
+    assert gert("exec", "book.yaml", "--as", who or " ").code == 2
+    put(gert, ticket, "alice", who)
+    assert resume(gert) in ("approval_pending", "failed")
+    assert not (gert.root / "acted").exists()
+
+
+# -- the one function, under every combination of faults ----------------------------------------------------------------
+
+SCHEMES = Registry.build().signature_scheme
+PEOPLE = {
+    "people": {"alice": {"keys": [ALICE_KEY], "slack": "T1/U1"}, "bob": {"keys": [BOB_KEY], "os": "rob"}, "carl": {}},
+    "bridges": {"slack": {"keys": [WEB_KEY]}},
+}
+CREATED, EXPIRES = "2026-03-01T12:00:00Z", "2026-03-01T12:30:00Z"
+answers = st.fixed_dictionaries(
+    {
+        "ticket": st.sampled_from(["t-1", "t-2"]),
+        "approved": st.booleans(),
+        "who": st.sampled_from(["alice", "Alice", "bob", "carl", "eve", "agent:x", "olga", "rob", "alice\u200b"]),
+        "when": st.sampled_from([CREATED, EXPIRES, "2026-03-01T11:00:00Z", "2026-03-01T12:30:01Z", "never"]),
+        "key": st.sampled_from([None, ALICE, BOB, EVE, WEB]),
+        "identity": st.sampled_from([None, ("slack", "T1", "U1"), ("slack", "T1", "U2"), ("web", "", "alice")]),
+        "tampered": st.booleans(),
+    }
+)
+
+
+def respond(facts: dict) -> ApprovalResponse:
+    identity = facts["identity"]
+    made = ApprovalResponse(
+        ticket_id=facts["ticket"],
+        approved=facts["approved"],
+        approver_id=facts["who"],
+        method="test",
+        timestamp=facts["when"],
+        identity=dict(zip(("provider", "tenant", "user"), identity, strict=True)) if identity else None,
+    )
+    if facts["key"]:
+        key = b64decode(facts["key"].partition(":")[2])
+        over = "other" if facts["tampered"] else "h"
+        made = sign_response(made, request_hash=over, scheme=SCHEMES("ed25519"), key=key)
+    return made
+
+
+@given(given=st.lists(answers, max_size=5), exclude=st.booleans(), personal=st.booleans(), named=st.booleans())
+def test_nothing_counts_that_has_a_fault(given, exclude, personal, named):
+    """Whatever is wrong with an answer, it does not count; and people count once, by their own proof."""
+    people = parse_people([("the policy", {**PEOPLE, "personal_keys": personal})])
+    request = ApprovalRequest(
+        **dict.fromkeys(("run_id", "step_id", "step_key", "runbook_name", "step_type", "description", "risk_level"), "x"),
+        ticket_id="t-1", contract={}, inputs={}, request_hash="h", created=CREATED, expires_at=EXPIRES,
+        requested_by="olga", exclude_actor=exclude, approvers=("alice", "carl") if named else (),
+    )  # fmt: skip
+    known = Approvals(actors=frozenset({"olga", "rob"}), schemes=SCHEMES, environ={}, people=people)
+    tally = Tally()
+    for facts in given:
+        answer = respond(facts)
+        found = assess(answer, request, known, tally=tally)
+        if found.result is not AnswerResult.COUNTED:
+            continue
+        who = facts["who"].casefold()
+        assert who not in tally.approvers
+        tally.add(answer, found)
+        assert facts["approved"]
+        assert facts["ticket"] == "t-1"
+        assert facts["when"] in (CREATED, EXPIRES)
+        assert who in ("alice", "bob", "carl", "eve", "olga", "rob")
+        assert not named or who in ("alice", "carl")
+        assert not exclude or who not in ("olga", "rob", "bob")
+        if who in ("alice", "bob"):
+            own = facts["key"] == {"alice": ALICE, "bob": BOB}[who]
+            bridge = facts["key"] == WEB and not personal and facts["identity"] == ("slack", "T1", "U1")
+            assert own or (bridge and who == "alice")
+            assert not facts["tampered"]
+        if facts["identity"] is not None:
+            assert (who, facts["identity"]) == ("alice", ("slack", "T1", "U1"))
