@@ -18,6 +18,7 @@ _LAZY = {
     "validate": "gert_core.host",
     "run": "gert_core.host",
     "resume": "gert_core.host",
+    "RunFinished": "gert_core.engine.resume.plan",
 }
 
 

@@ -136,8 +136,8 @@ def resume(
 
     ``retry_failed`` runs failed steps again; ``reconcile`` and ``outputs`` state by step key what became of steps whose
     effect is unknown; ``allow_drift`` uses recorded results although documents changed. Further ``options`` are fields
-    of ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``host_vars`` ...). Raise ``RunFinished`` (of
-    ``gert_core.engine.resume.plan``), which has the result, when there is nothing left to do.
+    of ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``host_vars`` ...). Raise ``RunFinished``, which
+    has the ``result``, when there is nothing left to do.
     """
     from gert_core.engine.cancel import Stop as NewStop
     from gert_core.engine.prepare import prepare

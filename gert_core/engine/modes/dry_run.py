@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, StepProblem, Undecided
@@ -30,6 +31,9 @@ class DryRunBackend:
     acts = False
     jumps_back = False
     repeats = False
+
+    def __init__(self) -> None:
+        self._clock: datetime | None = None
 
     def seed(self, run: Run) -> str:
         """Return the run id."""
@@ -62,11 +66,14 @@ class DryRunBackend:
         return time.perf_counter() - began
 
     def now(self, execution: StepExecution) -> datetime:
-        """Return the time of day."""
-        return execution.services.stop.time.now()
+        """Return the logical time, which begins at the time of day and passes by looking at it and by sleeping."""
+        before = self._clock or execution.services.stop.time.now()
+        self._clock = before + timedelta(milliseconds=1)
+        return before
 
     def sleep(self, execution: StepExecution, seconds: float) -> None:
-        """Return at once."""
+        """Move the logical clock."""
+        self._clock = self.now(execution) + timedelta(seconds=seconds)
 
     def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
         """Raise ``Undecided``: a pure tool is a process too."""
