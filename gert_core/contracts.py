@@ -111,12 +111,27 @@ class Contracts:
             self._steps[key] = found
         return found
 
-    def of_rendered(self, step: StepNode, body: object) -> Contract:
-        """Return the contract that a step's type states for the rendered step, tightened by what the step declares."""
+    def levels(self, step: StepNode) -> tuple[Contract, ...]:
+        """Return what policies decide about: what the tool's action or the type states, and the contract of the step.
+
+        The strictest decision applies, so that nothing a step declares leads to a milder one. Types whose contract is
+        fixed have one level.
+        """
+        found = self.of(step)
+        if step.fields.contract is None or not _is_floor(step):
+            return (found,)
+        if self._functions.tool_use(step) is None and not callable(resolve(step.type.contract)):
+            return (found,)
+        return _levels(self._base(step), found)
+
+    def rendered_levels(self, step: StepNode, body: object) -> tuple[Contract, ...]:
+        """Return the levels of the rendered step: what its type states for it, and that tightened by the step."""
         stated = self._functions.contract(step, self._tools, body)
         if stated is None:
-            return self.of(step)
-        return tighten(stated, step.fields.contract, floor=_is_floor(step))[0]
+            return self.levels(step)
+        floor = _is_floor(step)
+        found = tighten(stated, step.fields.contract, floor=floor)[0]
+        return _levels(stated, found) if floor else (found,)
 
     def key(self, step: StepNode) -> Path:
         """Return what determines a step's contract: the action, the type, or else the step's own path.
@@ -186,6 +201,10 @@ def accepts_any_input(node: StepNode) -> bool:
     """Return whether a step takes inputs that its contract does not name, because it declares none at all."""
     own = node.fields.contract
     return _states_its_own(node) and (own is None or own.inputs is None)
+
+
+def _levels(base: Contract, found: Contract) -> tuple[Contract, ...]:
+    return (base, found) if base != found else (found,)
 
 
 def _is_floor(node: StepNode) -> bool:

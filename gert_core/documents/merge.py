@@ -162,6 +162,10 @@ def tighten(base: Contract, declared: ContractModel | None, *, floor: bool = Tru
     draft.assumed = base._assumed_writing
     draft.inputs, draft.outputs = dict(base.inputs), dict(base.outputs)
     draft.apply(declared, ("contract",), floor=floor)
+    added = draft.tags["effects"]
+    if floor and base.writing and not base.effects and added and UNKNOWN not in added:
+        # What the base touches stays unknown, whatever the step touches beside it.
+        draft.tags["effects"] = (UNKNOWN, *added)
     return draft.contract(), draft.relaxed
 
 

@@ -10,7 +10,7 @@ from gert_core.api import Contract, Flow, OutcomeCategory
 from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gert_core.documents.tree import Runbook, StepNode
     from gert_core.governance.policies import Decision, Policies
@@ -61,34 +61,36 @@ def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
         line, _ = runbook.document.locate(node.path)
         governed = node.type.flow in (Flow.LEAF, Flow.TERMINAL)
         try:
-            contract = contracts.of(node) if governed else contracts.whole(node)
+            levels = contracts.levels(node) if governed else (contracts.whole(node),)
         except LookupError as error:
             yield Explained(step_id=node.id, type=node.type.name, line=line, problem=str(error))
             continue
         if not governed:
-            yield Explained(step_id=node.id, type=node.type.name, line=line, contract=contract)
+            yield Explained(step_id=node.id, type=node.type.name, line=line, contract=levels[-1])
             continue
-        outcome, decision = _decide(node, contract, runbook=runbook, policies=policies)
+        outcome, decision = _decide(node, levels, runbook=runbook, policies=policies)
         yield Explained(
             step_id=node.id,
             type=node.type.name,
             line=line,
-            contract=contract,
+            contract=levels[-1],
             outcome=outcome,
             decision=decision,
-            violations=policies.violation_rule(contract),
+            violations=policies.violation_rule(*levels),
         )
 
 
-def _decide(node: StepNode, contract: Contract, *, runbook: Runbook, policies: Policies) -> tuple[str | None, Decision]:
+def _decide(
+    node: StepNode, levels: Sequence[Contract], *, runbook: Runbook, policies: Policies
+) -> tuple[str | None, Decision]:
     """Return the decision; for a step that ends the run with an unknown outcome, the strictest possible one."""
     if node.type.flow is not Flow.TERMINAL:
-        return None, policies.decide(contract)
+        return None, policies.decide_levels(levels)
     known = runbook.functions.outcome(node)
     category = None if known is None else str(known.category)
     every = [str(item) for item in OutcomeCategory]
     possible = [category] if category in every else every
-    decided = [(outcome, policies.decide(contract, outcome=outcome)) for outcome in possible]
+    decided = [(outcome, policies.decide_levels(levels, outcome=outcome)) for outcome in possible]
     return max(decided, key=lambda pair: Act(pair[1].action).rank)
 
 

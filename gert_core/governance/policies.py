@@ -164,6 +164,13 @@ class Policies(Struct, kw_only=True, eq=False):
             decision = self._decided[key] = self._decide(contract, outcome)
         return decision
 
+    def decide_levels(self, levels: Sequence[Contract], *, outcome: str | None = None) -> Decision:
+        """Return the strictest decision about the levels of a step's contract, the last of which is the step's."""
+        decision = self.decide(levels[-1], outcome=outcome)
+        for level in levels[:-1]:
+            decision = strictest(decision, self.decide(level, outcome=outcome), risk=decision.risk)
+        return decision
+
     def to_json(self) -> list[dict[str, object]]:
         """Return the ``policies`` of ``run_start``: every source with its digest, and what plugins answered as data."""
         return [
@@ -185,19 +192,25 @@ class Policies(Struct, kw_only=True, eq=False):
         """Whether approvals must be signed and no policy says by whom: who resumes the run chooses the keys."""
         return self.require_signed and not any(person.keys for person in self.people.persons.values())
 
-    def serializes(self, contract: Contract) -> bool:
+    def serializes(self, *levels: Contract) -> bool:
         """Return whether parallel branches with such a step must run one after another."""
         if self.scheduling is None:
-            return self.decide(contract).serialize
-        risk = _risk(contract)
-        return any(_opinion(source, contract, risk=risk, outcome=None).serialize for source in self.scheduling)
+            return any(self.decide(level).serialize for level in levels)
+        return any(
+            _opinion(source, level, risk=_risk(level), outcome=None).serialize
+            for level in levels
+            for source in self.scheduling
+        )
 
     def denies_violations(self, contract: Contract) -> bool:
         """Return whether a contract violation of such a step is an error instead of a warning."""
         return self.violation_rule(contract) is not None
 
-    def violation_rule(self, contract: Contract) -> tuple[str, int] | None:
-        """Return the source and rule number that turn a violation into an error."""
+    def violation_rule(self, *levels: Contract) -> tuple[str, int] | None:
+        """Return the source and rule number that turn a violation of such a step into an error."""
+        return next((rule for level in levels if (rule := self._violation_rule(level)) is not None), None)
+
+    def _violation_rule(self, contract: Contract) -> tuple[str, int] | None:
         risk = _risk(contract)
         for source in self.sources:
             for rule in source.rules:
@@ -256,6 +269,7 @@ def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
     """Return the stricter of two decisions about a step, with what the other one asks of approvers."""
     rank = Act(other.action).rank - Act(one.action).rank
     chosen = other if rank > 0 or (rank == 0 and other.min_approvers > one.min_approvers) else one
+    matches = dict.fromkeys((*chosen.matches, *one.matches, *other.matches))
     asking = [decision for decision in (one, other) if decision.needs_approval] if chosen.needs_approval else []
     return replace(
         chosen,
@@ -263,6 +277,8 @@ def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
         min_approvers=max((decision.min_approvers for decision in asking), default=1),
         exclude_actor=any(decision.exclude_actor for decision in asking),
         approvers=common([frozenset(d.approvers) for d in asking if d.approvers]),
+        serialize=one.serialize or other.serialize,
+        matches=tuple(matches),
     )
 
 

@@ -121,10 +121,10 @@ def test_a_plugin_with_policies_that_is_gone_is_drift(lab, clock):
 
 def test_a_file_of_a_pack_that_changed_is_drift(lab, clock, tmp_path):
     clock.file = tmp_path / "floor.yaml"
-    text = "apiVersion: policy/v0\nmeta: { name: floor, version: '1' }\nrules: [ { writes: [WHAT], action: deny } ]\n"
+    text = "apiVersion: policy/v0\nmeta: { name: floor, version: '1' }\nrules: [ { writes: [what], action: deny } ]\n"
     clock.file.write_text(text)
     run_id = cut(lab, lab(STEPS))
-    clock.file.write_text(text.replace("WHAT", "production"))
+    clock.file.write_text(text.replace("what", "production"))
     with pytest.raises(RunError, match=r"policy .*file changed since the run started") as caught:
         lab.runner.resume(run_id)
     assert (caught.value.kind, lab.calls) == ("drift", [])

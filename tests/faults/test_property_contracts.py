@@ -43,6 +43,9 @@ def model(tool: dict, action: dict, step: dict) -> tuple[dict[str, Any], bool]:
                 relaxed = relaxed or (value and result.get(name) is False)
                 result[name] = value and result.get(name) is not False
     declares = {*tool, *action} & {"effects", "writes"}
+    unnamed = not tool.get("effects") and not action.get("effects")
+    if unnamed and (tool.get("writes") or action.get("writes") or not declares) and step.get("effects"):
+        result["effects"].add("unknown")  # effects nobody declared stay unknown
     return {**{name: set() for name in TAGS}, **result, "writing": bool(result.get("writes")) or not declares}, relaxed
 
 

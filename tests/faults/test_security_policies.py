@@ -177,3 +177,66 @@ def test_a_project_file_of_somebody_else_stops_every_command():
             done = gert_as(NOBODY, *argv, cwd=root)
             assert done.returncode == 2, done.stderr
             assert "gert-project.yaml cannot be read by this user" in done.stderr
+
+
+UNKNOWN = "{effects: [unknown], action: deny}, {default: allow}"
+LATER = "{writes: [scratch], action: allow}, {writes: [disk], action: ACTION}"
+LEVELS = {
+    "effect beside none": ("{}", "{effects: [log]}", UNKNOWN),
+    "effect beside undeclared ones": ("{reads: [disk]}", "{effects: [log]}", UNKNOWN),
+    "effect beside writes": ("{writes: [disk]}", "{effects: [log], writes: [disk]}", UNKNOWN),
+    "effect and writes": ("{}", "{effects: [log], writes: [scratch]}", UNKNOWN),
+    "tag of an earlier allow": (
+        "{effects: [host], writes: [disk]}",
+        "{writes: [disk, scratch]}",
+        LATER.replace("ACTION", "deny"),
+    ),
+    "flag of an earlier allow": (
+        "{effects: [host], writes: [disk], deterministic: true}",
+        "{deterministic: false}",
+        "{deterministic: false, action: allow}, {writes: [disk], action: deny}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_nothing_a_step_declares_leads_to_a_milder_decision(tmp_path, name):
+    contract, own, rules = LEVELS[name]
+    gert = project(tmp_path, contract=contract)
+    gert.write(floor=policy(rules))
+    alone = gert("exec", "book.yaml", "--policy", "floor.yaml")
+    assert alone.code == 1
+    assert "governance_denied" in alone.all
+    gert.write(book=BOOK.replace(" STEP", f", contract: {own}"))
+    said = gert("exec", "book.yaml", "--policy", "floor.yaml")
+    assert said.code == 1, said.all
+    assert "governance_denied" in said.all
+    assert not (tmp_path / "done").exists()
+    explained = gert("policy", "explain", "book.yaml", "--policy", "floor.yaml", "--json").document
+    assert explained["steps"][0]["decision"] == "deny"
+
+
+def test_a_step_that_adds_a_tag_keeps_the_approval_of_its_tool(tmp_path):
+    gert = project(tmp_path, contract="{effects: [host], writes: [disk]}")
+    rules = LATER.replace("ACTION", "require-approval, min_approvers: 2, exclude_actor: true")
+    gert.write(floor=policy(rules), book=BOOK.replace(" STEP", ", contract: {writes: [disk, scratch]}"))
+    said = gert("exec", "book.yaml", "--policy", "floor.yaml", "--as", "eve", answers="y eve\n")
+    assert said.code != 0, said.all
+    assert not (tmp_path / "done").exists()
+    (decided,) = [
+        event["data"] for event in gert.events() if event["type"] == "governance_decision" and "min" in str(event)
+    ]
+    assert (decided["min_approvers"], decided["exclude_actor"]) == (2, True)
+
+
+@pytest.mark.parametrize("own", ["", ", contract: {writes: [disk, scratch]}"])
+def test_a_step_that_adds_a_tag_keeps_its_contract_violations_denied(tmp_path, own):
+    gert = project(tmp_path, contract="{effects: [host], writes: [disk], outputs: {said: {type: string}}}", step=own)
+    rules = "{writes: [scratch], contract_violations: allow}, {writes: [disk], contract_violations: deny}"
+    gert.write(floor=policy(rules))
+    tool = tmp_path / "tools/touch.tool.yaml"
+    tool.write_text(
+        tool.read_text().replace("[touch, done]}", "[touch, done], extract: {said: {from: json, path: $.x}}}")
+    )
+    said = gert("exec", "book.yaml", "--policy", "floor.yaml")
+    assert said.code == 1, said.all

@@ -87,7 +87,7 @@ def serializes(run: Run, step: StepNode) -> bool:
     """Return whether a policy requires that branches with such a step, or one below it, run one after another."""
     if step.type.blocks is not None:
         return any(serializes(run, inner) for block in step.blocks for inner in block.steps)
-    return run.facts.policies.serializes(run.facts.compiled.contracts.of(step))
+    return run.facts.policies.serializes(*run.facts.compiled.contracts.levels(step))
 
 
 def run_tasks(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api import ErrorKind, EventType, Outcome, RunError, StepStatus
+from gert_core.documents.merge import UNKNOWN
 from gert_core.engine.journal import BRANCH
 from gert_core.governance import Decision
 from gert_core.runs.fold import Fold, failure_of
@@ -31,6 +32,8 @@ _VOLATILE: Final[dict[str, tuple[str, ...]]] = {
     EventType.GOVERNANCE_DECISION: ("source", "reason"),
 }
 """What may differ between processes: times, the spelling of paths, and sentences, which versions word otherwise."""
+_CONTRACTS: Final = ("resolved_contract", "contract_summary")
+"""Where events have contracts; 0.1 left the effect ``unknown`` of a tool out beside those that a step adds."""
 _APPROVAL: Final = (
     EventType.APPROVAL_SUBMITTED,
     EventType.APPROVAL_RESPONSE,
@@ -306,6 +309,9 @@ class Recorded:
         kept = {name: value for name, value in data.items() if name not in drop}
         if isinstance(failure := kept.get("failure"), dict):
             kept["failure"] = failure.get("kind")
+        for name in _CONTRACTS:
+            if isinstance(contract := kept.get(name), dict):
+                kept[name] = {**contract, "effects": [tag for tag in contract.get("effects") or () if tag != UNKNOWN]}
         return kept
 
 

@@ -49,6 +49,7 @@ class CompiledStep:
         "key_template",
         "lead",
         "leaf",
+        "levels",
         "list_blocks",
         "named",
         "node",
@@ -72,7 +73,9 @@ class CompiledStep:
         self.body = Body(node)
         self.leaf = step_type.flow in (Flow.LEAF, Flow.TERMINAL)
         self.governed = self.leaf
-        self.contract: Contract = contracts.of(node) if self.leaf else PURE
+        self.levels: tuple[Contract, ...] = contracts.levels(node) if self.leaf else (PURE,)
+        """What policies decide about; the last one is the contract."""
+        self.contract = self.levels[-1]
         self.contract_key = contracts.key(node)
         """The same for steps with the same contract."""
         self.lead = b'{"step_id":"%b",' % node.id.encode()

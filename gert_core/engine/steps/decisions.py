@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from gert_core.contracts import risk
-from gert_core.governance.policies import strictest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,24 +33,22 @@ class Decisions:
         ``category`` is the outcome's, for a step that ends the run.
         """
         compiled = execution.compiled
-        if execution.rendered_contract is not None:
-            found = self._of_rendered(execution, execution.rendered_contract, category)
+        if execution.rendered_levels:
+            found = self._of_rendered(execution, category)
         else:
             key = (compiled.contract_key, category)
             known = self._found.get(key)
             if known is None:
-                decision = self._policies.decide(compiled.contract, outcome=category)
+                decision = self._policies.decide_levels(compiled.levels, outcome=category)
                 known = self._found[key] = self._encoded(compiled.contract, decision)
             found = known
         lead = compiled.lead
         return found[0], lead + found[1], lead + found[2]
 
-    def _of_rendered(
-        self, execution: StepExecution, rendered: Contract, category: str | None
-    ) -> tuple[Decision, bytes, bytes]:
+    def _of_rendered(self, execution: StepExecution, category: str | None) -> tuple[Decision, bytes, bytes]:
         """Decide about the step as it is written and as it is rendered: no rule about one hides one about the other."""
-        written = self._policies.decide(execution.compiled.contract, outcome=category)
-        decision = strictest(written, self._policies.decide(rendered, outcome=category), risk=risk(execution.contract))
+        levels = (*execution.compiled.levels, *execution.rendered_levels)
+        decision = replace(self._policies.decide_levels(levels, outcome=category), risk=risk(execution.contract))
         return self._encoded(execution.contract, decision)
 
     def _encoded(self, contract: Contract, decision: Decision) -> tuple[Decision, bytes, bytes]:

@@ -61,7 +61,7 @@ class StepExecution:
         "layer",
         "maybe",
         "principal",
-        "rendered_contract",
+        "rendered_levels",
         "run",
         "scope",
         "services",
@@ -105,8 +105,8 @@ class StepExecution:
         self.principal: Principal | None = compiled.principal
         self.contract = compiled.contract
         """What the step declares: as it is written and, where that depends on templates, as it is rendered."""
-        self.rendered_contract: Contract | None = None
-        """The contract of the rendered step where it is another one than that of the step as it is written."""
+        self.rendered_levels: tuple[Contract, ...] = ()
+        """The levels of the rendered step's contract where they are others than those of the step as it is written."""
         self.decision: Any = None
         self.deadline: Deadline = frame.deadline
         self.step: Any = None
@@ -225,7 +225,7 @@ class StepExecution:
         compiled, fields = self.compiled, self.compiled.node.fields
         data: dict[str, object] = {"step_id": compiled.id, "type": compiled.type.name}
         if compiled.leaf:
-            data["contract_summary"] = compiled.summary if self.rendered_contract is None else summary_of(self.contract)
+            data["contract_summary"] = summary_of(self.contract) if self.rendered_levels else compiled.summary
             data["inputs"] = self.inputs
             if acting:
                 data["idempotency_key"] = self.facts.idempotency_key(self.key)

@@ -141,7 +141,7 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
         if severity == "error" or services.backend.symbolic:
             services.progress.warn(f"step {execution.key}: {message} ({kind})", step=execution.info)
     if violations:
-        rule = facts.policies.violation_rule(execution.contract)
+        rule = facts.policies.violation_rule(*execution.compiled.levels, *execution.rendered_levels)
         if rule is not None:
             source, number = rule
             raise StepProblem(

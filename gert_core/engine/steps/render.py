@@ -44,12 +44,12 @@ def _ask_contract(execution: StepExecution) -> None:
     """Ask the step's type for the contract of the rendered step; what it states for the templates holds too."""
     compiled = execution.compiled
     try:
-        rendered = execution.facts.compiled.contracts.of_rendered(compiled.node, execution.step)
+        levels = execution.facts.compiled.contracts.rendered_levels(compiled.node, execution.step)
     except MissingTool as missing:
         raise StepProblem(ErrorKind.TOOL_UNDECLARED, str(missing)) from None
-    if rendered != compiled.contract:
-        execution.rendered_contract = rendered
-        execution.contract = stricter(compiled.contract, rendered)
+    if levels != compiled.levels:
+        execution.rendered_levels = levels
+        execution.contract = stricter(compiled.contract, levels[-1])
 
 
 def render_scope(execution: StepExecution, *, quiet: bool = False) -> None:
