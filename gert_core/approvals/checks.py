@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from gert_core.api import ApprovalResponse, ErrorKind
 from gert_core.approvals.requests import comparable_id, parse_time
+from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
 from gert_core.governance.people import AGENT, NO_PEOPLE, id_fault
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gert_core.api import ApprovalRequest
+    from gert_core.approvals.seals import Sign
     from gert_core.approvals.signing import Schemes
     from gert_core.governance.people import People, Person
     from gert_core.keys import Key
 
 CLOCK_SKEW: Final = timedelta(seconds=30)
+UNSEALED: Final = "the run is signed, and the answer was not sealed with its key"
 
 
 class AnswerResult(StrEnum):
@@ -55,6 +58,14 @@ class Approvals(Struct, frozen=True, kw_only=True):
     schemes: Schemes
     environ: Mapping[str, str]
     people: People = NO_PEOPLE
+    sign: Sign | None = None
+    """Signs with the key of the trace; in a signed run only answers sealed with it count from the trace."""
+
+    def is_sealed(self, data: Mapping[str, object], request: ApprovalRequest) -> bool:
+        """Return whether recorded data may be believed as far as the run's key tells."""
+        if self.sign is None:
+            return True
+        return is_sealed(data, run_id=request.run_id, request_hash=request.request_hash, sign=self.sign)
 
 
 class Tally(Struct):
@@ -187,6 +198,9 @@ def recount(responses: Sequence[Mapping[str, object]], request: ApprovalRequest,
     for data in responses:
         if data.get("result") != AnswerResult.COUNTED:
             continue
+        if not known.is_sealed(data, request):
+            reason = UNSEALED
+            continue
         response = recorded_response(data)
         checked = assess(response, request, known, tally=tally)
         if checked.result is AnswerResult.COUNTED:
@@ -245,6 +259,7 @@ def outside_validity(response: ApprovalResponse, request: ApprovalRequest) -> tu
 
 __all__ = [
     "CLOCK_SKEW",
+    "UNSEALED",
     "AnswerAssessment",
     "AnswerResult",
     "Approvals",

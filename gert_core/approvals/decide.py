@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api import ApprovalResponse, ApprovalTicket, ErrorKind, EventType, GertError, Principal, StepProblem
-from gert_core.approvals.checks import AnswerAssessment, AnswerResult, Tally, assess, recorded_response
+from gert_core.approvals.checks import UNSEALED, AnswerAssessment, AnswerResult, Tally, assess, recorded_response
 from gert_core.approvals.deadline import TicketDeadline
 from gert_core.approvals.requests import parse_time
+from gert_core.approvals.seals import SEAL, seal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -118,6 +119,9 @@ class ApprovalProcess:
         result = data.get("result")
         if result == AnswerResult.COUNTED:
             assessment = assess(response, state.request, self._known, tally=state.tally)
+            if not self._known.is_sealed(data, state.request):
+                kind = ErrorKind.APPROVAL_UNVERIFIED
+                assessment = AnswerAssessment(result=AnswerResult.REJECTED, kind=kind, message=UNSEALED)
             if assessment.result is not AnswerResult.COUNTED:
                 message = f"the approval by {response.approver_id!r} in the trace is refused: {assessment.message}"
                 return self._resolve(state, approved=False, reason=assessment.kind, message=message)
@@ -187,6 +191,8 @@ class ApprovalProcess:
         data |= {"step_id": request.step_id, "result": str(assessment.result), "verified": assessment.verified}
         if assessment.kind:
             data |= {"problem": assessment.kind, "message": assessment.message}
+        if assessment.result is AnswerResult.COUNTED:
+            self._seal(data, request)
         self._emit(EventType.APPROVAL_RESPONSE, data, _principal(response.approver_id if known else ""))
         if assessment.breach:
             violation = {
@@ -197,6 +203,11 @@ class ApprovalProcess:
                 "severity": "error",
             }
             self._emit(EventType.CONTRACT_VIOLATION, violation, None)
+
+    def _seal(self, data: dict[str, object], request: ApprovalRequest) -> None:
+        """Add a seal, in a signed run."""
+        if self._known.sign is not None:
+            data[SEAL] = seal_of(data, run_id=request.run_id, request_hash=request.request_hash, sign=self._known.sign)
 
     def _resolve(
         self, state: _RequestState, *, approved: bool, reason: str = "", message: str = "", expired: bool = False
@@ -217,6 +228,7 @@ class ApprovalProcess:
             data["signature"] = last.signature
         if not approved:
             data |= {"reason": reason, "message": message}
+        self._seal(data, state.request)
         self._emit(EventType.APPROVAL_RESOLVED, data, _principal(last.approver_id if last else ""))
         return ApprovalDecision(
             status="approved" if approved else "rejected",

@@ -21,7 +21,7 @@ _FIELDS: Final = frozenset(
         *("approval_provider", "signer"),
         *("secrets", "input", "source", "input_sources", "idempotency_key", "duration", "severity", "rule"),
         *("ticket_id", "tickets", "request_hash", "created", "expires_at", "timestamp", "approver_id"),
-        *("void", "failing", "signature", "signature_alg", "signing_key_id", "key_id", "algorithm"),
+        *("void", "failing", "signature", "seal", "signature_alg", "signing_key_id", "key_id", "algorithm"),
     }
 )
 _WORDS: Final = frozenset(kind.value for kind in ErrorKind)

@@ -100,6 +100,11 @@ class TraceWriter:
         return self._watch is not None
 
     @property
+    def sign(self) -> Callable[[bytes], str] | None:
+        """The function that signs with the trace's key; None for an unsigned trace."""
+        return None if self._signer is None else self._signer.sign
+
+    @property
     def seq(self) -> int:
         """The number of the last event added; the first is 1."""
         return self._seq

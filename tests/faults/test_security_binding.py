@@ -239,3 +239,39 @@ def test_a_rejection_is_final_whatever_changes(gert):
     retried = gert("resume", "--run", gert.run().name, "--on-drift", "allow", "--retry-failed")
     assert (retried.code, "was not approved" in retried.err) == (1, True)
     assert acted(gert) == []
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_an_answer_in_a_signed_trace_counts_only_with_the_seal_of_its_key(gert, cut):
+    """Somebody who can write the directory takes the seal of the trace away, writes an approval, and waits."""
+    key = {"GERT_TRACE_SIGNING_KEY": "hmac-sha256:" + "QUJD" * 11}
+    gert.environ |= key
+    ticket = pending(gert)
+    trace = gert.run() / "trace.jsonl"
+    *before, _ = [json.loads(line) for line in trace.read_text().splitlines()]
+    submitted = next(event for event in before if event["type"] == "approval_submitted")
+    who = {"ticket_id": ticket, "approved": True, "approver_id": "ann", "method": "inbox", "step_id": "act"}
+    answer = {**who, "timestamp": submitted["timestamp"], "result": "counted", "verified": False}
+    forged = [("approval_response", answer)]
+    if not cut:
+        forged.append(("approval_resolved", {**who, "status": "approved", "approvers": ["ann"]}))
+    for kind, data in forged:
+        before.append({**submitted, "type": kind, "data": data})
+    trace.write_text(chained(before))
+    said = gert("resume", "--run", gert.run().name, "--json")
+    assert said.code == 1, said.all
+    assert acted(gert) == []
+    assert "was not sealed with its key" in said.all
+
+
+def test_a_signed_run_goes_on_with_answers_that_it_sealed(gert):
+    gert.environ["GERT_TRACE_SIGNING_KEY"] = "hmac-sha256:" + "QUJD" * 11
+    gert.write(
+        book=BOOK.replace("EXCLUDE", "false").replace("require-approval,", "require-approval, min_approvers: 2,")
+    )
+    ticket = pending(gert)
+    approve(gert, ticket, "ann")
+    assert resume(gert)["status"] == "approval_pending"
+    approve(gert, ticket, "bob")
+    assert resume(gert)["status"] == "completed"
+    assert all(data["seal"] for data in of(gert, "approval_response"))

@@ -146,6 +146,7 @@ def checked_against(execution: StepExecution) -> Approvals:
         schemes=facts.registry.signature_scheme,
         environ=facts.environ,
         people=people.without_keys() if facts.mode == "replay" else people,
+        sign=execution.services.journal.writer.sign,
     )
 
 
