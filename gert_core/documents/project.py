@@ -50,7 +50,8 @@ class PluginsModel(Model):
     allow: list[Text] = Field(default_factory=no_items, description="Plugins that may load with `load: listed`.")
     block: list[Text] = Field(default_factory=no_items, description="Plugins that are never imported.")
     require: list[Text] = Field(
-        default_factory=no_items, description="Plugins that must be active, with version ranges if you like."
+        default_factory=no_items,
+        description="Distributions all of whose plugins must be active, with version ranges if you like.",
     )
     config: dict[Text, dict[str, Any]] = Field(
         default_factory=dict, description="Settings by plugin, each handed to that plugin alone."

@@ -188,13 +188,7 @@ class Registry:
 
     def unmet_requirements(self) -> list[tuple[str, str]]:
         """Return the project's requirements that no active plugin meets: what to install, if any, and a message."""
-        known, active = {}, {}
-        for info in self.plugins:
-            names = {normalise(info.name): info, info.distribution: info}
-            known.update(names)
-            if info.state is PluginState.ACTIVE:
-                active.update(names)
-        return unmet(self._selection.require, active, known)
+        return unmet(self._selection.require, self.plugins, who="the project")
 
     def warnings(self) -> list[str]:
         """Return one message per plugin that is not usable as installed, for commands that continue nevertheless."""

@@ -11,7 +11,7 @@ from gert_core.plugin.discovery import GROUP, normalise
 from gert_core.plugin.states import PluginState
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from gert_core.plugin.discovery import Candidate
     from gert_core.plugin.states import PluginInfo
@@ -23,8 +23,8 @@ class Selection(Struct, frozen=True, kw_only=True):
     """The selection of plugins by flags, environment and project file: entry-point or distribution names.
 
     With ``load`` "listed" only allowed and required plugins are loaded, with "auto" all of them. A block always
-    wins. ``configured`` are the plugins the project has settings for. ``require`` holds requirements such as
-    ``gert-policy-acme>=2``.
+    wins. ``configured`` are the plugins the project has settings for. ``require`` holds requirements of distributions
+    such as ``gert-policy-acme>=2``.
     """
 
     allow: Sequence[str] = ()
@@ -40,15 +40,14 @@ class Selection(Struct, frozen=True, kw_only=True):
         allowed = self._named(self.allow, candidates)
         blocked = self._named(self.block, candidates) | {normalise(word) for word in self.block_installed}
         self._check_configured(candidates)
-        if self.load == "listed":
-            allowed |= {requirement_name(text) for text in self.require}
+        required = {requirement_name(text) for text in self.require}
         usable = {(c.distribution, c.name) for c in candidates if c.group == GROUP}
         decided: Decided = {}
         for candidate in candidates:
             names = {normalise(candidate.name), candidate.distribution}
             if names & blocked:
                 decided[candidate.key] = (PluginState.BLOCKED, "blocked by name")
-            elif self.load == "listed" and not names & allowed:
+            elif self.load == "listed" and not names & allowed and candidate.distribution not in required:
                 decided[candidate.key] = (PluginState.BLOCKED, "not listed in the project's plugins")
             elif candidate.group != GROUP and (candidate.distribution, candidate.name) not in usable:
                 cause = f"made for {candidate.group}, this gert loads {GROUP}"
@@ -107,28 +106,39 @@ def requirement_name(text: str) -> str:
     return normalise(_requirement(text)[0])
 
 
-def unmet(
-    require: Sequence[str], active: Mapping[str, PluginInfo], known: Mapping[str, PluginInfo]
-) -> list[tuple[str, str]]:
-    """Return the requirements that no active plugin satisfies: what to install (empty if installed) and a message.
+def unmet(require: Sequence[str], plugins: Sequence[PluginInfo], *, who: str) -> list[tuple[str, str]]:
+    """Return the requirements that are not met: what to install (empty if installed) and a message.
 
-    Both maps have entry-point and distribution names as keys.
+    A requirement names a distribution, all of whose plugins must be active: neither another distribution with a plugin
+    of that name nor a part of the required one is enough. ``who`` requires them.
     """
     missing = []
     for text in require:
         name, specifier = _requirement(text)
-        found, there = active.get(normalise(name)), known.get(normalise(name))
-        if found is not None and _satisfies(found.version, specifier):
+        own = [info for info in plugins if info.distribution == normalise(name)]
+        idle = [info for info in own if info.state is not PluginState.ACTIVE]
+        install = ""
+        if not own:
+            install, why = text, "it is not installed" + _instead(name, plugins)
+        elif len(own) == len(idle):
+            why = "it is installed but not active"
+        elif idle:
+            why = f"its plugin {idle[0].name!r} is {idle[0].state}"
+        elif _satisfies(own[0].version, specifier):
             continue
-        install = text
-        if found is not None:
-            why, install = f"version {found.version} is active", found.distribution + specifier
-        elif there is not None:
-            why, install = "it is installed but not active", ""
         else:
-            why = "it is not installed" + _close(name, known, "; did you mean {!r}?")
-        missing.append((install, f"the project requires plugin {text!r}, but {why}"))
+            why, install = f"version {own[0].version} is active", own[0].distribution + specifier
+        missing.append((install, f"{who} requires plugin {text!r}, but {why}"))
     return missing
+
+
+def _instead(name: str, plugins: Sequence[PluginInfo]) -> str:
+    """Return which distribution was probably meant: the one with a plugin of that name, or one with a similar name."""
+    owner = next((info.distribution for info in plugins if normalise(info.name) == normalise(name)), None)
+    if owner is not None:
+        return f"; the plugin {name!r} is in the distribution {owner!r}, and requirements name distributions"
+    known = {info.distribution for info in plugins} | {normalise(info.name) for info in plugins}
+    return _close(name, known, "; did you mean {!r}?")
 
 
 def unknown_plugin(word: str, known: Collection[str]) -> UsageError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from gert_core.plugin.claims import contested
-from gert_core.plugin.kinds import KINDS, STEP
+from gert_core.plugin.kinds import KINDS, STEP, TRANSPORT
 from gert_core.plugin.states import PluginState
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def collect(plugins: Sequence[Plugin]) -> dict[str, Table]:
                 else:
                     plugin.state, plugin.cause = PluginState.CONFLICTING, conflict(kind, name, rivals)
     _drop_contested_claims(tables[STEP.word])
+    _drop_rival_defaults(tables[TRANSPORT.word])
     return tables
 
 
@@ -70,6 +71,22 @@ def _drop_contested_claims(table: Table) -> None:
                 f"the step types {words} claim the field {path!r} of other steps, so none gets it; "
                 "uninstall or block all but one of them"
             )
+
+
+def _drop_rival_defaults(table: Table) -> None:
+    """Let no transport be the default when several want to be, and make their plugins CONFLICTING."""
+    names = sorted(name for name, record in table.records.items() if record.default)
+    if len(names) < 2:
+        return
+    words = " and ".join(f"{name!r} of {_version(table.owners[name])}" for name in names)
+    for name in names:
+        plugin = table.owners[name]
+        table.records[name] = replace(table.records[name], default=False)
+        plugin.state = PluginState.CONFLICTING
+        plugin.cause = (
+            f"the transports {words} are each the default for tools that name none, so none is; "
+            "uninstall or block all but one of them"
+        )
 
 
 def _version(plugin: Plugin) -> str:

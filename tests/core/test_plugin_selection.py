@@ -61,7 +61,7 @@ def test_an_unknown_name_is_an_error_with_a_suggestion(plugins, where):
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("text", ["gert-step-alpha", "step-alpha", "gert_step_alpha>=1.5,<2", "gert-step-alpha~=1.4"])
+@pytest.mark.parametrize("text", ["gert-step-alpha", "gert_step_alpha>=1.5,<2", "gert-step-alpha~=1.4"])
 def test_a_met_requirement_is_silent(plugins, text):
     Registry.build(scan=plugins.scan(), require=[text]).require_healthy()
 
@@ -70,7 +70,12 @@ def test_a_met_requirement_is_silent(plugins, text):
     ("text", "why", "install"),
     [
         ("gert-step-alpha>=2", "version 1.5 is active", "'gert-step-alpha>=2'"),
-        ("step-alpha>=2", "version 1.5 is active", "'gert-step-alpha>=2'"),
+        (
+            "step-alpha",
+            "it is not installed; the plugin 'step-alpha' is in the distribution 'gert-step-alpha', and requirements "
+            + "name distributions",
+            "step-alpha",
+        ),
         ("gert-policy-acme>=2", "it is not installed", "'gert-policy-acme>=2'"),
         ("step-alhpa", "it is not installed; did you mean 'step-alpha'?", "step-alhpa"),
         ("gert-step-beta", "it is installed but not active", None),

@@ -240,3 +240,107 @@ def test_a_step_that_adds_a_tag_keeps_its_contract_violations_denied(tmp_path, o
     )
     said = gert("exec", "book.yaml", "--policy", "floor.yaml")
     assert said.code == 1, said.all
+
+
+GUARD = """\
+from gert_core import hookimpl
+from gert_core.api import PolicyPack
+
+@hookimpl
+def gert_policies():
+    document = {"apiVersion": "policy/v0", "rules": [{"writes": ["disk"], "action": "deny"}]}
+    return [PolicyPack(name="guard", document=document)]
+"""
+FAKE = "from gert_core import hookimpl\n\n@hookimpl\ndef gert_policies():\n    return []\n"
+
+
+def test_what_a_project_requires_is_neither_blocked_nor_replaced(tmp_path):
+    gert = project(tmp_path)
+    (tmp_path / "gert-project.yaml").write_text("plugins: {require: [gert-policy-guard]}\n")
+    assert gert("exec", "book.yaml").code == 3
+    install(gert, "gert-policy-guard", GUARD)
+    assert "governance_denied" in gert("exec", "book.yaml").all
+    real = ("exec", "book.yaml")
+    for words in (("-p", "no:gert-policy-guard"), ("-p", "no:policy-guard")):
+        assert gert(*words, *real).code == 3
+    assert gert(*real, GERT_BLOCK_PLUGINS="policy-guard").code == 3
+    install(gert, "gert-other", FAKE, entry="policy-guard")
+    said = gert(*real)
+    assert said.code == 3, said.all
+    assert "policy-guard" in said.err
+    said = gert("-p", "no:gert-policy-guard", *real)
+    assert said.code == 3, said.all
+    install(gert, "gert-more", FAKE, entry="gert-policy-guard")
+    said = gert("-p", "no:policy-guard", *real)
+    assert said.code == 3, said.all
+    assert "the project requires plugin 'gert-policy-guard', but it is installed but not active" in said.err
+    assert not (tmp_path / "done").exists()
+
+
+def test_a_part_of_a_required_distribution_is_not_enough(tmp_path):
+    gert = project(tmp_path)
+    (tmp_path / "gert-project.yaml").write_text("plugins: {require: [gert-policy-guard]}\n")
+    install(gert, "gert-policy-guard", GUARD)
+    entries = tmp_path / "site/gert_policy_guard-1.0.dist-info/entry_points.txt"
+    entries.write_text(entries.read_text() + "policy-rest = rest\n")
+    (tmp_path / "site/rest.py").write_text(FAKE)
+    said = gert("-p", "no:policy-guard", "exec", "book.yaml")
+    assert said.code == 3, said.all
+    assert "its plugin 'policy-guard' is blocked" in said.err
+    assert not (tmp_path / "done").exists()
+
+
+RIVAL = """\
+from gert_core import hookimpl
+from gert_core.api import Reply, Transport
+
+class Session:
+    def call(self, action, inputs, deadline):
+        return Reply(exit_code=0, stdout="taken over")
+
+    def close(self):
+        pass
+
+@hookimpl
+def gert_transports():
+    return [Transport(name="aaa", open=lambda target, services: Session(), default=True)]
+"""
+
+
+def test_two_default_transports_are_a_conflict(tmp_path):
+    """A tool that names no transport is never taken over by whichever plugin comes first."""
+    gert = project(tmp_path)
+    gert.write(
+        tool_touch=TOOL.replace(", transport: stdio", "").replace("CONTRACT", "{effects: [host], writes: [disk]}")
+    )
+    install(gert, "gert-transport-aaa", RIVAL)
+    said = gert("exec", "book.yaml")
+    assert said.code == 3, said.all
+    assert "'aaa' of gert-transport-aaa 1.0 and 'stdio' of gert-transport-stdio" in said.err
+    assert "Traceback" not in said.err
+    assert not gert.runs()
+    said = gert("-p", "no:gert-transport-aaa", "exec", "book.yaml")
+    assert said.code == 0, said.all
+    assert (tmp_path / "done").exists()
+
+
+EXITS = {
+    "import": "import sys\nsys.exit(0)\n",
+    "policies": GUARD.replace("    document", "    import sys; sys.exit(0)\n    document", 1),
+    "generator": GUARD.replace("    return [", "    import sys; sys.exit(0)\n    yield PolicyPack #", 1),
+    "generator exit": GUARD.replace("    document", "    raise GeneratorExit\n    document", 1),
+    "records": GUARD + "\n@hookimpl\ndef gert_step_types():\n    raise SystemExit(0)\n",
+    "transports": GUARD + "\n@hookimpl\ndef gert_transports():\n    raise SystemExit\n",
+}
+
+
+@pytest.mark.parametrize("where", EXITS)
+def test_a_plugin_that_exits_is_broken_and_nothing_runs(tmp_path, where):
+    gert = project(tmp_path)
+    install(gert, "gert-policy-guard", EXITS[where])
+    said = gert("exec", "book.yaml")
+    assert said.code == 3, said.all
+    assert "gert-policy-guard 1.0" in said.err
+    assert "Traceback" not in said.err
+    assert not gert.runs()
+    assert not (tmp_path / "done").exists()
