@@ -72,8 +72,7 @@ def test_a_met_requirement_is_silent(plugins, text):
         ("gert-step-alpha>=2", "version 1.5 is active", "'gert-step-alpha>=2'"),
         (
             "step-alpha",
-            "it is not installed; the plugin 'step-alpha' is in the distribution 'gert-step-alpha', and requirements "
-            + "name distributions",
+            "it is not installed; the plugin 'step-alpha' is in the distribution 'gert-step-alpha', and requirements name distributions",
             "step-alpha",
         ),
         ("gert-policy-acme>=2", "it is not installed", "'gert-policy-acme>=2'"),
