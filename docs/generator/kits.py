@@ -26,7 +26,6 @@ kind must keep to. [Test a plugin](../how-to/test-a-plugin.md) shows how.
 KIT_MODULES: Final = (
     "models",
     "processes",
-    "children",
     "compare",
     "display",
     "wire",

@@ -21,6 +21,14 @@ BROKEN_PIPE: Final = 141
 INTERNAL: Final = 1
 _SHORTEST_KEY: Final = 8
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+_REFUSED: Final = _FULL | {
+    getattr(errno, name)
+    for name in (
+        *("EACCES", "EPERM", "EROFS", "EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "ENOLCK", "ESTALE", "ETIMEDOUT"),
+        *("ELOOP", "ENAMETOOLONG", "ENOTDIR", "EISDIR", "ENOTCONN", "EBUSY", "ETXTBSY", "EINTR"),
+    )
+}
+"""Errors of the operating system that say something about the machine and nothing about gert."""
 
 
 def report(error: GertError, *, as_json: bool) -> int:
@@ -70,11 +78,8 @@ def report_exception(exc: BaseException, *, as_json: bool) -> int:
         return report(exc, as_json=as_json)
     if _from_typer(exc):
         return _usage(exc, as_json=as_json)
-    if isinstance(exc, OSError) and exc.errno in _FULL:
-        silence("stdout")  # it may be what is full
-        what = f"{exc.filename} cannot be written" if exc.filename else "the output cannot be written"
-        hint = "free disk space and try again; what was executed is in the trace of the run"
-        return report(GertError(f"{what}: {exc.strerror}", kind=ErrorKind.OUTPUT, hint=hint), as_json=False)
+    if isinstance(exc, OSError) and exc.errno in _REFUSED:
+        return _refused(exc, as_json=as_json)
     if isinstance(exc, FileNotFoundError) and exc.filename is None and not _working_directory_exists():
         gone = UsageError("the working directory does not exist any more", hint="change to one that does")
         return report(gone, as_json=as_json)
@@ -93,6 +98,28 @@ def _working_directory_exists() -> bool:
         return bool(os.getcwd())  # noqa: PTH109 - pathlib is not needed for errors
     except FileNotFoundError:
         return False
+
+
+def _refused(exc: OSError, *, as_json: bool) -> int:
+    """Report what the operating system refused where nothing nearer to it could say more."""
+    if exc.filename is None and _output_is_full():
+        silence("stdout")
+        hint = "free disk space and try again; what was executed is in the trace of the run"
+        return report(
+            GertError(f"the output cannot be written: {exc.strerror}", kind=ErrorKind.OUTPUT, hint=hint), as_json=False
+        )
+    what = f"{exc.filename} cannot be used" if exc.filename else "the operating system refused a file or a process"
+    hint = "check permissions, disk space and limits (ulimit -a), then try again; a run that was started can be resumed"
+    return report(GertError(f"{what}: {exc.strerror}", kind=ErrorKind.SYSTEM, hint=hint), as_json=as_json)
+
+
+def _output_is_full() -> bool:
+    try:
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), b"")
+    except (OSError, ValueError, AttributeError) as error:
+        return isinstance(error, OSError) and error.errno in _FULL
+    return False
 
 
 def _hider(exc: BaseException) -> Callable[[str], str]:

@@ -33,8 +33,15 @@ class Files:
                 file=str(there[0]),
                 hint="choose another name or directory; gert never overwrites files",
             )
+        made: list[Path] = []
         for path, text in self.texts.items():
-            _write(path, text)
+            try:
+                _write(path, text, made)
+            except OSError as error:
+                left = _remove(made)
+                rest = f"{left[0]} is left over, remove it" if left else "nothing was written"
+                message = f"cannot write {path}: {error.strerror or error}; {rest}"
+                raise UsageError(message, file=str(path)) from error
         return list(self.texts)
 
 
@@ -66,13 +73,25 @@ def _fill(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}", file=str(path)) from error
+def _write(path: Path, text: str, made: list[Path]) -> None:
+    """Write a file and the directories it is in; add what did not exist before to ``made``."""
+    for directory in reversed([above for above in path.parents if not above.exists()]):
+        directory.mkdir()
+        made.append(directory)
+    with path.open("x", encoding="utf-8", newline="\n") as file:
+        made.append(path)
+        file.write(text)
+
+
+def _remove(made: list[Path]) -> list[Path]:
+    """Remove what was made, the last first; return what could not be removed."""
+    left = []
+    for path in reversed(made):
+        try:
+            path.rmdir() if path.is_dir() else path.unlink()
+        except OSError:
+            left.append(path)
+    return left
 
 
 __all__ = ["SUFFIX", "TEMPLATES", "Files", "from_template", "word"]

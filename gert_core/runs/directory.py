@@ -62,7 +62,7 @@ class RunDirectory:
     """One run's directory: mode 0700, files 0600, no symbolic links followed.
 
     It holds ``trace.jsonl`` (or ``meta.json`` records its path), ``state.json`` (a cache), ``attachments/``,
-    ``tickets/``, ``lock`` and, while programs run, ``children``.
+    ``tickets/`` and ``lock``.
     """
 
     __slots__ = ("path", "run_id")
@@ -198,7 +198,7 @@ class RunDirectory:
                 f"{self.path / name} cannot be written: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
             ) from None
 
-    def state(self) -> RunState:
+    def state(self, trace: Path | None = None) -> RunState:
         """Return the fold of the trace, through its cache; a cache that cannot be read or written is ignored."""
         from gert_core.runs.cache import load_state
 
@@ -206,7 +206,7 @@ class RunDirectory:
             with contextlib.suppress(RunError):
                 self.write("state.json", data, durable=False)
 
-        trace = self.find_trace(self.meta())
+        trace = trace or self.find_trace(self.meta())
         cached = None
         with contextlib.suppress(UnreadableError):
             cached = self.read("state.json")

@@ -30,6 +30,8 @@ class RunInfo(Struct, frozen=True, kw_only=True):
 
     directory: RunDirectory
     state: RunState | None = None
+    trace: Path | None = None
+    """Its trace; ``None`` when ``problem`` is that it cannot be found."""
     live: bool = False
     """Whether a process is executing it now."""
     problem: str | None = None
@@ -73,15 +75,16 @@ class RunInfo(Struct, frozen=True, kw_only=True):
 
 def run_info(directory: RunDirectory) -> RunInfo:
     """Return what is known about a run, whatever state its files are in."""
-    live = False
+    live, trace = False, None
     try:
         live = directory.locked()
-        state = directory.state()
+        trace = directory.find_trace(directory.meta())
+        state = directory.state(trace)
     except RunError as error:
-        return RunInfo(directory=directory, live=live, problem=error.message)
+        return RunInfo(directory=directory, trace=trace, live=live, problem=error.message)
     if not live and state.status == RunStatus.RUNNING:  # it may have been started since
         live = directory.locked()
-    return RunInfo(directory=directory, state=state, live=live)
+    return RunInfo(directory=directory, state=state, trace=trace, live=live)
 
 
 def list_runs(root: Path) -> Iterator[RunInfo]:

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from gert_core.api.errors import RunError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.result import label
 from gert_core.cli.render.table import table
@@ -72,17 +71,17 @@ def _entry(info: RunInfo) -> dict[str, object]:
         "status": info.status,
         "age_seconds": _age(state.started) if state else None,
         "blocked_on": info.blocked_on or None,
-        "trace": _trace(info),
+        "trace": str(info.trace) if info.trace is not None else None,
         "problem": info.problem,
     }
 
 
 def _document(info: RunInfo) -> dict[str, object]:
     state = info.state
-    if state is None:
+    if state is None or info.trace is None:
         return _entry(info)
     return {
-        **RunResult(state=state, trace=info.directory.trace).to_json(),
+        **RunResult(state=state, trace=info.trace).to_json(),
         **_entry(info),
         "actor": state.facts.get("actor"),
         "mode": state.facts.get("mode"),
@@ -113,7 +112,7 @@ def _describe(info: RunInfo) -> None:
     if state.facts.get("inputs"):
         for line in facts_lines("inputs:  ", state.facts["inputs"]):
             out(f"  {line}")
-    out(f"  trace:    {_trace(info)}")
+    out(f"  trace:    {info.trace}")
     if state.steps:
         out("  steps:")
     _describe_steps(info, state)
@@ -181,13 +180,6 @@ def _row(info: RunInfo) -> tuple[str, ...]:
 def _outcome(state: RunState) -> str:
     outcome = outcome_of(state)
     return label(outcome) if outcome is not None else ""
-
-
-def _trace(info: RunInfo) -> str | None:
-    try:
-        return str(info.directory.trace)
-    except RunError:  # the damaged meta.json is what `problem` says already
-        return None
 
 
 def _colour(status: str) -> str:
