@@ -125,6 +125,12 @@ def release(session: nox.Session) -> None:
     session.run(sys.executable, "scripts/release.py", *session.posargs)
 
 
+@nox.session(venv_backend="none")
+def keep_runs(session: nox.Session) -> None:
+    """Keep runs of the present version in tests/data/kept_runs, which every later version verifies and resumes."""
+    session.run(sys.executable, "scripts/keep_runs.py")
+
+
 # -- from built wheels, in environments of their own ------------------------------------------------------------
 
 
