@@ -26,11 +26,12 @@ class SilentConsole:
     """A console without a person: nothing is shown and questions are not answered."""
 
     interactive = False
+    terminal = False
 
     def say(self, text: str) -> None:
         """Show nothing."""
 
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
+    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False, fresh: bool = False) -> str | None:
         """Return no answer."""
         return None
 

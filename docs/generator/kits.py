@@ -28,6 +28,7 @@ KIT_MODULES: Final = (
     "processes",
     "compare",
     "display",
+    "plain",
     "wire",
     "tickets",
     "files",

@@ -14,6 +14,8 @@ from typing import Final
 COMMAND: Final = ["exec", "disk-check.yaml", "--var", "limit=0", "--as", "bob"]
 ANSWER: Final = "y alice: only old files"
 STEADY: Final = (
+    (re.compile(r"\| program .*\n(\|  .*\n)*"), "| program    /usr/bin/find\n"),
+    (re.compile(r"\| cwd .*\n(\|  .*\n)*"), "| cwd        /home/bob/demo\n"),
     (re.compile(r"\d{8}T\d{6}Z-disk-check-[0-9a-f]{8}"), "20260301T120000Z-disk-check-1f2e3d4c"),
     (re.compile(r"trace: .*/runs/"), "trace: runs/"),
     (re.compile(r"expires +.*"), "expires    in 30 minutes, at 12:30 UTC"),
@@ -44,7 +46,8 @@ def page() -> str:
 
 def run() -> list[str]:
     """What gert prints for the project of ``gert init``, with the answer typed where it is asked for."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GERT_")} | {"NO_COLOR": "1"}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GERT_")}
+    environ |= {"NO_COLOR": "1", "COLUMNS": "80"}
     with tempfile.TemporaryDirectory() as folder:
         _gert(["init", "."], folder, environ, "")
         said = _gert(COMMAND, folder, environ, ANSWER)

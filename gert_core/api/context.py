@@ -58,11 +58,18 @@ class Console(Protocol):
     def interactive(self) -> bool:
         """Whether questions can be answered: a terminal or piped standard input, and not ``--no-input``."""
 
+    @property
+    def terminal(self) -> bool:
+        """Whether answers are typed at a terminal, not read from a pipe or a file."""
+
     def say(self, text: str) -> None:
         """Show a line to the person (on standard error)."""
 
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
-        """Show ``prompt``, read one line; ``None`` at the end of input, on expiry or cancel."""
+    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False, fresh: bool = False) -> str | None:
+        """Show ``prompt``, read one line; ``None`` at the end of input, on expiry or cancel.
+
+        With ``fresh``, what was typed at a terminal before the question is thrown away.
+        """
 
     def exclusive(self) -> AbstractContextManager[object]:
         """Return a context manager that blocks other questions during a dialogue of several lines."""

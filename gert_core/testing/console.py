@@ -24,8 +24,11 @@ class ScriptedConsole:
     without an answer gets the end of input, with ``patient`` only at its deadline.
     """
 
-    def __init__(self, answers: Answers = (), *, interactive: bool = True, patient: bool = False) -> None:
+    def __init__(
+        self, answers: Answers = (), *, interactive: bool = True, patient: bool = False, terminal: bool = False
+    ) -> None:
         self.interactive = interactive
+        self.terminal = terminal
         self.said: list[str] = []
         self.asked: list[str] = []
         self._by_question = dict(answers) if isinstance(answers, Mapping) else {}
@@ -37,7 +40,7 @@ class ScriptedConsole:
         """Record the text."""
         self.said.append(text)
 
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
+    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False, fresh: bool = False) -> str | None:
         """Return the answer to a question, or None."""
         self.asked.append(prompt)
         for text, answer in self._by_question.items():

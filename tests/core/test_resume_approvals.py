@@ -240,7 +240,7 @@ def test_the_terminal_may_answer_what_the_inbox_did_not(desk):
     ran = desk.resume(approval="stdin", answers=["y ann: fine"])
     assert ran.status == "completed"
     (answer,) = ran.of("approval_response")
-    assert (answer["approver_id"], answer["method"]) == ("ann", "stdin")
+    assert (answer["approver_id"], answer["method"]) == ("ann", "piped")
     assert len(ran.of("approval_submitted")) == 1
     desk.sound()
 

@@ -51,9 +51,9 @@ def request(said: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("line", "approver", "reason"), [("yes", "olga", None), ("YES ann: go", "ann", "go"), ("Yes ann", "ann", None)]
+    ("line", "approver", "reason"), [("put", "olga", None), ("put ann: go", "ann", "go"), ("  put ann", "ann", None)]
 )
-def test_yes_approves_at_a_terminal(gert, line, approver, reason):
+def test_the_id_of_a_step_of_critical_risk_approves_at_a_terminal(gert, line, approver, reason):
     seen = gert.on_terminal("exec", "book.yaml", answers=f"{line}\n")
     assert "✓\x1b[0m Outcome: resolved" in seen
     (answer,) = [e["data"] for e in gert.events() if e["type"] == "approval_response"]
@@ -118,20 +118,24 @@ def test_a_boolean_input_is_asked_for_in_the_same_words(gert, word, value):
 
 
 def test_the_request_says_which_rule_demands_the_approval_and_when_it_expires(gert):
-    lines = request(gert.on_terminal("exec", "book.yaml", answers="y\n"))
-    assert re.fullmatch(r"  expires    in 2 hours, at (\d{4}-\d\d-\d\d )?\d\d:\d\d UTC", lines.pop())
-    assert lines == [
+    lines = request(gert.on_terminal("exec", "book.yaml", answers="put\n"))
+    assert lines.pop() == "| command    true hello"
+    assert re.fullmatch(r"\| expires    in 2 hours, at (\d{4}-\d\d-\d\d )?\d\d:\d\d UTC", lines.pop())
+    text = "\n".join(lines)
+    assert re.search(r"\| program    /.*/true\n", text)
+    assert re.sub(r"\| (program|cwd) .*\n(?:\|  .*\n)*", "", text).split("\n") == [
         "Approval needed: step put of board",
-        "  rule       Rule 1 of the runbook's own governance applies: require-approval for writes board.",
-        "  what       Puts a note on the board.",
-        "  type       tool",
-        "  risk       critical",
-        "  effects    network",
-        "  writes     board",
-        "  reads      none",
-        "  contract   not idempotent, not deterministic",
-        "  inputs     text = hello",
-        "  command    true hello",
+        "| command    true hello",
+        "| effects    network",
+        "| writes     board",
+        "| reads      none",
+        "| contract   not idempotent, not deterministic",
+        "| risk       critical",
+        "| rule       Rule 1 of the runbook's own governance applies: require-approval",
+        "|            for writes board.",
+        "| step       put of board, type tool",
+        "| author's   description = Puts a note on the board.",
+        "| inputs     text = hello",
     ]
 
 
@@ -141,23 +145,26 @@ def test_every_rule_that_demands_it_is_named(gert):
         "rules: [ { risk: [low], action: allow }, { effects: [network], action: require-approval, min_approvers: 2 } ]\n"
     )
     said = gert("exec", "book.yaml", "--policy", "floor.yaml", answers="y ann\ny bob\n")
-    assert request(said.err)[1:3] == [
-        "  rule       Rule 2 of the policy floor.yaml applies: require-approval by 2 approvers for effects network.",
-        "             Rule 1 of the runbook's own governance applies: require-approval for writes board.",
+    lines = request(said.err)
+    start = lines.index("| rule       Rule 2 of the policy floor.yaml applies: require-approval by 2")
+    assert lines[start + 1 : start + 4] == [
+        "|            approvers for effects network.",
+        "|            Rule 1 of the runbook's own governance applies: require-approval",
+        "|            for writes board.",
     ]
 
 
 def test_a_long_value_goes_over_several_lines_behind_a_bar(gert):
     gert.write(book=BOOK.replace("TEXT", '"first\\n  run: other\\n' + "x" * 70 + '"'))
-    lines = request(gert.on_terminal("exec", "book.yaml", answers="y\n"))
-    start = lines.index("  inputs     text =")
+    lines = request(gert.on_terminal("exec", "book.yaml", answers="put\n"))
+    start = lines.index("| inputs     text =")
     assert lines[start + 1 : start + 5] == [
-        "             | first",
-        "             |   run: other",
-        f"             | {'x' * 65}",
-        "             | xxxxx",
+        "|            | first",
+        "|            |   run: other",
+        f"|            | {'x' * 64}",
+        "|            | xxxxxx",
     ]
-    assert max(len(line) for line in lines[start:]) == 80
+    assert max(len(line) for line in lines[start:]) == 79
 
 
 def test_an_item_is_named_as_it_was_given(gert):

@@ -150,7 +150,7 @@ def test_a_program_exchanged_while_a_person_answers(gert):
     gert.write(book=BOOK.replace("EXCLUDE", "false"))
     (gert.root / "act").unlink()
     program(gert, "#!/bin/sh\necho first >> acted\n")
-    answers = iter(["y ann\n", "y ann\n", "y ann\n", "y ann\n"])
+    answers = iter(["act ann\n"] * 4)
     ours, theirs = pty.openpty()
     argv = [sys.executable, "-m", "gert_core", "exec", "book.yaml", "--approval", "stdin"]
     run = subprocess.Popen(argv, cwd=gert.root, stdin=theirs, stdout=theirs, stderr=theirs, env=gert.environ)

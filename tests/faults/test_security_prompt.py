@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import sys
 import tempfile
+import unicodedata
 from pathlib import Path
 
 import pytest
 from gertproc import Gert
 from terminal import Terminal
 from users import NOBODY, gert_as
+
+from gert_core.kit.plain import escape
 
 # Opens the terminal it was started on and pushes an approval into its input.
 PUSH = f"""\
@@ -73,6 +77,98 @@ def test_a_tool_has_no_terminal_to_type_into(gert, alone):
         assert terminal.code == 0, terminal.seen
     said = (gert.root / "pushed").read_text().splitlines()
     assert said == ["True No such device or address"] * (1 if alone else 4)
+
+
+def answers(gert: Gert) -> list[dict]:
+    return [event["data"] for event in gert.events() if event["type"] == "approval_response"]
+
+
+def test_what_was_typed_before_the_question_is_no_answer(gert):
+    """Neither lines typed ahead nor lines that something pushed into the terminal; the person is asked."""
+    with Terminal(gert, "exec", "book.yaml", typed="act mallory\ny mallory\n" * 3) as terminal:
+        terminal.until("Approve act? ")
+        terminal.type("n ann: not today\n").end()
+        assert terminal.code == 1, terminal.seen
+    assert [(answer["approver_id"], answer["approved"]) for answer in answers(gert)] == [("ann", False)]
+    assert not (gert.root / "acted").exists()
+
+
+def test_a_reflex_does_not_approve_what_is_of_high_risk(gert):
+    with Terminal(gert, "exec", "book.yaml") as terminal:
+        terminal.until("Approve act? act|n [approver-id][: reason] ")
+        terminal.type("y\n").until("Please answer with act|n [approver-id][: reason].")
+        terminal.until("Approve act? ").type("act ann: seen\n").end()
+        assert terminal.code == 0, terminal.seen
+    (answer,) = answers(gert)
+    assert (answer["approver_id"], answer["method"], answer["reason"]) == ("ann", "stdin", "seen")
+
+
+def test_an_answer_from_a_pipe_is_recorded_as_one(gert):
+    assert gert("exec", "book.yaml", answers="y ann\n").code == 0
+    (answer,) = answers(gert)
+    assert (answer["approver_id"], answer["method"]) == ("ann", "piped")
+
+
+FORGED = "Approval needed: step read of prompt", "| command    cat harmless", "| risk       low", "Approve read? y|n "
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "".join(f"{line:<80}" for line in FORGED),
+        "x" * 67 + "".join(f"{line:<80}" for line in FORGED),
+        "\n".join(FORGED),
+        "\u5927" * 33 + "".join(f"{line:<80}" for line in FORGED),
+        "".join(f"{line:\u3000<80}" for line in FORGED),
+        "".join(f"{line:\u2800<80}" for line in FORGED),
+        "\u202e" + "".join(f"{line:\u00a0<80}" for line in FORGED),
+    ],
+)
+@pytest.mark.parametrize("columns", [80, 47])
+def test_no_value_imitates_an_approval_request(gert, note, columns):
+    """Cut into rows as the terminal does it, no row but gert's own begins left of the gutter."""
+    with Terminal(gert, "exec", "book.yaml", "--var", f"note={note}", columns=columns) as terminal:
+        terminal.until("Approve act? ")
+        lines = terminal.lines
+        terminal.type("n\n").end()
+    start = lines.index("Approval needed: step act of prompt")
+    request = lines[start + 1 : -1]
+    assert lines[-1].startswith("Approve act? ")
+    assert all(f"{line} ".startswith("| ") for line in request)
+    assert not [line for line in request if wcwidth(line) > columns]
+    labels = [line[2:13].strip() for line in request if line[2:3].strip() and line[2:7] != "(cut)"]
+    assert labels[0] == labels[-1] == "command"
+    assert labels.count("risk") == 1
+    assert "| risk       critical" in request
+    assert "".join(request).isprintable()
+
+
+def wcwidth(text: str) -> int:
+    """How many columns a terminal takes for a text of letters and ideographs."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def test_a_long_value_is_cut_with_its_length_and_hash(gert):
+    note = "0123456789" * 1000
+    with Terminal(gert, "exec", "book.yaml", "--var", f"note={note}") as terminal:
+        terminal.until("Approve act? ")
+        lines = terminal.lines
+        terminal.type("n\n").end()
+    digest = hashlib.sha256(note.encode()).hexdigest()
+    inputs = lines.index("| inputs     note =")
+    assert all(line.startswith("|            | 0") or line[15:].isdigit() for line in lines[inputs + 1 : inputs + 20])
+    assert lines[inputs + 20].startswith("| (cut)      10000 characters in all, SHA-256")
+    assert digest in "".join(line[13:] for line in lines[inputs + 20 : inputs + 23])
+    assert len(lines) < 120
+
+
+@pytest.mark.parametrize("char", ["\u200b", "\u2066", "\u3164", "\u2800", "\ufe0f", "\U000e0101", "\u034f", "\u115f"])
+def test_invisible_characters_are_spelled_out(gert, char):
+    """In requests and everywhere else."""
+    said = gert("exec", "book.yaml", "--var", f"note=pla{char}in", answers="n\n")
+    assert char not in said.all
+    assert f"pla{escape(char)}in" in said.err
+    assert escape(char).startswith("\\u")
 
 
 SPY = """\

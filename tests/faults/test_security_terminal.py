@@ -96,7 +96,11 @@ def test_what_is_read_later_is_tame_too(gert):
     assert "Approval pending" in pending.out
     run = gert.run()
     ticket = next((run / "tickets").glob("*.json")).stem
-    for argv in (("approvals", "list"), ("approvals", "show", ticket), ("approve", ticket, "--as", f"ann{EVIL}")):
+    for argv in (
+        ("approvals", "list"),
+        ("approvals", "show", ticket),
+        ("approve", ticket, "--as", "ann", "--reason", EVIL),
+    ):
         said = gert(*argv)
         assert said.code == 0, said.err
         assert_tame(said.all)

@@ -82,7 +82,7 @@ class Gert:
         return Said(code=done.returncode, out=said[0], err=said[1])
 
     def on_terminal(self, *argv: str, answers: str = "", **environ: str) -> str:
-        """What a person sees: stdin, stdout and stderr are one terminal."""
+        """What a person sees: stdin, stdout and stderr are one terminal; ``answers`` are typed when gert asks."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             [*COMMAND, *argv],
@@ -93,7 +93,6 @@ class Gert:
             env=self.environ | {"TERM": "xterm"} | environ,
         )
         os.close(theirs)
-        os.write(ours, answers.encode())
         seen = b""
         until = time.monotonic() + 60
         while time.monotonic() < until:
@@ -105,6 +104,9 @@ class Gert:
                 if not data:
                     break
                 seen += data
+                if answers and b"? " in seen:
+                    os.write(ours, answers.encode())
+                    answers = ""
         os.close(ours)
         process.wait(10)
         return seen.decode("utf-8", "surrogateescape")

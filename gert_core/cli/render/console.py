@@ -39,6 +39,11 @@ class TerminalConsole:
         """Whether prompts are allowed and standard input is open."""
         return not self._no_input and sys.stdin is not None and not self._ended
 
+    @property
+    def terminal(self) -> bool:
+        """Whether standard input is a terminal."""
+        return _terminal()
+
     def say(self, text: str) -> None:
         """Show a line."""
         _show(f"{text}\n")
@@ -47,12 +52,14 @@ class TerminalConsole:
         """Hold the terminal for one dialogue; the same thread may ask inside."""
         return _Dialogue(self._lock, self._quiet)
 
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False) -> str | None:
-        """Return one line, or None at the end of input, on expiry or cancel."""
+    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False, fresh: bool = False) -> str | None:
+        """Return one line, or None at the end of input, on expiry or cancel; ``fresh``: typed after the question."""
         with self.exclusive():
             if not self.interactive or deadline.stopped:
                 return None
             terminal = _terminal()
+            if fresh and terminal:
+                self._forget()
             _show(prompt)
             with _echo_off(hidden and terminal):
                 line = self._line(deadline)
@@ -61,6 +68,14 @@ class TerminalConsole:
             if line is None or hidden or not terminal:
                 _show("\n")
             return line
+
+    def _forget(self) -> None:
+        """Throw away what was typed, or pushed into the terminal's input, and not read yet."""
+        import termios
+
+        self._buffer = b""
+        with suppress(termios.error):  # the terminal was closed
+            termios.tcflush(0, termios.TCIFLUSH)
 
     def _line(self, deadline: Deadline) -> str | None:
         poll = select.poll()  # select() refuses descriptors above 1,023

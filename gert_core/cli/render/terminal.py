@@ -7,6 +7,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final
 
+from gert_core.kit import plain
+
 if TYPE_CHECKING:
     from typing import TextIO
 
@@ -64,12 +66,8 @@ def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
 
 
 def escape(value: object, *, keep: str = "") -> str:
-    """Escape control characters, line ends and marks that change the direction of text, except those in ``keep``.
-
-    What a tool printed is data: none of it may control the terminal.
-    """
-    text = str(value)
-    return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else _escaped(c) for c in text)
+    """Return a value as text in which every character is visible, except those in ``keep``."""
+    return plain.escape(str(value), keep=keep)
 
 
 def escape_output(text: str, *, colour: bool) -> str:
@@ -77,15 +75,10 @@ def escape_output(text: str, *, colour: bool) -> str:
 
     The escapes are those of JSON, so that a JSON document stays the same document.
     """
-    if text.translate(_LAYOUT).isprintable():
+    if plain.is_plain(text.translate(_LAYOUT)):
         return text
     parts = re.split(rf"(\x1b\[(?:{_CODES})(?:;(?:{_CODES}))*m)", text) if colour else [text]
     return "".join(part if number % 2 else escape(part, keep="\n\t") for number, part in enumerate(parts))
-
-
-def _escaped(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def write_text(stream: TextIO, text: str) -> None:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import gert_approval_stdin
 import pytest
-from gert_approval_stdin.display import printable
 from gert_approval_stdin.session import open_session
 from msgspec.structs import replace
 
@@ -36,7 +35,8 @@ class Typed:
 
     interactive = True
 
-    def __init__(self, *lines, pause=0.0):
+    def __init__(self, *lines, pause=0.0, terminal=False):
+        self.terminal = terminal
         self.lines = list(lines)
         self.said = []
         self.prompts = []
@@ -50,8 +50,9 @@ class Typed:
         self.said.append(text)
         self.alone.add(self.inside == 1)
 
-    def ask(self, prompt, *, deadline, hidden=False):
+    def ask(self, prompt, *, deadline, hidden=False, fresh=False):
         assert not hidden
+        assert fresh is self.terminal
         self.prompts.append(prompt)
         self.alone.add(self.inside == 1)
         time.sleep(self.pause)
@@ -69,8 +70,8 @@ def session(console, actor="olga"):
     return open_session(Services(console=console, actor=actor))
 
 
-def ask(*lines, request=REQUEST, actor="olga", stop=None):
-    console = Typed(*lines)
+def ask(*lines, request=REQUEST, actor="olga", stop=None, terminal=False):
+    console = Typed(*lines, terminal=terminal)
     desk = session(console, actor)
     return desk.wait(desk.submit(request), Deadline(stop or Stop())), console
 
@@ -95,7 +96,7 @@ def ask(*lines, request=REQUEST, actor="olga", stop=None):
 def test_a_line_is_yes_or_no_with_approver_and_reason(line, approved, approver, reason):
     answer, _ = ask(line)
     assert (answer.approved, answer.approver_id, answer.reason) == (approved, approver, reason)
-    assert (answer.ticket_id, answer.method) == ("t-1", "stdin")
+    assert (answer.ticket_id, answer.method) == ("t-1", "piped")
 
 
 @pytest.mark.parametrize("line", ["", "yess", "non", "maybe", "y alice bob", "approve", "x y", "yy"])
@@ -104,6 +105,34 @@ def test_any_other_line_is_asked_again(line):
     assert answer.approver_id == "alice"
     assert len(console.prompts) == 2
     assert "Please answer" in console.said[-1]
+
+
+@pytest.mark.parametrize(
+    ("risk", "line", "approved"),
+    [
+        ("critical", "restart", True),
+        ("high", "restart bob: seen", True),
+        ("high", "n bob", False),
+        ("critical", "No", False),
+        ("high", "y", None),
+        ("critical", "yes bob", None),
+        ("high", "Restart", None),
+        ("critical", "restarts", None),
+        ("medium", "y", True),
+        ("low", "restart", None),
+    ],
+)
+def test_at_a_terminal_high_risk_is_approved_by_the_id_of_the_step(risk, line, approved):
+    answer, console = ask(line, request=replace(REQUEST, risk_level=risk), terminal=True)
+    assert (answer and answer.approved) == approved
+    assert answer is None or answer.method == "stdin"
+    word = "restart" if risk in ("high", "critical") else "y"
+    assert console.prompts[0] == f"Approve restart? {word}|n [approver-id][: reason] "
+
+
+def test_no_is_no_also_for_a_step_of_that_name():
+    answer, _ = ask("n", request=replace(REQUEST, step_id="n"), terminal=True)
+    assert answer.approved is False
 
 
 def test_the_end_of_input_is_no_answer_of_anybody():
@@ -174,8 +203,7 @@ def test_values_cannot_disguise_themselves():
     _, console = ask("y", request=sly)
     shown = "".join(console.said + console.prompts)
     assert all(c.isprintable() for c in shown)
-    assert "a\\x1b[2K\\rb\\u202e" in shown
-    assert printable("plain ü") == "plain ü"
+    assert "a\\u001b[2K\\u000db\\u202e" in shown
 
 
 def test_parallel_branches_are_asked_one_at_a_time():

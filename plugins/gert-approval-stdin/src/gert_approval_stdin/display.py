@@ -1,70 +1,133 @@
-"""Format approval requests for the terminal: everything the decision depends on, control characters escaped."""
+"""Lay out approval requests for the terminal: every line behind a gutter, no longer than the terminal is wide."""
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
-import shutil
+from contextlib import suppress
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from gert_core.kit.display import readable_key, readable_time, value_lines
+from gert_core.kit.plain import cut, escape, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from gert_core.api import ApprovalRequest
 
+LINES: Final = 20
+"""How many lines of one value are shown."""
+_GUTTER: Final = "| "
 _LABEL: Final = 11
-_NARROWEST: Final = 20
+_NARROWEST: Final = 8
+_USUAL: Final = 80
+_SHOWN: Final = ("program", "connect", "method", "stdin", "env", "cwd")
 
 
-def describe(request: ApprovalRequest, *, actor: str) -> Iterator[str]:
-    """Yield the request as lines; the inputs in it are masked already."""
+def describe(request: ApprovalRequest, *, actor: str, columns: int) -> Iterator[str]:
+    """Yield the request as lines of at most ``columns``; everything in it is masked already.
+
+    Only gert writes to the left of the gutter and into the column of labels, so a value can imitate neither.
+    """
+    frame = _Frame(columns)
+    command = _command(request)
     yield ""
-    yield f"Approval needed: step {printable(readable_key(request.step_key))} of {printable(request.runbook_name)}"
-    for position, sentence in enumerate(request.rule.splitlines()):
-        yield _line("" if position else "rule", sentence)
-    if request.description:
-        yield _line("what", request.description)
-    yield _line("type", request.step_type)
-    yield _line("risk", request.risk_level)
+    yield cut(f"Approval needed: step {name_of(request)} of {escape(request.runbook_name)}", columns)
+    yield from frame.rows("command", command)
+    started: Mapping[str, Any] = request.document.get("command") or {}
+    for name in _SHOWN:
+        if started.get(name):
+            yield from frame.rows(name, started[name])
     for name in ("effects", "writes", "reads"):
         tags = request.contract.get(name) or ()
-        yield _line(name, ", ".join(str(tag) for tag in tags) or "none")
+        yield from frame.rows(name, ", ".join(str(tag) for tag in tags) or "none")
     flags = [name if request.contract.get(name) else f"not {name}" for name in ("idempotent", "deterministic")]
-    yield _line("contract", ", ".join(flags))
-    for position, (name, value) in enumerate(request.inputs.items()):
-        yield from _block("inputs" if position == 0 else "", f"{name} =", value)
-    if request.command:
-        yield from _block("command", "", shlex.join(request.command))
+    yield from frame.rows("contract", ", ".join(flags))
+    yield from frame.rows("risk", request.risk_level)
+    yield from frame.rows("rule", request.rule)
+    yield from frame.rows(
+        "step", f"{readable_key(request.step_key)} of {request.runbook_name}, type {request.step_type}"
+    )
+    yield from _pairs(
+        frame, "author's", {"description": request.description, "message": request.document.get("message")}
+    )
+    yield from _pairs(frame, "inputs", request.inputs)
     if request.min_approvers > 1:
-        yield _line("approvers", f"{request.min_approvers} different people")
+        yield from frame.rows("approvers", f"{request.min_approvers} different people")
+    if request.approvers:
+        yield from frame.rows("approvers", ", ".join(request.approvers))
     if request.exclude_actor:
-        yield _line("", f"{actor or request.requested_by} started the run and may not approve it")
+        yield from frame.rows("", f"{actor or request.requested_by} started the run and may not approve it")
     if request.require_signed:
-        yield _line("signature", "required; a line typed here is not signed (use the inbox and `gert approve`)")
+        yield from frame.rows(
+            "signature", "required; a line typed here is not signed (use the inbox and `gert approve`)"
+        )
     if request.expires_at:
-        yield _line("expires", readable_time(request.expires_at))
+        yield from frame.rows("expires", readable_time(request.expires_at))
+    yield from frame.rows("command", command)
 
 
-def printable(text: str) -> str:
-    """Escape characters that could move the cursor, hide a line or turn its direction."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+def width() -> int:
+    """Return the columns of the narrowest terminal in use; ``COLUMNS`` can only make it narrower."""
+    found = []
+    for descriptor in (2, 0):
+        with suppress(OSError):
+            found.append(os.get_terminal_size(descriptor).columns)
+    with suppress(ValueError):
+        found.append(int(os.environ.get("COLUMNS", "")))
+    return min((columns for columns in found if columns > 0), default=_USUAL)
 
 
-def _line(label: str, text: str) -> str:
-    return f"  {label:<{_LABEL}}{printable(text)}"
+def name_of(request: ApprovalRequest) -> str:
+    """Return the step as it is named on screen, its item included."""
+    return escape(readable_key(request.step_key))
 
 
-def _block(label: str, lead: str, value: object) -> Iterator[str]:
-    """Yield a value behind its name; one of several lines stands below it, each line behind a bar."""
-    columns = shutil.get_terminal_size().columns - _LABEL - len("  | ")
-    shown = value_lines(value, width=max(columns - len(lead), _NARROWEST))
-    if len(shown) == 1:
-        yield _line(label, f"{lead} {shown[0]}".lstrip())
-        return
-    yield _line(label, lead)
-    for text in value_lines(value, width=max(columns, _NARROWEST)):
-        yield _line("", f"| {text}")
+def _command(request: ApprovalRequest) -> str:
+    if request.command:
+        return shlex.join(request.command)
+    started = request.document.get("command") or {}
+    if started.get("argv"):
+        return shlex.join(started["argv"])
+    if started.get("method"):
+        return f"calls {started['method']}"
+    return f"none: a step of type {request.step_type} starts no program"
 
 
-__all__ = ["describe", "printable"]
+def _pairs(frame: _Frame, label: str, values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        if value or label == "inputs":
+            yield from frame.rows(label, value, lead=f"{name} =")
+            label = "" if label == "inputs" else label
+
+
+class _Frame:
+    """The gutter and the column of labels, with what is to the right of them wrapped."""
+
+    def __init__(self, columns: int) -> None:
+        self._width = max(columns - len(_GUTTER) - _LABEL - 1, _NARROWEST)
+
+    def rows(self, label: str, value: object, *, lead: str = "") -> Iterator[str]:
+        """Yield a value behind its label; one with a name that takes several lines stands below it, behind a bar."""
+        lines = value_lines(value)
+        parts = self._wrapped([f"{lead} {lines[0]}".lstrip(), *lines[1:]])
+        if lead and len(parts) > 1:
+            bar = len("| ")
+            inner = [part for line in lines for part in wrap(escape(line), self._width - bar)]
+            parts = [*self._wrapped([lead]), *(f"| {part}" for part in inner)]
+        for number, part in enumerate(parts[:LINES]):
+            yield f"{_GUTTER}{'' if number else label:<{_LABEL}}{part}".rstrip(" ")
+        if len(parts) > LINES:
+            whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+            digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+            for number, part in enumerate(self._wrapped([f"{len(whole)} characters in all, SHA-256 {digest}"])):
+                yield f"{_GUTTER}{'' if number else '(cut)':<{_LABEL}}{part}"
+
+    def _wrapped(self, lines: list[str]) -> list[str]:
+        return [part for line in lines for part in wrap(escape(line), self._width)]
+
+
+__all__ = ["LINES", "describe", "name_of", "width"]

@@ -1,4 +1,7 @@
-"""The session of the provider ``stdin``: show the request, read ``y|n [approver-id][: reason]`` (also ``yes|no``)."""
+"""The session of the provider ``stdin``: show the request, read ``y|n [approver-id][: reason]`` (also ``yes|no``).
+
+At a terminal, approving what is of high or critical risk takes the id of the step instead of ``y``.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,20 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from gert_approval_stdin.display import describe, printable
+from gert_approval_stdin.display import describe, name_of, width
 from gert_core.api import WRONG_ANSWERS, ApprovalResponse, ApprovalTicket
-from gert_core.kit.display import readable_key
+from gert_core.kit.plain import cut, escape
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, Deadline, Services
 
-_LINE: Final = re.compile(r"\s*(y|yes|n|no)(?:\s+([^\s:]+))?\s*(?::\s*(.*?))?\s*", re.IGNORECASE | re.DOTALL)
-_GRAMMAR: Final = "y|n [approver-id][: reason]"
+_REST: Final = r"(?:\s+([^\s:]+))?\s*(?::\s*(.*?))?\s*"
+_YES: Final = r"y|yes"
+_NO: Final = r"n|no"
+_BY_NAME: Final = frozenset({"high", "critical"})
+"""The risks at which a reflex must not approve."""
+_NAME: Final = 40
+"""Columns of a step's name in a question; the whole name is in the request."""
 
 
 class StdinSession:
@@ -42,30 +50,40 @@ class StdinSession:
             if deadline.stopped:
                 return None
             given = self._answers.get(ticket.ticket_id, 0)
-            shown = [_again(request)] if given else describe(request, actor=self._services.actor)
+            terminal: bool = getattr(console, "terminal", False)  # a console of before there was the attribute has none
+            word = request.step_id if terminal and request.risk_level in _BY_NAME else ""
+            grammar, columns = f"{escape(word) or 'y'}|n [approver-id][: reason]", width()
+            shown = (
+                [cut(_again(request), columns)]
+                if given
+                else describe(request, actor=self._services.actor, columns=columns)
+            )
             for text in shown:
                 console.say(text)
+            question = f"Approve {cut(name_of(request), _NAME)}? {grammar} "
             for _ in range(WRONG_ANSWERS):
-                line = console.ask(f"Approve {_name(request)}? {_GRAMMAR} ", deadline=deadline)
+                # What was typed before the question does not answer it: the request was not shown yet.
+                fresh = {"fresh": True} if terminal else {}
+                line = console.ask(question, deadline=deadline, **fresh)
                 if line is None:
                     if not deadline.stopped:
                         console.say("The input ended without an answer; `--approval inbox` lets people answer later.")
                     return None
-                match = _LINE.fullmatch(line)
-                if match is not None:
+                answer = _parse(line, word)
+                if answer is not None:
                     self._answers[ticket.ticket_id] = given + 1
-                    word, approver, reason = match.groups()
-                    return self._answer(ticket, approved=word[0] in "yY", approver=approver or "", reason=reason)
-                console.say(f"Please answer with {_GRAMMAR}.")
+                    return self._answer(ticket, answer, method="stdin" if terminal else "piped")
+                console.say(f"Please answer with {grammar}.")
             console.say(f"None of {WRONG_ANSWERS} lines was an answer.")
             return None
 
-    def _answer(self, ticket: ApprovalTicket, *, approved: bool, approver: str, reason: str | None) -> ApprovalResponse:
+    def _answer(self, ticket: ApprovalTicket, answer: tuple[bool, str, str], *, method: str) -> ApprovalResponse:
+        approved, approver, reason = answer
         return ApprovalResponse(
             ticket_id=ticket.ticket_id,
             approved=approved,
             approver_id=approver or self._services.actor or "operator",
-            method="stdin",
+            method=method,
             timestamp=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             reason=reason or None,
         )
@@ -74,16 +92,24 @@ class StdinSession:
         """Do nothing: no connection is kept."""
 
 
-def _name(request: ApprovalRequest) -> str:
-    """Return the step as it is named on screen, its item included."""
-    return printable(readable_key(request.step_key))
+def _parse(line: str, word: str) -> tuple[bool, str, str] | None:
+    """Return what a line says: whether it approves, who and why; None: it is not an answer.
+
+    ``word`` is what approves instead of yes. Where a step is called ``n``, that is no.
+    """
+    if found := re.fullmatch(rf"\s*(?:{_NO}){_REST}", line, re.IGNORECASE | re.DOTALL):
+        return False, found[1] or "", found[2] or ""
+    approving = re.escape(word) if word else f"(?i:{_YES})"
+    if found := re.fullmatch(rf"\s*(?:{approving}){_REST}", line, re.DOTALL):
+        return True, found[1] or "", found[2] or ""
+    return None
 
 
 def _again(request: ApprovalRequest) -> str:
     """Explain why one answer was not enough."""
     people = "an approver" if request.min_approvers == 1 else f"{request.min_approvers} different approvers"
-    other = f" other than {printable(request.requested_by)}" if request.exclude_actor else ""
-    return f"{_name(request)} needs {people}{other}."
+    other = f" other than {escape(request.requested_by)}" if request.exclude_actor else ""
+    return f"{name_of(request)} needs {people}{other}."
 
 
 def open_session(services: Services) -> StdinSession:

@@ -1,0 +1,76 @@
+"""Show text from elsewhere on a terminal: every character visible, and no line wider than wanted."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+)
+"""Characters that Python takes for printable although nothing is seen of them: fillers, blanks, variation selectors."""
+_PICTURES: Final = "\U0001f000"
+
+
+def is_plain(text: str) -> bool:
+    """Return whether every character of a text is seen as it is; line ends and tabs are not."""
+    return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)
+
+
+def escape(text: str, *, keep: str = "") -> str:
+    r"""Spell out control characters, line ends, marks of direction and what is invisible (``\u200b``), except ``keep``.
+
+    What a tool printed or an input holds is data: none of it may steer the terminal or hide. The spelling is JSON's.
+    """
+    return text if is_plain(text) else "".join(c if is_plain(c) or c in keep else _escaped(c) for c in text)
+
+
+def cells(text: str) -> int:
+    """Return how many columns a text takes at most; where terminals differ, the larger number."""
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return a line in parts of at most ``width`` columns, divided behind a blank where there is one.
+
+    Together the parts are the line. Escape it first.
+    """
+    parts = []
+    while cells(text) > width:
+        end = max(_fitting(text, width), 1)
+        blank = text.rfind(" ", 0, end) + 1
+        end = blank if blank > end // 2 else end
+        parts.append(text[:end])
+        text = text[end:]
+    return [*parts, text]
+
+
+def cut(text: str, width: int) -> str:
+    """Return a line of at most ``width`` columns; three dots stand for what is left out."""
+    return text if cells(text) <= width else f"{text[: _fitting(text, max(width - 3, 0))]}..."
+
+
+def _fitting(text: str, width: int) -> int:
+    """Return how many characters fit."""
+    taken = 0
+    for number, char in enumerate(text):
+        taken += _cells(char)
+        if taken > width:
+            return number
+    return len(text)
+
+
+def _cells(char: str) -> int:
+    if char.isascii():
+        return 1
+    from unicodedata import east_asian_width
+
+    return 2 if char >= _PICTURES or east_asian_width(char) in "WFA" else 1
+
+
+def _escaped(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
+
+__all__ = ["cells", "cut", "escape", "is_plain", "wrap"]
