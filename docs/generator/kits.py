@@ -33,6 +33,7 @@ KIT_MODULES: Final = (
     "tickets",
     "files",
     "sharing",
+    "owners",
     "durable",
     "log",
 )

@@ -88,6 +88,8 @@ class ApprovalResponse(Struct, frozen=True, kw_only=True):
     """Who answered, as the provider knows them: ``{provider, tenant, user}``, ids that their owner cannot change."""
     evidence: str | None = None
     """SHA-256 of what the provider received."""
+    uid: int | None = None
+    """The operating system's number of the user who wrote the answer, where the provider knows it."""
 
     def to_json(self) -> dict[str, object]:
         """Return every field that is set."""

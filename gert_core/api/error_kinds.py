@@ -97,6 +97,7 @@ class ErrorKind(StrEnum):
     TRACE = "trace"
     SIGNING_KEY = "signing_key"
     SIGNING_KEY_MISSING = "signing_key_missing"
+    SIGNER_CHANGED = "signer_changed"
     TICKET_UNKNOWN = "ticket_unknown"
     TICKET_BROKEN = "ticket_broken"
     TICKET_ALTERED = "ticket_altered"

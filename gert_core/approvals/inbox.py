@@ -187,7 +187,7 @@ def _resolved(run: RunDirectory) -> dict[str, str]:
     if not trace.exists():
         return {}
     found = {}
-    for event in read(trace):
+    for event in read(trace, run_id=run.run_id, owners=run.owners):
         if event.type == EventType.APPROVAL_VOID:
             found[str(event.data.get("ticket_id"))] = "void"
         elif event.type == EventType.APPROVAL_RESOLVED:

@@ -51,17 +51,17 @@ def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitS
 
 def recorded_place(resume: Resume, signer: Signer | None) -> Place:
     """Open the trace of a recorded run behind its last complete event; until here nothing was written."""
-    from gert_core.engine.resume.trust import refuse_unsigned
+    from gert_core.engine.resume.trust import refuse_other_signer
     from gert_core.trace.recovery import cut_torn_end
 
     run = resume.run
-    refuse_unsigned(run.choices, signer, run_id=run.run_id)
+    refuse_other_signer(run.choices, signer, run_id=run.run_id)
     cut_torn_end(run.trace, run.end, aside=run.directory.path / "trace.torn")
     return Place(
         run_id=run.run_id,
         choices=run.choices,
         directory=run.directory,
-        sink=FileSink(run.trace, append=True),
+        sink=FileSink(run.trace, append=True, file=run.end.file),
         start_seq=run.end.seq,
         prev_hash=run.end.prev_hash,
     )

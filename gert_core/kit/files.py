@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from gert_core.kit.owners import Owners
+
 _T = TypeVar("_T")
 
 MIB: Final = 1024 * 1024
@@ -39,11 +41,11 @@ class UnreadableError(RunError):
         super().__init__(f"{path} {reason}", kind=kind, file=str(path))
 
 
-def open_file(path: Path, *, limit: int | None = None) -> BinaryIO:
-    """Open a regular file of at most ``limit`` bytes.
+def open_file(path: Path, *, limit: int | None = None, owners: Owners | None = None) -> BinaryIO:
+    """Open a regular file of at most ``limit`` bytes, of one of ``owners`` if they are given.
 
     Raise ``FileNotFoundError`` when there is none, and ``UnreadableError`` when it is a link, a pipe, a device or a
-    directory, is larger, or cannot be opened.
+    directory, is larger, is somebody else's, or cannot be opened.
     """
     descriptor = _open(path)
     try:
@@ -52,6 +54,8 @@ def open_file(path: Path, *, limit: int | None = None) -> BinaryIO:
             raise UnreadableError(path, "is not a regular file")
         if limit is not None and info.st_size > limit:
             raise _too_large(path, limit)
+        if owners is not None:
+            owners.check(descriptor, path)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -74,18 +78,24 @@ def open_named(path: Path) -> BinaryIO:
         raise
 
 
-def read_file(path: Path, *, limit: int) -> bytes | None:
+def read_file(path: Path, *, limit: int, owners: Owners | None = None) -> bytes | None:
     """Return the bytes of a regular file, ``None`` when there is none; see ``open_file``."""
+    found = read_file_info(path, limit=limit, owners=owners)
+    return None if found is None else found[0]
+
+
+def read_file_info(path: Path, *, limit: int, owners: Owners | None = None) -> tuple[bytes, os.stat_result] | None:
+    """Return the bytes of a regular file and what is known about it, ``None`` when there is none; see ``open_file``."""
     try:
-        with open_file(path, limit=limit) as file:
-            data = file.read(limit + 1)
+        with open_file(path, limit=limit, owners=owners) as file:
+            info, data = os.fstat(file.fileno()), file.read(limit + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise UnreadableError(path, f"cannot be read: {error.strerror}") from None
     if len(data) > limit:  # it grew meanwhile
         raise _too_large(path, limit)
-    return data
+    return data, info
 
 
 def read_record(path: Path, kind: type[_T], *, limit: int = MIB) -> _T | None:
@@ -189,5 +199,6 @@ __all__ = [
     "open_file",
     "open_named",
     "read_file",
+    "read_file_info",
     "read_record",
 ]

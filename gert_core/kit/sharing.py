@@ -96,7 +96,7 @@ class Sharing(Struct, frozen=True, kw_only=True):
         return None
 
     def _refused(self, reason: str) -> RunError:
-        owner = _user_name(self.owner)
+        owner = user_name(self.owner)
         return RunError(
             f"{self.directory} belongs to user {owner}, who could not read what this user writes there: {reason}",
             file=str(self.directory),
@@ -104,7 +104,8 @@ class Sharing(Struct, frozen=True, kw_only=True):
         )
 
 
-def _user_name(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """Return the name of a user, the number when it has none."""
     with suppress(ImportError, KeyError):
         import pwd
 
@@ -120,4 +121,4 @@ def _group_name(gid: int) -> str:
     return str(gid)
 
 
-__all__ = ["Sharing"]
+__all__ = ["Sharing", "user_name"]

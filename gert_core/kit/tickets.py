@@ -9,11 +9,13 @@ import secrets
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from gert_core.api.approvals import ApprovalRequest, ApprovalResponse
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
 from gert_core.kit.durable import sync_name
-from gert_core.kit.files import MIB, UnreadableError, list_names, read_record
+from gert_core.kit.files import MIB, UnreadableError, decode_record, list_names, read_file_info, read_record
 from gert_core.kit.sharing import Sharing
 
 if TYPE_CHECKING:
@@ -124,11 +126,17 @@ def _is_answer(name: str) -> bool:
 
 
 def _response(path: Path) -> ApprovalResponse | UnreadableError:
+    """Return an answer with the user who wrote its file, whatever the file says about that; of a bad one the error."""
     try:
-        found = read_record(path, ApprovalResponse, limit=_LIMIT)
+        found = read_file_info(path, limit=_LIMIT)
+        if found is None:
+            raise UnreadableError(path, "was removed")
+        data, info = found
+        if info.st_nlink > 1:
+            raise UnreadableError(path, f"has {info.st_nlink} names, and may be an answer to something else")
+        return replace(decode_record(data, ApprovalResponse, path=path), uid=info.st_uid)
     except UnreadableError as error:
         return error
-    return UnreadableError(path, "was removed") if found is None else found
 
 
 def _write(path: Path, data: dict[str, object], sharing: Sharing) -> None:

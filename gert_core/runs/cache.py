@@ -13,11 +13,13 @@ from msgspec.structs import replace
 from gert_core.kit.files import LINE_LIMIT, UnreadableError, open_file
 from gert_core.runs.fold import fold
 from gert_core.runs.state import RunState, StepState
-from gert_core.trace.reader import decode, read
+from gert_core.trace.reader import decode, other_run, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from gert_core.kit.owners import Owners
 
 FORMAT: Final = 4
 _CHUNK: Final = 64 * 1024
@@ -36,22 +38,31 @@ class _Cached(Struct, kw_only=True):
     void: Raw
 
 
-def load_state(trace: Path, *, cached: bytes | None = None, store: Callable[[bytes], None] | None = None) -> RunState:
+def load_state(
+    trace: Path,
+    *,
+    run_id: str = "",
+    owners: Owners | None = None,
+    cached: bytes | None = None,
+    store: Callable[[bytes], None] | None = None,
+) -> RunState:
     """Return the run's state: from ``cached`` if that is of this trace, else folded anew and given to ``store``."""
-    stamp = last_line_stamp(trace)
+    stamp = last_line_stamp(trace, owners=owners)
     if cached is not None and stamp is not None and (state := _unpack(cached, stamp)) is not None:
+        if run_id and state.run_id != run_id:
+            raise other_run(trace, state.run_id, run_id)
         return state
-    state = fold(read(trace))
+    state = fold(read(trace, run_id=run_id, owners=owners))
     # A run in progress is folded again next time anyway; only a trace that is complete is worth a write.
     if store is not None and stamp is not None and state.seq == stamp[0] and (data := _pack(state, stamp)):
         store(data)
     return state
 
 
-def last_line_stamp(trace: Path) -> tuple[int, str] | None:
+def last_line_stamp(trace: Path, *, owners: Owners | None = None) -> tuple[int, str] | None:
     """Return number and hash of the last complete event; while they stay the same, so does everything before it."""
     try:
-        with open_file(trace) as file:
+        with open_file(trace, owners=owners) as file:
             line = _last_line(file.fileno())
     except (OSError, UnreadableError):
         return None

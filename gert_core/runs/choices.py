@@ -61,7 +61,7 @@ class RunChoices(Struct, frozen=True, kw_only=True):
 
 def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, directory: Path) -> RunChoices:
     """Return the choices that ``run_start`` recorded; those of an early 0.1 run are in ``meta.json``."""
-    known = facts if "runbook_path" in facts and not _masked(facts) else _from_meta(meta)
+    known = facts if "runbook_path" in facts and not _masked(facts) else {**_from_meta(meta), **_settings(facts)}
     path = known.get("runbook_path")
     if not isinstance(path, str):
         raise RunError(
@@ -88,6 +88,11 @@ def _masked(facts: Mapping[str, Any]) -> bool:
     """Return whether a secret stood in a path, which can be put back only when the runbook is known."""
     paths = [facts.get("runbook_path"), facts.get("cwd"), *(facts.get("policy_files") or ())]
     return any(MARK in text.replace(f"{MARK}:", "") for text in paths if isinstance(text, str))
+
+
+def _settings(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``run_start`` recorded besides paths; never masked, so ``meta.json`` has no say in it."""
+    return {name: facts[name] for name in ("signer", "approval_provider", "trace_sync") if name in facts}
 
 
 def _from_meta(meta: Mapping[str, object]) -> dict[str, Any]:

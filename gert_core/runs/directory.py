@@ -17,6 +17,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
 from gert_core.kit.durable import sync_directory
 from gert_core.kit.files import MIB, UnreadableError, decode_record, read_file
+from gert_core.kit.owners import Owners
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,11 +66,12 @@ class RunDirectory:
     ``tickets/`` and ``lock``.
     """
 
-    __slots__ = ("path", "run_id")
+    __slots__ = ("_owners", "path", "run_id")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run_id = path.name
+        self._owners: Owners | None = None
 
     @classmethod
     def create(cls, root: Path, run_id: str) -> RunDirectory:
@@ -110,6 +112,13 @@ class RunDirectory:
                 hint="gert runs list shows the runs",
             )
         return cls(path)
+
+    @property
+    def owners(self) -> Owners:
+        """Whose files are believed here; raise ``UnreadableError`` when there is no such directory."""
+        if self._owners is None:
+            self._owners = Owners.of(self.path)
+        return self._owners
 
     @property
     def trace(self) -> Path:
@@ -174,7 +183,7 @@ class RunDirectory:
 
     def read(self, name: str, *, limit: int = _STATE_LIMIT) -> bytes | None:
         """Return the bytes of a file directly in the directory, ``None`` when it is missing."""
-        return read_file(self.path / name, limit=limit)
+        return read_file(self.path / name, limit=limit, owners=self.owners)
 
     def write(self, name: str, data: bytes, *, durable: bool = True) -> None:
         """Replace a file atomically: after a crash it is the old one or the new one."""
@@ -210,7 +219,10 @@ class RunDirectory:
         cached = None
         with contextlib.suppress(UnreadableError):
             cached = self.read("state.json")
-        return load_state(trace, cached=cached, store=None if self.locked() else store)
+        unwritten = self.owners.foreign or self.locked()
+        return load_state(
+            trace, run_id=self.run_id, owners=self.owners, cached=cached, store=None if unwritten else store
+        )
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -223,7 +235,7 @@ class RunDirectory:
         except OSError as error:
             raise RunError(f"{self.path} cannot be locked: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
         try:
-            _check_lock(fd, self.path)
+            self._check_lock(fd)
             if not _acquire(fd):
                 holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
                 raise RunError(
@@ -233,8 +245,9 @@ class RunDirectory:
                 )
             # The process id is only for messages; the lock itself works on a full disk too.
             with contextlib.suppress(OSError):
-                os.ftruncate(fd, 0)
-                os.pwrite(fd, f"{os.getpid()}\n".encode("ascii"), 0)
+                if os.fstat(fd).st_nlink == 1:  # else another name may be somebody's file
+                    os.ftruncate(fd, 0)
+                    os.pwrite(fd, f"{os.getpid()}\n".encode("ascii"), 0)
             yield
         finally:
             os.close(fd)
@@ -246,7 +259,7 @@ class RunDirectory:
         except OSError:
             return False
         try:
-            _check_lock(fd, self.path)
+            self._check_lock(fd)
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -255,6 +268,12 @@ class RunDirectory:
         finally:
             os.close(fd)
         return False
+
+    def _check_lock(self, fd: int) -> None:
+        path = self.path / "lock"
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise UnreadableError(path, "is not a regular file")
+        self.owners.check(fd, path)
 
     def _directory(self, name: str) -> Path:
         path = self.path / name
@@ -265,11 +284,6 @@ class RunDirectory:
         except OSError as error:
             raise RunError(f"{path} cannot be created: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
         return path
-
-
-def _check_lock(fd: int, path: Path) -> None:
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        raise UnreadableError(path / "lock", "is not a regular file")
 
 
 def _acquire(fd: int) -> bool:

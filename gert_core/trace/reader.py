@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from gert_core.kit.owners import Owners
+
 
 def decode(line: bytes) -> TraceEvent:
     """Decode one line as an event and check its types; raise ``ValueError`` when it is not one."""
@@ -68,17 +70,34 @@ def altered(path: Path, error: Exception) -> TraceError:
     )
 
 
-def read(path: Path) -> Iterator[TraceEvent]:
-    """Yield the events of a trace without a torn end (no newline, or zeros); raise on any other invalid line."""
+def other_run(path: Path, found: str, run_id: str) -> TraceError:
+    """Return the error of a trace in the place of another run's."""
+    return TraceError(
+        f"the trace {path} is of run {found}, not of {run_id}",
+        kind=ErrorKind.TRACE_ALTERED,
+        file=str(path),
+        hint="restore the trace of this run; nothing was changed",
+    )
+
+
+def read(path: Path, *, run_id: str = "", owners: Owners | None = None) -> Iterator[TraceEvent]:
+    """Yield the events of a trace without a torn end (no newline, or zeros); raise on any other invalid line.
+
+    Every event must be of the same run, of ``run_id`` if that is given.
+    """
     try:
-        with open_file(path) as file:
+        with open_file(path, owners=owners) as file:
             found = lines(file, path)
             for number, line in enumerate(found, 1):
                 if is_torn(line):
                     _check_end(path, line, found)
                     return
                 try:
-                    yield decode(line)
+                    event = decode(line)
+                    run_id = run_id or event.run_id
+                    if event.run_id != run_id:
+                        raise other_run(path, event.run_id, run_id)
+                    yield event
                 except ValueError as error:
                     raise TraceError(
                         f"line {number} of {path} is {error}",
@@ -97,4 +116,4 @@ def _check_end(path: Path, line: bytes, rest: Iterable[bytes]) -> None:
         raise altered(path, error) from None
 
 
-__all__ = ["altered", "check_torn", "decode", "is_torn", "read"]
+__all__ = ["altered", "check_torn", "decode", "is_torn", "other_run", "read"]

@@ -94,6 +94,7 @@ class _Response(Struct):
     signature_alg: str | None = None
     key_id: str | None = None
     reason: str | None = None
+    uid: int | None = None
     result: str | None = None
 
 

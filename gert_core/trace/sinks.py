@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _fdatasync: Final = getattr(os, "fdatasync", os.fsync)
+FileId = tuple[int, int]
+"""Device and number of a file, which stay the same when it is renamed."""
 
 
 class TraceSink(Protocol):
@@ -46,10 +48,11 @@ class TraceSink(Protocol):
 class FileSink:
     """A file of one run, locked against a second writer; one fdatasync serves every thread that waits for it."""
 
-    def __init__(self, path: Path, *, append: bool = False) -> None:
+    def __init__(self, path: Path, *, append: bool = False, file: FileId | None = None) -> None:
+        """Open a new trace, or with ``append`` one to continue: ``file``, if that is given, and no other one."""
         self.path = path
         self._disk = threading.Lock()
-        self._fd, info = _open(path, append=append)
+        self._fd, info = _open(path, append=append, file=file)
         self._synced = self._size = info.st_size
         self._linked = info.st_nlink > 0
         """Whether the file system counts the names of a file."""
@@ -127,9 +130,20 @@ def _lock(fd: int) -> None:
         return
 
 
-def _open(path: Path, *, append: bool) -> tuple[int, os.stat_result]:
+def check_same(descriptor: int, path: Path, file: FileId | None) -> None:
+    """Raise ``TraceError`` when an open trace is not the file that was read."""
+    info = os.fstat(descriptor)
+    if file is not None and (info.st_dev, info.st_ino) != file:
+        raise TraceError(
+            f"the trace {path} was replaced by another file while the run was being resumed; nothing was written",
+            file=str(path),
+            hint="put the trace back, then resume the run",
+        )
+
+
+def _open(path: Path, *, append: bool, file: FileId | None) -> tuple[int, os.stat_result]:
     """Open the file for one writer and make sure that its name survives a power loss; return descriptor and facts."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (0 if append else os.O_CREAT)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | (os.O_NOFOLLOW if append else os.O_CREAT)
     try:
         fd = os.open(path, flags | os.O_NONBLOCK, 0o600)
     except OSError as error:
@@ -142,6 +156,7 @@ def _open(path: Path, *, append: bool) -> tuple[int, os.stat_result]:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             raise TraceError(f"the trace {path} is not a regular file", hint="give the path of a new file")
+        check_same(fd, path, file)
         try:
             _lock(fd)
         except BlockingIOError:
@@ -160,4 +175,4 @@ def _open(path: Path, *, append: bool) -> tuple[int, os.stat_result]:
     return fd, info
 
 
-__all__ = ["FileSink", "NullSink", "TraceSink"]
+__all__ = ["FileId", "FileSink", "NullSink", "TraceSink", "check_same"]

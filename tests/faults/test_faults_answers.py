@@ -136,7 +136,12 @@ REQUEST = ApprovalRequest(
     request_hash="aa",
 )
 ANSWER = ApprovalResponse(
-    ticket_id="t-1", approved=True, approver_id="ann", method="inbox", timestamp="2026-03-01T12:00:00Z"
+    ticket_id="t-1",
+    approved=True,
+    approver_id="ann",
+    method="inbox",
+    timestamp="2026-03-01T12:00:00Z",
+    uid=os.geteuid(),
 )
 
 

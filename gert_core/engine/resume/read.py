@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from gert_core.api import ErrorKind, RunError, TraceError
+from gert_core.api import ErrorKind, RunError
 from gert_core.engine.resume.recorded import Recorded
 from gert_core.runs.choices import recorded_choices
 from gert_core.runs.directory import RunDirectory
@@ -47,22 +47,17 @@ class RecordedRun(Struct, frozen=True, kw_only=True, eq=False):
 def read_run(root: Path, run_id: str, stack: ExitStack) -> RecordedRun:
     """Lock a run below ``root`` until ``stack`` closes, and read it; raise ``RunError`` when it cannot be resumed."""
     directory = RunDirectory.open(root, run_id)
+    directory.owners.refuse_foreign(run_id)
     stack.enter_context(directory.lock())
     meta = directory.meta()
     trace = directory.find_trace(meta)
-    events = CheckedTrace(trace)
+    events = CheckedTrace(trace, run_id=run_id, owners=directory.owners)
     stack.callback(events.lines.close)
     recorded = Recorded(events, events.lines)
     facts = recorded.state.facts
     if not facts:
         raise RunError(
             f"run {run_id} never started: its trace is empty", kind=ErrorKind.NOT_RESUMABLE, hint="start a new run"
-        )
-    if recorded.state.run_id != run_id:
-        raise TraceError(
-            f"the trace {trace} is of run {recorded.state.run_id}, not of {run_id}",
-            kind=ErrorKind.TRACE_ALTERED,
-            hint="restore the trace of this run; nothing was changed",
         )
     choices = recorded_choices(facts, meta, directory=directory.path)
     if choices.mode != "real":

@@ -40,15 +40,36 @@ def refuse_forged(run: RecordedRun, *, environ: Mapping[str, str], schemes: Sche
         )
 
 
-def refuse_unsigned(choices: RunChoices, signer: Signer | None, *, run_id: str) -> None:
-    """Raise ``RunError`` when a run that began signed would continue without a signature."""
-    if signer is None and choices.signer is not None:
+def refuse_other_signer(choices: RunChoices, signer: Signer | None, *, run_id: str) -> None:
+    """Raise ``RunError`` when a run would continue with another signer than it began with, or with none."""
+    began = choices.signer
+    if began is None and signer is None:
+        return
+    if began is None:
+        # The seal would confirm everything before it, which was written without a key.
+        raise RunError(
+            f"run {run_id} began without a signature, and a signing key is set now",
+            kind=ErrorKind.SIGNER_CHANGED,
+            hint=f"unset {SIGNING_KEY} to go on unsigned, or start a new run, which is signed",
+        )
+    if signer is None:
         # A trace that was signed and ends unsigned does not verify, and nothing can repair it later.
         raise RunError(
-            f"run {run_id} is signed (key {choices.signer['key_id']}), and no signing key is set now",
+            f"run {run_id} is signed (key {began.get('key_id')}), and no signing key is set now",
             kind=ErrorKind.SIGNING_KEY_MISSING,
-            hint="set GERT_TRACE_SIGNING_KEY (and GERT_TRACE_SIGNING_KEY_ID), then resume again",
+            hint=f"set {SIGNING_KEY} (and {SIGNING_KEY}_ID), then resume again",
+        )
+    now = {"algorithm": signer.algorithm, "key_id": signer.key_id}
+    if any(now.get(name) != value for name, value in began.items()):
+        raise RunError(
+            f"run {run_id} is signed with {_name(began)}, and the signing key set now is {_name(now)}",
+            kind=ErrorKind.SIGNER_CHANGED,
+            hint=f"set {SIGNING_KEY} and {SIGNING_KEY}_ID to the key that the run began with",
         )
 
 
-__all__ = ["refuse_forged", "refuse_unsigned"]
+def _name(signer: Mapping[str, str]) -> str:
+    return f"{signer['algorithm']} key {signer['key_id']}" if "algorithm" in signer else f"key {signer.get('key_id')}"
+
+
+__all__ = ["refuse_forged", "refuse_other_signer"]

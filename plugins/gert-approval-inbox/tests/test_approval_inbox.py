@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -28,7 +29,12 @@ REQUEST = ApprovalRequest(
     request_hash="aa",
 )
 ANSWER = ApprovalResponse(
-    ticket_id="t-1", approved=True, approver_id="alice", method="inbox", timestamp="2026-03-01T12:00:00Z"
+    ticket_id="t-1",
+    approved=True,
+    approver_id="alice",
+    method="inbox",
+    timestamp="2026-03-01T12:00:00Z",
+    uid=os.geteuid(),
 )
 
 
