@@ -44,9 +44,11 @@ class SilentConsole:
 def _registry(registry: Registry | None) -> Registry:
     if registry is not None:
         return registry
+    from gert_core.documents.floor import plugin_floor
     from gert_core.plugin.registry import Registry as Installed
 
-    return Installed.build()
+    machine = plugin_floor()
+    return Installed.build(block_installed=machine.block, machine_require=machine.require)
 
 
 def _project(path: Path) -> Project | None:

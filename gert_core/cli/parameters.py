@@ -32,6 +32,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("probe_allow_effects", ("--probe-allow-effects",), "text", False, False, None, None),
         ("pending_exit_code", ("--pending-exit-code",), "int", False, False, None, None),
         ("no_preflight", ("--no-preflight",), "flag", False, False, None, None),
+        ("floor", ("--floor",), "flag", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
     "test": (
@@ -44,6 +45,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("junit", ("--junit",), "path", False, False, None, None),
         ("fail_fast", ("--fail-fast",), "flag", False, False, None, None),
         ("timeout", ("--timeout",), "text", False, False, None, None),
+        ("floor", ("--floor",), "flag", False, False, None, None),
         ("jobs", ("-j", "--jobs"), "int", False, False, None, None),
     ),
     "resume": (

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from gert_core.api.errors import ProjectError
 from gert_core.cli.render.terminal import err
+from gert_core.documents.floor import PluginFloor, plugin_floor
 from gert_core.documents.project_file import ProjectFileError, project_file
 from gert_core.plugin.registry import Registry
 
@@ -48,13 +49,15 @@ def registry_for(
     *,
     executing: bool = False,
     warn: bool = True,
+    floor: bool = True,
     environ: Mapping[str, str] = os.environ,
 ) -> Registry:
     """Build the registry for one command, from ``-p``, ``GERT_BLOCK_PLUGINS`` and the project file.
 
-    An ``executing`` command refuses to run with a broken plugin (exit 3); others warn on stderr, once per plugin.
+    The machine floor is added unless ``floor`` is false. An ``executing`` command refuses to run with a broken plugin
+    (exit 3); others warn on stderr, once per plugin.
     """
-    registry = _build(project, options or Options(), environ)
+    registry = _build(project, options or Options(), environ, plugin_floor() if floor else PluginFloor())
     if executing:
         registry.require_healthy()
     if warn:
@@ -95,16 +98,20 @@ def project_or_warning() -> Project | None:
     return None
 
 
-def _build(project: Project | None, options: Options, environ: Mapping[str, str]) -> Registry:
+def _build(project: Project | None, options: Options, environ: Mapping[str, str], machine: PluginFloor) -> Registry:
     blocked = [word.strip() for word in environ.get(BLOCK_VARIABLE, "").split(",") if word.strip()]
+    blocked += machine.block
     if project is None:
-        return Registry.build(allow=options.allow, block=options.block, block_installed=blocked)
+        return Registry.build(
+            allow=options.allow, block=options.block, block_installed=blocked, machine_require=machine.require
+        )
     wanted = project.model.plugins
     return Registry.build(
         allow=(*wanted.allow, *options.allow),
         block=options.block,
         block_installed=(*blocked, *wanted.block),
         require=wanted.require,
+        machine_require=machine.require,
         # A project that names the plugins it allows means these and no others.
         load="listed" if wanted.allow else wanted.load,
         configured=wanted.config,

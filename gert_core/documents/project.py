@@ -58,6 +58,13 @@ class PluginsModel(Model):
     )
 
 
+class PluginFloorModel(Model):
+    """What ``plugins.yaml`` of the machine floor says."""
+
+    require: list[Text] = Field(default_factory=no_items, description="Distributions whose plugins must be active.")
+    block: list[Text] = Field(default_factory=no_items, description="Plugins that are never imported.")
+
+
 class ProjectModel(Model):
     """A project document."""
 
@@ -145,6 +152,7 @@ def load_project(path: Path, *, name: str | None = None) -> Project:
 
 __all__ = [
     "ApprovalsModel",
+    "PluginFloorModel",
     "PluginsModel",
     "Project",
     "ProjectModel",

@@ -40,6 +40,12 @@ _START: Final = {
             "items": {"type": "string"},
             "description": "Absolute paths of the files given with --policy.",
         },
+        "project_file": _text_or_null("The absolute path of the project file; null in a replay and without one."),
+        "floor_files": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The files of the machine floor that apply; none in a replay.",
+        },
         "approval_provider": _text_or_null("The provider chosen by --approval or the project; null: the default."),
         "trace_sync": {"enum": ["group", "event", "none"], "description": "When events are put on disk."},
         "signer": {

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from gert_core.documents.floor import floor_files
+from gert_core.documents.project_file import FILE_NAME
 from gert_core.runs.choices import RunChoices
 from gert_core.runs.directory import RunDirectory, runs_root
 from gert_core.trace.events import ZEROS
@@ -73,6 +75,10 @@ def _choices(request: Request, *, signer: Signer | None, directory: RunDirectory
     return RunChoices(
         mode=request.mode,
         runbook_path=str(request.runbook.absolute()) if here else None,
+        floor_files=tuple(map(str, floor_files())) if here else (),
+        project_file=str((request.project.root / FILE_NAME).absolute())
+        if here and request.project is not None
+        else None,
         policy_files=tuple(str(path.absolute()) for path in request.policies) if here else (),
         approval_provider=chosen_provider(request),
         trace_sync=request.trace_sync,

@@ -60,7 +60,11 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     compiled = request.compiled or CompiledRunbook(_runbook(request))
     runbook = compiled.runbook
     policies = request.governed or load_policies(
-        registry=request.registry, project=request.project, files=request.policies, runbook=runbook
+        registry=request.registry,
+        project=request.project,
+        files=request.policies,
+        runbook=runbook,
+        floor=request.floor or request.mode != "replay",
     )
     actor = request.actor or default_actor(request.environ)
     if (fault := id_fault(actor)) is not None:

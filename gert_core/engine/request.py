@@ -55,6 +55,8 @@ class Request(Struct, frozen=True, kw_only=True):
     file_vars: Mapping[str, object] = field(default_factory=dict)
     scenario: ScenarioModel | None = None
     policies: Sequence[Path] = ()
+    floor: bool = False
+    """Whether a replay keeps to the machine floor too; every other mode does in any case."""
     approval: str | None = None
     actor: str | None = None
     trace: Path | None = None

@@ -32,6 +32,9 @@ _PACK_HINT: Final = "runs are refused while a policy is invalid; update or block
 
 _PEOPLE: Final = frozenset({"people", "groups", "bridges", "personal_keys"})
 
+FLOOR: Final = "floor"
+"""The kind of the machine's own policies."""
+
 
 class Source(Struct, frozen=True, kw_only=True):
     """One policy source: ``name`` is for traces, ``title`` for sentences, ``document`` for the digest.
@@ -87,10 +90,16 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 def load_policies(
-    *, registry: Registry | None, project: Project | None, files: Sequence[Path], runbook: Runbook
+    *, registry: Registry | None, project: Project | None, files: Sequence[Path], runbook: Runbook, floor: bool = True
 ) -> Policies:
-    """Load every source of this run; raise ``ProjectError`` or ``PluginError`` when one is invalid."""
-    sources: list[Source] = []
+    """Load every source of this run; raise ``ProjectError`` or ``PluginError`` when one is invalid.
+
+    Without ``floor`` the machine's policies are left out, for replays, which are the same on every machine.
+    """
+    from gert_core.documents.floor import floor_policies
+
+    machine = floor_policies() if floor else ()
+    sources = [_file(path, kind=FLOOR, name=str(path)) for path in machine]
     plugins: tuple[str, ...] = ()
     if registry is not None:
         plugins = registry.policy_plugins()
@@ -220,4 +229,4 @@ def _digest(sources: Sequence[Source]) -> str:
     return "sha256:" + hashlib.sha256(canonical(facts)).hexdigest()
 
 
-__all__ = ["Source", "load_policies", "recorded_answers"]
+__all__ = ["FLOOR", "Source", "load_policies", "recorded_answers"]

@@ -58,6 +58,7 @@ class Registry:
         block: Iterable[str] = (),
         block_installed: Iterable[str] = (),
         require: Iterable[str] = (),
+        machine_require: Iterable[str] = (),
         load: str = "auto",
         configured: Iterable[str] = (),
         scan: Iterable[Candidate] | None = None,
@@ -73,6 +74,7 @@ class Registry:
             block=tuple(block),
             block_installed=tuple(block_installed),
             require=tuple(require),
+            machine_require=tuple(machine_require),
             load=load,
             configured=tuple(configured),
         )
@@ -187,8 +189,10 @@ class Registry:
         return tuple(info for info in self.plugins if not info.healthy)
 
     def unmet_requirements(self) -> list[tuple[str, str]]:
-        """Return the project's requirements that no active plugin meets: what to install, if any, and a message."""
-        return unmet(self._selection.require, self.plugins, who="the project")
+        """Return the requirements that are not met: what to install, if any, and a message."""
+        wanted = self._selection
+        machine = unmet(wanted.machine_require, self.plugins, who="the machine floor")
+        return machine + unmet(wanted.require, self.plugins, who="the project")
 
     def warnings(self) -> list[str]:
         """Return one message per plugin that is not usable as installed, for commands that continue nevertheless."""

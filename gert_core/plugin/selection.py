@@ -32,6 +32,8 @@ class Selection(Struct, frozen=True, kw_only=True):
     block_installed: Sequence[str] = ()
     """Names to block that need not be installed: projects and machines block what somebody may install later."""
     require: Sequence[str] = ()
+    machine_require: Sequence[str] = ()
+    """Requirements of the machine floor."""
     load: str = "auto"
     configured: Sequence[str] = ()
 
@@ -40,7 +42,7 @@ class Selection(Struct, frozen=True, kw_only=True):
         allowed = self._named(self.allow, candidates)
         blocked = self._named(self.block, candidates) | {normalise(word) for word in self.block_installed}
         self._check_configured(candidates)
-        required = {requirement_name(text) for text in self.require}
+        required = {requirement_name(text) for text in (*self.require, *self.machine_require)}
         usable = {(c.distribution, c.name) for c in candidates if c.group == GROUP}
         decided: Decided = {}
         for candidate in candidates:

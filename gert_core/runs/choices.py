@@ -20,6 +20,9 @@ class RunChoices(Struct, frozen=True, kw_only=True):
 
     mode: str
     runbook_path: str | None = None
+    project_file: str | None = None
+    floor_files: tuple[str, ...] = ()
+    """The files of the machine floor; those of today apply when the run is resumed."""
     policy_files: tuple[str, ...] = ()
     """The files given with ``--policy``; other sources are found again from the runbook and the plugins."""
     approval_provider: str | None = None
@@ -34,6 +37,8 @@ class RunChoices(Struct, frozen=True, kw_only=True):
         return {
             "mode": self.mode,
             "runbook_path": self.runbook_path,
+            "project_file": self.project_file,
+            "floor_files": list(self.floor_files),
             "policy_files": list(self.policy_files),
             "approval_provider": self.approval_provider,
             "trace_sync": self.trace_sync,

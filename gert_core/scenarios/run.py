@@ -53,6 +53,8 @@ class ScenarioRunner:
     console: Console
     project: Project | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
+    floor: bool = False
+    """Whether the machine floor applies; without it scenarios are the same on every machine."""
 
     @cached_property
     def _request(self) -> Request:
@@ -73,7 +75,7 @@ class ScenarioRunner:
             book = check(self._request)
         except DocumentError as error:
             return error
-        policies = load_policies(registry=self.registry, project=self.project, files=(), runbook=book)
+        policies = load_policies(registry=self.registry, project=self.project, files=(), runbook=book, floor=self.floor)
         return (
             CompiledRunbook(book),
             policies,

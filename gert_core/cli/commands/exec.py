@@ -53,6 +53,9 @@ def exec_(
     no_preflight: Annotated[
         bool, typer.Option("--no-preflight", help="Run although programs or transports are missing.")
     ] = False,
+    floor: Annotated[
+        bool, typer.Option("--floor", help="Keep to the machine floor in a replay too; other modes always do.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
@@ -68,7 +71,7 @@ def exec_(
     if not file.is_file():
         raise UsageError(f"{file} does not exist", file=str(file), hint="give the path of a runbook")
     project: Project | None = project_here(file.parent)
-    registry = registry_for(project, ctx.obj, executing=True)
+    registry = registry_for(project, ctx.obj, executing=True, floor=floor or mode != "replay")
     wanted = scenario_model(scenario, file) if scenario is not None else None
     if wanted is not None and mode != "replay":
         raise UsageError("--scenario belongs to --mode replay", hint="add --mode replay")
@@ -83,6 +86,7 @@ def exec_(
             file_vars=read_inputs(input_file or ()),
             scenario=wanted,
             policies=tuple(policy or ()),
+            floor=floor,
             approval=approval,
             actor=actor,
             trace=trace,

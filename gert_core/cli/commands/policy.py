@@ -11,6 +11,8 @@ from gert_core.api.errors import DocumentError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.session import project_here, registry_for
+from gert_core.documents.floor import floor_files
+from gert_core.documents.project_file import FILE_NAME
 from gert_core.governance import Policies, load_policies
 from gert_core.governance.explain import Explained, explain
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
@@ -18,6 +20,7 @@ from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 if TYPE_CHECKING:
     from gert_core.api import Contract
     from gert_core.documents.load import Loaded
+    from gert_core.documents.project import Project
 
 _COLOURS = {"allow": "green", "require-approval": "yellow", "deny": "red"}
 
@@ -42,9 +45,9 @@ def explain_(
     policies = load_policies(registry=registry, project=project, files=policy or [], runbook=loaded.runbook)
     steps = list(explain(loaded.runbook, policies))
     if json:
-        out(json_.dumps(_json(str(runbook), policies, steps), ensure_ascii=False))
+        out(json_.dumps(_json(str(runbook), project, policies, steps), ensure_ascii=False))
     else:
-        _print(policies, steps)
+        _print(project, policies, steps)
     return 1 if any(step.problem for step in steps) else 0
 
 
@@ -57,9 +60,15 @@ def _unreadable(loaded: Loaded) -> DocumentError:
     )
 
 
-def _json(file: str, policies: Policies, steps: list[Explained]) -> dict[str, object]:
+def _project_file(project: Project | None) -> str | None:
+    return None if project is None else str(project.root / FILE_NAME)
+
+
+def _json(file: str, project: Project | None, policies: Policies, steps: list[Explained]) -> dict[str, object]:
     return {
         "runbook": file,
+        "project_file": _project_file(project),
+        "floor_files": [str(path) for path in floor_files()],
         "policy_digest": policies.digest,
         "approval_timeout": policies.approval_timeout,
         "require_signed_approvals": policies.require_signed,
@@ -70,7 +79,9 @@ def _json(file: str, policies: Policies, steps: list[Explained]) -> dict[str, ob
     }
 
 
-def _print(policies: Policies, steps: list[Explained]) -> None:
+def _print(project: Project | None, policies: Policies, steps: list[Explained]) -> None:
+    out(f"project: {_project_file(project) or 'none'}")
+    out(f"machine floor: {', '.join(map(str, floor_files())) or 'none'}")
     names = ", ".join(source.name for source in policies.sources) or "none"
     signed = ", signed" if policies.require_signed else ""
     out(f"policies: {names}")

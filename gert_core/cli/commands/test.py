@@ -46,6 +46,9 @@ def run_tests(
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="TIME", help="How long one scenario may take.")
     ] = DEFAULT_TIMEOUT,
+    floor: Annotated[
+        bool, typer.Option("--floor", help="Keep to the policies and plugins of this machine too.")
+    ] = False,
     jobs: Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Processes to work in.")] = 1,
 ) -> int:
     """Replay scenarios and compare what happens with what their test.yaml expects. Nothing real is touched."""
@@ -55,7 +58,7 @@ def run_tests(
     from gert_core.scenarios import Selection, Summary
     from gert_core.scenarios.results import reports_to_json
 
-    plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything))
+    plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything), floor=floor)
     show = _Show(plan, quiet=json)
     with closing(_results(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as results:
         for job, result in zip(plan.jobs, results, strict=True):
@@ -82,10 +85,11 @@ class _Job(Struct, frozen=True, kw_only=True):
 class _Plan:
     """What will run, in order; registries are built once per project."""
 
-    def __init__(self, options: Any, files: Sequence[Path], selection: Selection) -> None:
+    def __init__(self, options: Any, files: Sequence[Path], selection: Selection, *, floor: bool) -> None:
         from gert_core.scenarios import RunbookReport, candidates_of, find_runbooks, scenarios_directory
 
         self._options = options
+        self._floor = floor
         self._registries: dict[Path | None, Registry] = {}
         self.reports: list[RunbookReport] = []
         self.jobs: list[_Job] = []
@@ -126,13 +130,14 @@ class _Plan:
         project = project_here(runbook.parent)
         root = project.root.resolve() if project is not None else None
         if root not in self._registries:
-            self._registries[root] = registry_for(project, self._options)
+            self._registries[root] = registry_for(project, self._options, floor=self._floor)
         return ScenarioRunner(
             runbook=runbook,
             registry=self._registries[root],
             console=SilentConsole(),
             project=project,
             environ=self._options.environ,
+            floor=self._floor,
         )
 
 

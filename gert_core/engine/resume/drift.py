@@ -8,6 +8,7 @@ from gert_core.api import DocumentError, ErrorKind, RunError, UsageError
 from gert_core.documents import yaml
 from gert_core.documents.generated import generated_digests
 from gert_core.engine.check import check
+from gert_core.governance.sources import FLOOR
 from gert_core.template.regex import PATTERN_UNSUPPORTED
 
 if TYPE_CHECKING:
@@ -88,6 +89,17 @@ def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> l
     return found
 
 
+def floor_changed(facts: Mapping[str, Any], policies: Policies) -> bool:
+    """Return whether the machine floor changed since the run started; the one of today applies, which is not drift."""
+    recorded = facts.get("policies")
+    before = [one for one in recorded if isinstance(one, dict)] if isinstance(recorded, list) else []
+    return _floor(before) != _floor(policies.to_json())
+
+
+def _floor(sources: Sequence[Mapping[str, Any]]) -> list[object]:
+    return [one.get("digest") for one in sources if one.get("kind") == FLOOR]
+
+
 def _changed_blocks(recorded: object, now: Mapping[str, str]) -> list[str]:
     """Return the steps whose generated blocks changed; early runs of 0.1 did not record them."""
     if not isinstance(recorded, dict):
@@ -116,6 +128,7 @@ def _changed_policies(recorded: object, now: Sequence[Mapping[str, Any]]) -> lis
         recorded, now = ([one for one in given if one.get("kind") != _PACK] for given in (recorded, now))
     else:
         packs = []
+    recorded, now = ([one for one in given if one.get("kind") != FLOOR] for given in (recorded, now))
     if len(recorded) != len(now):
         return [_LIST]
     changed = [one for one, old in zip(now, recorded, strict=True) if old.get("digest") != one["digest"]]
@@ -126,4 +139,4 @@ def _is_file_of_pack(source: Mapping[str, Any]) -> bool:
     return source.get("kind") == _PACK and "answer" not in source
 
 
-__all__ = ["changes", "refuse", "same_runbook"]
+__all__ = ["changes", "floor_changed", "refuse", "same_runbook"]

@@ -108,6 +108,8 @@ class Recorded:
         self.masker = Masker({})
         self.allow_drift = False
         """Whether results are taken by step key alone, although documents changed."""
+        self.floor_changed = False
+        """Whether the machine floor changed, which applies to everything that is not finished."""
         self._fold = Fold()
         self._lines = lines
         self._events: dict[str, Numbers] = {}

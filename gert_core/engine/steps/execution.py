@@ -207,7 +207,7 @@ class StepExecution:
         recorded = self.services.recorded
         if recorded is None:
             return False
-        if recorded.allow_drift:
+        if recorded.allow_drift or recorded.floor_changed:
             if (earlier := recorded.earlier_decision(self.key)) is not None:
                 self.decision = strictest(self.decision, earlier, risk=self.decision.risk)
                 data = {"step_id": self.compiled.id, **self.decision.to_json()}
