@@ -87,6 +87,7 @@ class ErrorKind(StrEnum):
     RUN_NOT_FOUND = "run_not_found"
     RUN_ID = "run_id"
     RUN_LOCKED = "run_locked"
+    STILL_RUNNING = "still_running"
     RUN_DIRECTORY = "run_directory"
     NOT_RESUMABLE = "not_resumable"
     UNKNOWN_OUTCOME = "unknown_outcome"

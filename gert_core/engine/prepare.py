@@ -22,6 +22,7 @@ from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.governance.people import id_fault
 from gert_core.inputs import resolve_inputs
+from gert_core.kit.children import FILE, Children
 from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from gert_core.api import ApprovalProvider
     from gert_core.documents.tree import Runbook
     from gert_core.engine.modes.base import Backend
+    from gert_core.engine.place import Place
     from gert_core.engine.request import Request, Resume
     from gert_core.engine.resume.plan import Resumption
     from gert_core.governance import Policies
@@ -123,8 +125,18 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         ),
         stop=request.stop,
         recorded=recorded,
+        children=_children(place, stack),
     )
     return Run(facts, services)
+
+
+def _children(place: Place, stack: ExitStack) -> Children | None:
+    """Return where the programs that the run starts are kept, until it ends."""
+    if place.directory is None:
+        return None
+    children = Children(place.directory.path / FILE)
+    stack.callback(children.close)
+    return children
 
 
 def _backend(request: Request) -> Backend:

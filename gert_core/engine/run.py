@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
     from gert_core.inputs import ResolvedInputs
+    from gert_core.kit.children import Children
     from gert_core.plugin.config import PluginServices
     from gert_core.plugin.registry import Registry
     from gert_core.runs.choices import RunChoices
@@ -97,6 +98,8 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
     recorded: Recorded | None = None
     sessions: Sessions = field(default_factory=Sessions)
     determinism: Determinism = field(default_factory=Determinism)
+    children: Children | None = None
+    """The programs that are running; ``None`` for a run without a directory."""
 
     def digest(self, value: object) -> str:
         """Return the SHA-256 of masked, canonical data."""

@@ -63,7 +63,7 @@ class RunDirectory:
     """One run's directory: mode 0700, files 0600, no symbolic links followed.
 
     It holds ``trace.jsonl`` (or ``meta.json`` records its path), ``state.json`` (a cache), ``attachments/``,
-    ``tickets/`` and ``lock``.
+    ``tickets/``, ``lock`` and, while programs run, ``children``.
     """
 
     __slots__ = ("_owners", "path", "run_id")

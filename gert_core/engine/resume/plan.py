@@ -12,6 +12,7 @@ from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
 from gert_core.engine.resume.drift import changes, floor_changed, refuse
 from gert_core.engine.resume.reconcile import kept_results, stated_results
 from gert_core.engine.resume.retry import keys_to_retry, risky_keys
+from gert_core.engine.resume.survivors import wait_for_survivors
 from gert_core.engine.resume.trust import refuse_forged
 from gert_core.governance.sources import recorded_answers
 from gert_core.runs.result import RunResult
@@ -61,6 +62,7 @@ def as_recorded(request: Request, resume: Resume) -> Request:
     _check_ticket(resume)
     choices = run.choices
     _check_directory(choices.cwd, run.run_id)
+    wait_for_survivors(run.directory, stop=request.stop, warn=request.progress.warn)
     return replace(
         request,
         mode=choices.mode,

@@ -46,6 +46,9 @@ def attempt(execution: StepExecution) -> Result | None:
     context = AttemptContext(execution)
     raised: BaseException | None = None
     before, here.inside = here.inside, True
+    children = run.services.children if compiled.leaf else None
+    if children is not None:
+        children.begin(execution.key)
     try:
         result: Result = compiled.run(execution.step, context)
     except KeyboardInterrupt:
@@ -55,6 +58,8 @@ def attempt(execution: StepExecution) -> Result | None:
     finally:
         here.inside = before
         context.shut()
+        if children is not None:
+            children.leave()
     if context.fault is not None:  # whatever the step type made of it
         raise context.fault
     if raised is not None:

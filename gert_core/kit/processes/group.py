@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
+from gert_core.kit.children import Kept
 
 if TYPE_CHECKING:
     from gert_core.api.context import Deadline
@@ -32,10 +33,11 @@ _live: Final[set[int]] = set()
 class Group:
     """A running program and everything it starts in its process group; one thread at a time uses it."""
 
-    __slots__ = ("_exit", "pid", "pidfd", "program")
+    __slots__ = ("_exit", "_kept", "pid", "pidfd", "program")
 
-    def __init__(self, pid: int, program: str) -> None:
+    def __init__(self, pid: int, program: str, began: float) -> None:
         _live.add(pid)
+        self._kept = Kept(pid, began)
         self.pid = pid
         self.program = program
         self._exit: int | None = None
@@ -99,6 +101,7 @@ class Group:
                 code = os.waitstatus_to_exitcode(status)
                 self._exit = code if code >= 0 else 128 - code
             _live.discard(self.pid)
+            self._kept.remove()
         return True
 
     def _sweep(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
+from gert_core.kit.children import now
 from gert_core.kit.processes.group import Group, running
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
     """
     if not argv or not argv[0]:
         raise StepProblem(ErrorKind.SPAWN, "there is no program to run: the command is empty; give argv or meta.binary")
+    began = now()
     pid = None if running() else _spawn_alone(argv, environ, stdin, stdout, stderr)
     if pid is not None:
-        return Group(pid, argv[0])
+        return Group(pid, argv[0], began)
     import subprocess
 
     try:
@@ -50,7 +52,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
     except ValueError as error:  # a NUL byte, a text that has no bytes
         raise StepProblem(ErrorKind.SPAWN, f"{argv[0]!r} cannot be started with these arguments: {error}") from None
     process.returncode = 0  # the group collects it; Popen must neither wait for it nor warn about it
-    return Group(process.pid, argv[0])
+    return Group(process.pid, argv[0], began)
 
 
 # Python ignores the first two and the program that started us may ignore the third; a child would inherit that.

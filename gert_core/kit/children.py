@@ -1,0 +1,122 @@
+"""Keep the programs that a run has started in a file, so that a resumed run finds those that outlived a killed one.
+
+``gert_core.kit.processes`` does so for everything that is started with it; a plugin has nothing to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE: Final = "children"
+"""The name of the file in the run directory; it is there while a run is executed, and after it was killed."""
+LINE: Final = 512
+"""The bytes of one line."""
+_STEP: Final = 300
+_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+"""The clock of start times in ``/proc``; without it no program is kept, because a number alone may be another's."""
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Children:
+    """The programs of one run that are running, one line of fixed length for each.
+
+    A line is written right after its program was started, and written over when another one starts after the program
+    has ended. Nothing is synced: a power loss ends the programs too. What cannot be written is left out.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._fd = -1
+        self._same = ""
+        self._free: list[int] = []
+        self._lines = 0
+
+    def begin(self, step: str) -> None:
+        """Keep what this thread starts from now on as started by a step."""
+        _thread.owner = self, step
+
+    def leave(self) -> None:
+        """Keep nothing more that this thread starts."""
+        _thread.owner = None
+
+    def add(self, pid: int, began: float, step: str) -> int:
+        """Write the line of a program and return its number; -1 when it cannot be written."""
+        with self._lock, suppress(OSError):
+            if self._fd < 0:
+                self._fd = os.open(self._path, _FLAGS, 0o600)
+                self._same = f'"boot":"{boot_id()}","step":'
+            line = self._free.pop() if self._free else self._lines
+            self._lines = max(self._lines, line + 1)
+            name = json.dumps(step)
+            if len(name) > _STEP:  # a key is as long as the names in it
+                name = json.dumps(step[: _STEP // 8])
+            text = f'{{"pid":{pid},"from":{began:.3f},"to":{now():.3f},{self._same}{name}}}'
+            os.pwrite(self._fd, text.encode().ljust(LINE - 1) + b"\n", line * LINE)
+            return line
+        return -1
+
+    def remove(self, line: int) -> None:
+        """Give a line to the next program: the one in it has ended."""
+        if line >= 0:
+            with self._lock:
+                self._free.append(line)
+
+    def close(self) -> None:
+        """Remove the file if every program has ended."""
+        with self._lock, suppress(OSError):
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+                if len(self._free) == self._lines:
+                    self._path.unlink()
+
+
+class _Thread(threading.local):
+    owner: tuple[Children, str] | None = None
+
+
+_thread: Final = _Thread()
+
+
+class Kept:
+    """The line of one program that this thread started; nothing when no run is to be told."""
+
+    __slots__ = ("_children", "_line")
+
+    def __init__(self, pid: int, began: float) -> None:
+        self._children, self._line = None, -1
+        if _thread.owner is not None and _CLOCK is not None:
+            children, step = _thread.owner
+            self._children, self._line = children, children.add(pid, began, step)
+
+    def remove(self) -> None:
+        """Forget the program: it was collected."""
+        if self._children is not None:
+            self._children.remove(self._line)
+            self._children = None
+
+
+def now() -> float:
+    """Return the seconds since this machine was started."""
+    return time.clock_gettime(_CLOCK) if _CLOCK is not None else 0.0
+
+
+def boot_id() -> str:
+    """Return what tells this start of this machine from others; empty where it is not known."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+__all__ = ["FILE", "LINE", "Children", "Kept", "boot_id", "now"]
