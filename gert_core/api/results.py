@@ -106,6 +106,8 @@ class Errored(Struct, frozen=True, kw_only=True):
     """The result of a step that could not be executed: no program, a timeout, an invalid answer.
 
     ``outputs`` are those it had so far; outputs that violate the contract are dropped, and the error stays.
+    ``acted`` False: nothing was done outside gert, so that ``--retry-failed`` may run the step again whatever its
+    contract.
     """
 
     kind: str
@@ -114,6 +116,7 @@ class Errored(Struct, frozen=True, kw_only=True):
     fields: Mapping[str, object] = field(default_factory=dict)
     detail: Mapping[str, object] = field(default_factory=dict)
     principal: Principal | None = None
+    acted: bool = True
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -129,17 +132,25 @@ Result = Completed | Failed | Errored | Ended
 class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, not a fault
     """An error that ends the step with a kind and a message; raised by the step context or a step.
 
-    ``failed`` True makes the step ``failed`` instead of ``error``.
+    ``failed`` True makes the step ``failed`` instead of ``error``. ``acted`` False: the call that raised it did nothing
+    outside gert, because the program was not started.
     """
 
     def __init__(
-        self, kind: str, message: str, *, failed: bool = False, detail: Mapping[str, object] | None = None
+        self,
+        kind: str,
+        message: str,
+        *,
+        failed: bool = False,
+        detail: Mapping[str, object] | None = None,
+        acted: bool = True,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.failed = failed
         self.detail = dict(detail or {})
+        self.acted = acted
 
 
 class Undecided(Exception):  # noqa: N818 - not an error: the value is not known in this mode

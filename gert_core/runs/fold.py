@@ -34,7 +34,7 @@ class Fold:
             EventType.APPROVAL_RESOLVED: self._resolved,
             EventType.APPROVAL_VOID: self._resolved,
             EventType.STEP_START: self._step_start,
-            EventType.STEP_ATTEMPT: self._record,
+            EventType.STEP_ATTEMPT: self._step_attempt,
             EventType.STEP_COMPLETE: self._step_complete,
             EventType.OUTCOME_RESOLVED: self._outcome,
             EventType.CONTRACT_VIOLATION: self._violation,
@@ -110,10 +110,15 @@ class Fold:
         if isinstance(summary := data.get("contract_summary"), dict):
             _recovery(record, summary)
 
+    def _step_attempt(self, event: TraceEvent) -> None:
+        self._record(event).acts = event.data.get("reason") != "not_started"
+
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
         record.status = intern(str(data.get("status", StepStatus.ERROR)))
         record.ended = event.seq
+        if event.data.get("started") is False:
+            record.acts = False
         record.duration = _text(data.get("duration"))
         record.failure = failure_of(data)
         record.reason = _text(data.get("reason"))

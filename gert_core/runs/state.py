@@ -47,7 +47,7 @@ class StepState(Struct, kw_only=True, gc=False):
     """``open`` before ``step_start``, ``running`` until ``step_complete``, then the step's status."""
     container: bool = False
     acts: bool = False
-    """Whether its ``step_start`` has an idempotency key, which only steps that act themselves have."""
+    """Whether it may have acted: its ``step_start`` has an idempotency key, and no event says that nothing started."""
     writing: bool = False
     idempotent: bool = False
     duration: str | None = None

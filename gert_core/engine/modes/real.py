@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from gert_core.api import ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.api import Action, ApprovalRequest, Question, Reply, Result, Services
     from gert_core.api.context import Peer
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
+    from gert_core.engine.modes.peers import ToolSession
     from gert_core.engine.resume.recorded import RecordedApproval
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
@@ -108,19 +109,20 @@ def wait(execution: StepExecution, seconds: float) -> None:
 
 def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
     """Render the action, call the tool over its transport, and return the reply with its outputs extracted."""
-    facts, services = execution.facts, execution.services
-    missing = facts.secrets.missing(tool.name)
-    if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        raise StepProblem(ErrorKind.SECRET_MISSING, f"tool `{tool.name}` requires secret {names}, which is not set")
     model = tool.tool.actions[action]
-    key = facts.idempotency_key(execution.key, execution.calls)
-    inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
-    rendered = render_action(tool, action, inputs, idempotency_key=key)
-    session = services.sessions.get(f"tool:{tool.name}", lambda: open_transport(execution, tool))
+    try:
+        session, rendered, inputs = _prepare_call(execution, tool, action, inputs)
+    except StepProblem as problem:
+        problem.acted = False
+        raise
     timeout = model.timeout or tool.tool.meta.timeout or DEFAULT_TOOL_TIMEOUT
-    services.journal.sync()
-    reply = session.call(rendered, inputs, execution.deadline.within(timeout))
+    execution.services.journal.sync()
+    try:
+        reply = session.call(rendered, inputs, execution.deadline.within(timeout))
+    except StepProblem as problem:
+        execution.acted = execution.acted or problem.acted
+        raise
+    execution.acted = True
     try:
         outputs = extract(model, tool.contracts[action], reply)
     except StepProblem as problem:
@@ -132,6 +134,21 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
         }
         raise
     return replace(reply, outputs=outputs)
+
+
+def _prepare_call(
+    execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]
+) -> tuple[ToolSession, Action, Mapping[str, object]]:
+    """Return the session of the tool, the rendered action and its inputs; nothing was done when this raises."""
+    facts, sessions = execution.facts, execution.services.sessions
+    missing = facts.secrets.missing(tool.name)
+    if missing:
+        names = ", ".join(f"`{name}`" for name in missing)
+        raise StepProblem(ErrorKind.SECRET_MISSING, f"tool `{tool.name}` requires secret {names}, which is not set")
+    key = facts.idempotency_key(execution.key, execution.calls)
+    inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
+    rendered = render_action(tool, action, inputs, idempotency_key=key)
+    return sessions.get(f"tool:{tool.name}", lambda: open_transport(execution, tool)), rendered, inputs
 
 
 def open_session(execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002

@@ -36,7 +36,7 @@ def attempt(execution: StepExecution) -> Result | None:
     if execution.undecided is not None and compiled.type.flow is not Flow.TERMINAL:
         return _explore(execution, execution.undecided)
     if execution.deadline.expired:  # nothing is started after the deadline of the block
-        return _timed_out(execution)
+        return _timed_out(execution, acted=False)
     if compiled.leaf and run.services.backend.acts:
         if not execution.contract.pure:
             # A type may act in ``run`` itself. Its calls of the context find everything on disk and sync nothing again.
@@ -77,11 +77,16 @@ def _failure(execution: StepExecution, error: BaseException, context: AttemptCon
     if isinstance(error, Unwind):
         return None
     if isinstance(error, StepProblem):
+        # Only a type that uses a tool acts through its calls alone.
+        acted = error.acted or execution.acted or execution.compiled.use is None
         if execution.deadline.cancelled:
+            if not acted:
+                execution.add_attempt("not_started")
             execution.signals.add([CANCELLED])
             return None
-        kind = Failed if error.failed else Errored
-        return checked(execution, kind(kind=error.kind, message=error.message, detail=error.detail))
+        if error.failed:
+            return checked(execution, Failed(kind=error.kind, message=error.message, detail=error.detail))
+        return checked(execution, Errored(kind=error.kind, message=error.message, detail=error.detail, acted=acted))
     if isinstance(error, Undecided):
         return _explore(execution, error, context)
     if isinstance(error, TemplateError):
@@ -92,11 +97,11 @@ def _failure(execution: StepExecution, error: BaseException, context: AttemptCon
     return Errored(kind=error.kind if isinstance(error, GertError) else fault.kind, message=fault.message)
 
 
-def _timed_out(execution: StepExecution) -> Result:
+def _timed_out(execution: StepExecution, *, acted: bool = True) -> Result:
     """Return the error of a step whose deadline has passed."""
     own = execution.compiled.timeout
     message = f"took longer than {format_duration(own)}" if own is not None else "the deadline of its block passed"
-    return Errored(kind=ErrorKind.TIMEOUT, message=message)
+    return Errored(kind=ErrorKind.TIMEOUT, message=message, acted=acted)
 
 
 def _explore(execution: StepExecution, undecided: Undecided, context: AttemptContext | None = None) -> Result | None:

@@ -45,7 +45,10 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     if isinstance(result, Failed | Errored):
         status = StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR
         failure = {"kind": result.kind, "message": result.message}
-    return finish(execution, status, completion_data(outputs, fields, failure, result.detail))
+    data = completion_data(outputs, fields, failure, result.detail)
+    if isinstance(result, Errored) and not result.acted and execution.compiled.leaf:
+        data["started"] = False
+    return finish(execution, status, data)
 
 
 def _json_data(execution: StepExecution, values: Mapping[str, object]) -> dict[str, object]:

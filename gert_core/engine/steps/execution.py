@@ -42,6 +42,7 @@ class StepExecution:
 
     __slots__ = (
         "_info",
+        "acted",
         "attempt",
         "began",
         "calls",
@@ -97,6 +98,8 @@ class StepExecution:
         self.uncertain = False
         """In dry-run: whether the step's status is known only in a real run, and the run continues in any case."""
         self.attempt = 1
+        self.acted = False
+        """Whether a call of a tool in the attempt may have taken effect."""
         self.calls = 0
         """The number of tool calls of the attempt so far."""
         self.began = 0.0
@@ -238,11 +241,7 @@ class StepExecution:
             before = self.services.recorded.attempts(self.key)
             if before:
                 self.attempt = before + 1
-                self.add(
-                    EventType.STEP_ATTEMPT,
-                    {"step_id": compiled.id, "attempt": self.attempt, "reason": "resumed"},
-                    fresh=True,
-                )
+                self.add_attempt("resumed")
         self.services.progress.started(self.info)
 
     def _trace_visibility(self, rule: Any) -> None:
@@ -295,6 +294,11 @@ class StepExecution:
             encoded=encoded,
             fresh=fresh,
         )
+
+    def add_attempt(self, reason: str) -> None:
+        """Add what is to be known about this attempt: that it is another one, or that it started nothing."""
+        data = {"step_id": self.compiled.id, "attempt": self.attempt, "reason": reason}
+        self.add(EventType.STEP_ATTEMPT, data, fresh=True)
 
     def session_name(self, name: str) -> str:
         """Return the name of a session among those of all plugins: names belong to the plugin of the step's type."""

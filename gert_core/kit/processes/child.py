@@ -50,7 +50,8 @@ class Child:
             for fd in (*kept, *given):
                 os.close(fd)
             if isinstance(error, OSError):  # no descriptor left
-                raise StepProblem(ErrorKind.SPAWN, f"{self.program!r} could not be started: {error.strerror}") from None
+                message = f"{self.program!r} could not be started: {error.strerror}"
+                raise StepProblem(ErrorKind.SPAWN, message, acted=False) from None
             raise
         for fd in given[:3]:
             os.close(fd)

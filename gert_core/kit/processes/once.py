@@ -60,6 +60,7 @@ def run(
         raise StepProblem(
             ErrorKind.CANCELLED if cancelled else ErrorKind.TIMEOUT,
             f"{argv[0]!r} was not started: {'the run is cancelled' if cancelled else 'no time is left'}",
+            acted=False,
         )
     watch = _Watch(argv, limit, deadline.remaining())
     try:
@@ -105,7 +106,8 @@ class _Watch:
                 self.feed()
             self.group = spawn(self.argv, environ=environ, stdin=source, stdout=given[0], stderr=given[1])
         except OSError as error:  # no descriptor left
-            raise StepProblem(ErrorKind.SPAWN, f"{self.argv[0]!r} could not be started: {error.strerror}") from None
+            message = f"{self.argv[0]!r} could not be started: {error.strerror}"
+            raise StepProblem(ErrorKind.SPAWN, message, acted=False) from None
         finally:
             for fd in given:
                 os.close(fd)

@@ -28,7 +28,8 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
     reports errors.
     """
     if not argv or not argv[0]:
-        raise StepProblem(ErrorKind.SPAWN, "there is no program to run: the command is empty; give argv or meta.binary")
+        message = "there is no program to run: the command is empty; give argv or meta.binary"
+        raise StepProblem(ErrorKind.SPAWN, message, acted=False)
     began = now()
     pid = None if running() else _spawn_alone(argv, environ, stdin, stdout, stderr)
     if pid is not None:
@@ -50,7 +51,8 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
     except OSError as error:
         raise _not_started(argv, environ, error) from None
     except ValueError as error:  # a NUL byte, a text that has no bytes
-        raise StepProblem(ErrorKind.SPAWN, f"{argv[0]!r} cannot be started with these arguments: {error}") from None
+        message = f"{argv[0]!r} cannot be started with these arguments: {error}"
+        raise StepProblem(ErrorKind.SPAWN, message, acted=False) from None
     process.returncode = 0  # the group collects it; Popen must neither wait for it nor warn about it
     return Group(process.pid, argv[0], began)
 
@@ -134,7 +136,7 @@ def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError
         message = f"the {size} bytes of arguments are too long for {program!r}; pass large data through stdin"
     else:
         message = f"{program!r} could not be started: {error.strerror}"
-    return StepProblem(kind, message)
+    return StepProblem(kind, message, acted=False)
 
 
 __all__ = ["spawn"]

@@ -43,7 +43,7 @@ def _start(program: str, environ: Mapping[str, str]) -> Child:
     except StepProblem as problem:
         if problem.kind == ErrorKind.NOT_FOUND and "/" not in program:  # the core's message is about tools
             message = f"runner {program!r} was not found on PATH; install it, or give its path in `extension`"
-            raise StepProblem(problem.kind, message, detail=problem.detail) from None
+            raise StepProblem(problem.kind, message, detail=problem.detail, acted=problem.acted) from None
         raise
 
 

@@ -51,7 +51,8 @@ def run(step: ExtensionStep, ctx: StepContext) -> Result:
         ctx.drop_session(name)
         if problem.kind == ErrorKind.CANCELLED:
             raise
-        return Errored(kind=problem.kind, message=problem.message, detail={"command": [runs], **problem.detail})
+        detail = {"command": [runs], **problem.detail}
+        return Errored(kind=problem.kind, message=problem.message, detail=detail, acted=problem.acted)
     detail = {"command": [runs], "exit_code": answer.exit_code, "stderr": answer.stderr}
     if answer.exit_code != 0:
         last = answer.stderr.strip().rsplit("\n", 1)[-1][:200]
