@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Emit = Callable[[str, Mapping[str, Any], Mapping[str, Any] | None], None]
 
+_FIELDS: Final = {"approved": bool, "identity": dict}
 MAX_SET_ASIDE: Final = 100
 """The number of answers without effect that is accepted, so that a provider cannot fill the trace without end."""
 
@@ -187,7 +188,10 @@ class ApprovalProcess:
 
     def _record(self, request: ApprovalRequest, response: ApprovalResponse, assessment: AnswerAssessment) -> None:
         known = isinstance(response, ApprovalResponse)
-        data: dict[str, object] = response.to_json() if known else {"ticket_id": request.ticket_id}
+        given = response.to_json().items() if known else ()
+        data: dict[str, object] = {"ticket_id": request.ticket_id}
+        # Readers of the trace rely on the types of its fields: what a provider gave instead is told in the message.
+        data |= {name: value for name, value in given if isinstance(value, _FIELDS.get(name, str))}
         data |= {"step_id": request.step_id, "result": str(assessment.result), "verified": assessment.verified}
         if assessment.kind:
             data |= {"problem": assessment.kind, "message": assessment.message}

@@ -211,7 +211,7 @@ def answer(lab, ran, *keys):
 
 def test_a_suspended_branch_lets_the_others_finish_and_all_tickets_are_pending(lab):
     ran = pending(lab)
-    assert [t["step_key"] for t in ran.result.pending] == ["fork/0/a", "fork/1/b"]
+    assert sorted(t["step_key"] for t in ran.result.pending) == ["fork/0/a", "fork/1/b"]
     assert [call.tool for call in lab.calls] == ["lab"]
     assert ran.steps == {"fork/2/c": "success"}
     assert ran.events[-1].type == "run_suspended"

@@ -119,7 +119,7 @@ def test_what_took_effect_is_repeated_by_decision_only(lab, then):
         retried(lab, ran)
     assert "g/1/undo would run again: it writes, is not idempotent and succeeded" in caught.value.message
     assert caught.value.kind == "unknown_outcome"
-    assert "--reconcile g/0/two=done|redo|failed --reconcile g/1/undo=done|redo|failed" in caught.value.hint
+    assert "--reconcile 'g/0/two=done|redo|failed' --reconcile 'g/1/undo=done|redo|failed'" in caught.value.hint
     assert lab.calls == []
     again = retried(lab, ran, reconcile={"g/0/two": "redo", "g/1/undo": "redo"})
     assert again.status == "completed"

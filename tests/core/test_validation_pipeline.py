@@ -174,10 +174,10 @@ KINDS = {
 
 
 def test_the_kinds_are_those_of_the_models():
-    from gert_core.documents import kinds, policy, project, runbook, scenario, tool
+    from gert_core.documents import kinds, policy, project_file, runbook, scenario, tool
 
     assert set(kinds.VERSIONS) == {runbook.API_VERSION, tool.API_VERSION, policy.API_VERSION}
-    assert set(kinds.NAMES) == {project.FILE_NAME, scenario.SCENARIO_FILE, scenario.TEST_FILE}
+    assert set(kinds.NAMES) == {project_file.FILE_NAME, scenario.SCENARIO_FILE, scenario.TEST_FILE}
     for kind in kinds.DocumentKind:
         fields = kinds.model_of(kind).model_fields
         assert ("apiVersion" in fields) == (kind in kinds.VERSIONS.values())

@@ -102,7 +102,7 @@ def test_the_human_result_and_the_progress_stand_on_their_streams(k16):
     assert len(lines) == 5
     progress = done.stderr.splitlines()
     assert progress[0].startswith("✓ check_dns  tool  0.")
-    assert any(line.startswith("✗ evaluate_health  assert") for line in progress)
+    assert any(line.startswith("! evaluate_health  assert") for line in progress)
     assert "▸ triage  branch" in progress
     assert any(line.startswith("  ✓ restart#2  tool  ") for line in progress)
     assert any(line.startswith("  ○ verify#2  tool  skipped (when)") for line in progress)

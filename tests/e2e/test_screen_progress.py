@@ -59,7 +59,9 @@ def book(gert: Gert, *steps: str, meta: str = "", outcome: str = "") -> None:
 
 def lines(text: str) -> list[str]:
     """The lines, without times and colours."""
-    plain = re.sub(r"\x1b\[[0-9;]*[mK]|\r", "", text)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    shown = re.sub(r"[^\n]*\r\x1b\[K", "", shown)  # a line that was drawn over
+    plain = re.sub(r"\x1b\[[0-9;]*K|\r", "", shown)
     return [re.sub(r"\d+\.\d+s", "T", line) for line in plain.splitlines()]
 
 
