@@ -22,7 +22,7 @@ LINE: Final = 512
 _STEP: Final = 300
 _CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 """The clock of start times in ``/proc``; without it no program is kept, because a number alone may be another's."""
-_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Children:
@@ -52,6 +52,8 @@ class Children:
         """Write the line of a program and return its number; -1 when it cannot be written."""
         with self._lock, suppress(OSError):
             if self._fd < 0:
+                with suppress(FileNotFoundError):
+                    self._path.unlink()  # of an earlier process, or a pipe or another name of somebody's file
                 self._fd = os.open(self._path, _FLAGS, 0o600)
                 self._same = f'"boot":"{boot_id()}","step":'
             line = self._free.pop() if self._free else self._lines

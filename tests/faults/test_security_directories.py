@@ -296,6 +296,22 @@ def test_the_lock_of_a_run_overwrites_no_other_file(gert):
     assert victim.read_bytes() == VICTIM
 
 
+@pytest.mark.parametrize("name", ["pipe", "link", "second name"])
+def test_the_list_of_running_programs_is_a_file_of_its_own(gert, name):
+    run, ticket = pending(gert)
+    approve(gert, ticket)
+    victim, planted = gert.root / "victim", run / "children"
+    victim.write_bytes(VICTIM)
+    if name == "pipe":
+        os.mkfifo(planted)
+    elif name == "link":
+        planted.symlink_to(victim)
+    else:
+        os.link(victim, planted)
+    assert resume(gert, run).document["status"] == "completed"
+    assert victim.read_bytes() == VICTIM
+
+
 # -- links -----------------------------------------------------------------------------------------------------------
 
 
