@@ -231,15 +231,17 @@ def test_a_step_that_adds_a_tag_keeps_the_approval_of_its_tool(tmp_path):
 
 @pytest.mark.parametrize("own", ["", ", contract: {writes: [disk, scratch]}"])
 def test_a_step_that_adds_a_tag_keeps_its_contract_violations_denied(tmp_path, own):
-    gert = project(tmp_path, contract="{effects: [host], writes: [disk], outputs: {said: {type: string}}}", step=own)
-    rules = "{writes: [scratch], contract_violations: allow}, {writes: [disk], contract_violations: deny}"
-    gert.write(floor=policy(rules))
-    tool = tmp_path / "tools/touch.tool.yaml"
-    tool.write_text(
-        tool.read_text().replace("[touch, done]}", "[touch, done], extract: {said: {from: json, path: $.x}}}")
-    )
+    """A tool that calls itself deterministic and is not."""
+    gert = project(tmp_path, contract="{effects: [host], writes: [disk], deterministic: true, outputs: {said: {}}}")
+    gert.write(floor=policy("{writes: [scratch], contract_violations: allow}, {contract_violations: deny}"))
+    tool, line = tmp_path / "tools/touch.tool.yaml", "  - {id: act, type: tool, tool: touch STEP}\n"
+    text = tool.read_text().replace("binary: touch", "binary: date")
+    tool.write_text(text.replace("[touch, done]}", "[date, +%N], extract: {said: {from: stdout}}}"))
+    two = (line + line.replace("act", "again")).replace(" STEP", own)
+    gert.write(book=BOOK.replace(line, two))
     said = gert("exec", "book.yaml", "--policy", "floor.yaml")
     assert said.code == 1, said.all
+    assert "of floor.yaml denies contract violations" in said.all
 
 
 GUARD = """\
