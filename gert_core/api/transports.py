@@ -45,7 +45,9 @@ class Action(Struct, frozen=True, kw_only=True):
 class Reply(Struct, frozen=True, kw_only=True):
     """The reply of a tool; ``outputs`` is set by transports with structured replies.
 
-    ``command`` is what was run, for display; ``failed`` is true when the tool itself reports failure.
+    ``command`` is what was run, for display; ``failed`` is true when the tool itself reports failure. ``in_time`` is
+    true when the transport ends a tool whose time is over, so that one that has replied did so in time, also where the
+    reply is read later because gert was stopped meanwhile.
     """
 
     exit_code: int | None = None
@@ -55,6 +57,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     failed: bool = False
     message: str = ""
+    in_time: bool = False
 
 
 class TransportSession(Protocol):

@@ -123,6 +123,7 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
         execution.acted = execution.acted or problem.acted
         raise
     execution.acted = True
+    execution.read_late = reply.in_time and execution.deadline.expired
     try:
         outputs = extract(model, tool.contracts[action], reply)
     except StepProblem as problem:

@@ -47,7 +47,7 @@ class AttemptContext:
     def __init__(self, execution: StepExecution) -> None:
         self._execution = execution
         execution.calls = 0
-        execution.acted = False
+        execution.acted = execution.read_late = False
         self._thread = threading.get_ident()
         self._open = True
         self._keys: set[int | None] = set()

@@ -62,6 +62,7 @@ class StepExecution:
         "layer",
         "maybe",
         "principal",
+        "read_late",
         "rendered_levels",
         "run",
         "scope",
@@ -98,6 +99,8 @@ class StepExecution:
         self.uncertain = False
         """In dry-run: whether the step's status is known only in a real run, and the run continues in any case."""
         self.attempt = 1
+        self.read_late = False
+        """Whether the last call of a tool ended in time and was read after the deadline."""
         self.acted = False
         """Whether a call of a tool in the attempt may have taken effect."""
         self.calls = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from contextlib import closing, suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, StepProblem
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from gert_core.api import Deadline
 
+_OVERSLEPT: Final = 0.5
+"""Seconds by which a wait that ends too late shows that the process was stopped."""
 LINE_LIMIT: Final = 10 * 1024 * 1024
 """The most bytes of one message from the peer."""
 
@@ -80,7 +83,7 @@ class Client:
             self._calls[number] = call
         withdraw = deadline.on_stop(call.done.set)
         try:
-            call.done.wait(deadline.remaining() if self._send(line, deadline) else 1.0)
+            self._wait(call, deadline.remaining() if self._send(line, deadline) else 1.0)
         finally:
             withdraw()
             with self._lock:
@@ -127,6 +130,12 @@ class Client:
         except TimeoutError:
             pass  # the same as no answer
         return True
+
+    def _wait(self, call: _Call, seconds: float | None) -> None:
+        """Wait for the answer; if this process was stopped meanwhile, the answer may be there and not yet read."""
+        began = monotonic()
+        if not call.done.wait(seconds) and seconds is not None and monotonic() - began > seconds + _OVERSLEPT:
+            call.done.wait(_OVERSLEPT)
 
     def _give_up(self, call: _Call, deadline: Deadline) -> None:
         name = self._child.program

@@ -42,17 +42,17 @@ class JsonRpcSession:
         except RpcError as error:
             message = f"{self._target.tool} {action.method}: {error.message} (code {error.code})"
             stderr = error.message if error.data is None else f"{error.message}\n{encode(error.data)}"
-            return Reply(failed=True, message=message, stderr=stderr, command=shown)
+            return Reply(failed=True, message=message, stderr=stderr, command=shown, in_time=True)
         except PeerError as error:
             self._forget(key)
             problem = error.to_problem()
             problem.detail["command"] = list(shown)
             raise problem from None
         if isinstance(result, dict):
-            return Reply(outputs=result, command=shown)
+            return Reply(outputs=result, command=shown, in_time=True)
         if result is None:
-            return Reply(outputs={}, command=shown)
-        return Reply(stdout=result if isinstance(result, str) else encode(result), command=shown)
+            return Reply(outputs={}, command=shown, in_time=True)
+        return Reply(stdout=result if isinstance(result, str) else encode(result), command=shown, in_time=True)
 
     def close(self) -> None:
         """End the processes: input closed, then TERM, then KILL."""

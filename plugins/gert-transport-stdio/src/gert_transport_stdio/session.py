@@ -43,6 +43,7 @@ class StdioSession:
             stderr=result.stderr,
             command=command,
             failed=code != 0,
+            in_time=True,
             message=_sentence(command[0], code, result.stderr) if code else "",
         )
 
