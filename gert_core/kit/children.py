@@ -115,8 +115,8 @@ def now() -> float:
 def boot_id() -> str:
     """Return what tells this start of this machine from others; empty where it is not known."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123
-            return file.read().strip()
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:  # noqa: PTH123
+            return file.read().decode().strip()
     except OSError:
         return ""
 
