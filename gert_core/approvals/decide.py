@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Emit = Callable[[str, Mapping[str, Any], Mapping[str, Any] | None], None]
 
-_FIELDS: Final = {"approved": bool, "identity": dict}
+_FIELDS: Final = {"approved": bool, "identity": dict, "uid": int}
 MAX_SET_ASIDE: Final = 100
 """The number of answers without effect that is accepted, so that a provider cannot fill the trace without end."""
 

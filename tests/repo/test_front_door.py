@@ -92,7 +92,9 @@ def test_every_file_is_as_the_editor_settings_say():
     everywhere = settings["*"]
     assert everywhere["charset"] == "utf-8"
     wrong = []
-    files = [f for f in checkout_files() if f.suffix not in {".pyc", ".png"}]
+    # Data of tests is kept as it was written: the trace of a run that was killed ends in the middle of a line.
+    data = ROOT / "tests" / "data"
+    files = [f for f in checkout_files() if f.suffix not in {".pyc", ".png"} and not f.is_relative_to(data)]
     assert len(files) > 400
     for file in files:
         text = file.read_bytes().decode("utf-8")
