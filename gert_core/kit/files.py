@@ -9,7 +9,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
-from msgspec import convert
+from msgspec import MsgspecError, convert
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
@@ -111,7 +111,7 @@ def decode_record(data: bytes, kind: type[_T], *, path: Path) -> _T:
     """Return JSON that was read from a file as a record (or another type); see ``read_record``."""
     try:
         return convert(json.loads(data), kind)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, MsgspecError, RecursionError) as error:
         raise UnreadableError(path, f"is damaged: {error}") from None
 
 

@@ -6,7 +6,7 @@ import os
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Raw, Struct
+from msgspec import MsgspecError, Raw, Struct
 from msgspec import json as msgspec_json
 from msgspec.structs import replace
 
@@ -114,7 +114,7 @@ def _unpack(cached: bytes, stamp: tuple[int, str]) -> RunState | None:
             return None
         steps, void = (msgspec_json.decode(part, type=list[StepState]) for part in (found.steps, found.void))
         state = msgspec_json.decode(found.state, type=RunState)
-    except (ValueError, RecursionError):  # among them every error of msgspec
+    except (ValueError, MsgspecError, RecursionError):
         return None
     state.steps = {step.key: step for step in steps}
     state.void = {step.key: step for step in void}

@@ -6,6 +6,8 @@ import json
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from msgspec import MsgspecError
+
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import TraceError
 from gert_core.api.events import TraceEvent
@@ -36,7 +38,7 @@ def decode(line: bytes) -> TraceEvent:
         )
         check_shape(event)
         return event
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, MsgspecError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"not a valid trace event: {error}") from None
 
 

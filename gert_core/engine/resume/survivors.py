@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct, ValidationError, field
+from msgspec import MsgspecError, Struct, field
 from msgspec.json import Decoder
 
 from gert_core.api import ErrorKind, RunError
@@ -95,7 +95,7 @@ def _entries(directory: RunDirectory) -> list[_Entry]:
         return []
     boot, decoder, found = boot_id(), Decoder(_Entry), []
     for line in data.splitlines():
-        with suppress(ValueError, ValidationError):
+        with suppress(ValueError, MsgspecError):
             entry = decoder.decode(line)
             if boot and entry.boot == boot:
                 found.append(entry)
