@@ -21,6 +21,7 @@ KERNEL: Final = Principal()
 SYSTEM: Final = KERNEL.to_json()
 BRANCH: Final = "branch"
 """The field of events written by one of several concurrent lists: its index, label and parent."""
+_BRANCH: Final = f',"{BRANCH}":'.encode()
 
 
 class Journal:
@@ -64,7 +65,7 @@ class Journal:
         """Add one event of a step (or, without a key, of the run); ``fresh`` ones cannot be recorded already."""
         if branch is not None:
             if encoded is not None:
-                encoded = encoded[:-1] + b',"branch":' + self.writer.encode(branch) + b"}"
+                encoded = encoded[:-1] + _BRANCH + self.writer.encode(branch) + b"}"
             else:
                 data = {**data, BRANCH: branch}
         if self._recorded is not None and key is not None and not fresh and self._known(type, key, data, encoded):
