@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gert_core.keys import DEFAULT_ALGORITHM, UnusableKeyError, parse_key
+from gert_core.kit.plain import is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +20,6 @@ AGENT: Final = "agent:"
 GROUP: Final = "group:"
 SPACES: Final = ("os", "login", "slack", "teams")
 """Where a person has identities; each is an id that its owner cannot change."""
-_INVISIBLE: Final = frozenset(
-    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0, *range(0xFE00, 0xFE10)}
-    | set(range(0xE0100, 0xE01F0))
-)
 
 
 class Person(Struct, frozen=True, kw_only=True):
@@ -93,7 +90,7 @@ def id_fault(person_id: str) -> str | None:
         return "has characters with another form that looks the same"
     if person_id != " ".join(person_id.split(" ")).strip() or "  " in person_id:
         return "has spaces at an end or doubled ones"
-    if any((unicodedata.category(char)[0] in "CZ" and char != " ") or ord(char) in _INVISIBLE for char in person_id):
+    if not is_plain(person_id):
         return "has characters that cannot be seen"
     return None
 
