@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.kit.processes.spawn import find_program
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ def matches_document(request: ApprovalRequest) -> bool:
 
 
 def resolve_program(name: str | None, environ: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the program that would be started: its absolute path and the hash of its content; null if not found.
+    """Return the program that would be started with this environment: its absolute path and the hash of its content.
 
-    A script's interpreter and what a program loads are not covered.
+    Both are null when it is not found. A script's interpreter and what a program loads are not covered.
     """
-    path = shutil.which(name, path=environ.get("PATH")) if name else None
+    path = find_program(name, environ) if name else None
     if path is None:
         return {"program": None, "program_sha256": None}
     absolute = Path(path).absolute()

@@ -88,6 +88,23 @@ def test_the_request_has_everything_that_is_executed(gert):
     assert document["policy_digest"] == gert.events()[0]["data"]["policy_digest"]
 
 
+def test_the_program_is_found_as_it_will_be_started(gert):
+    """With the PATH of the action, not with gert's own."""
+    bin_ = gert.root / "own"
+    bin_.mkdir()
+    (gert.root / "act").rename(bin_ / "deploy")
+    tool = TOOL.replace("binary: ./act", "binary: deploy").replace(
+        'stdin: "quiet"', f"env: {{PATH: '{bin_}:/bin:/usr/bin'}}"
+    )
+    gert.write(tool_act=tool)
+    ticket = pending(gert)
+    assert of(gert, "approval_submitted")[0]["request"]["command"]["program"] == str(bin_ / "deploy")
+    approve(gert, ticket)
+    (bin_ / "deploy").write_text("#!/bin/sh\necho evil >> acted\n")
+    assert resume(gert)["status"] == "approval_pending"
+    assert acted(gert) == []
+
+
 @pytest.mark.parametrize("retry", [False, True])
 def test_allowed_drift_executes_nothing_under_an_old_approval(gert, retry):
     """A changed ``stdin`` after the approval, or a changed tool when the step is run again."""

@@ -123,7 +123,7 @@ def _command(execution: StepExecution) -> dict[str, Any] | None:
     binary, secrets = tool.tool.meta.binary, facts.secrets.present(sorted(facts.secrets.allowed(tool.name)))
     argv = [binary, *action.argv[1:]] if binary and action.argv else list(action.argv)
     command: dict[str, Any] = {
-        **_program(execution, argv[0] if argv else binary),
+        **_program(execution, argv[0] if argv else binary, action.env),
         "argv": argv,
         "stdin": action.stdin,
         # Secrets stand here by their names; what is rendered from one is masked like everything else.
@@ -137,10 +137,12 @@ def _command(execution: StepExecution) -> dict[str, Any] | None:
     return command
 
 
-def _program(execution: StepExecution, name: str | None) -> Mapping[str, str | None]:
+def _program(
+    execution: StepExecution, name: str | None, environ: Mapping[str, str] | None = None
+) -> Mapping[str, str | None]:
     if execution.facts.mode == "replay":  # nothing is started, and the trace is the same on every machine
         return {"program": None, "program_sha256": None}
-    return resolve_program(name, execution.facts.environ)
+    return resolve_program(name, {**execution.facts.environ, **(environ or {})})
 
 
 def _directory(execution: StepExecution) -> str | None:
