@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import InputError
+from gert_core.kit.files import UnreadableError, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,21 +44,16 @@ def _read(binding: InputBinding, path: Path, *, own: Path) -> str | None:
         real = path.resolve()
         if any(one.is_relative_to(place) for one in (real, path.absolute()) for place in (*_SYSTEM, own)):
             raise _problem(binding, path, f"is {real}: files of the system and of gert itself cannot be inputs")
-        # The path is resolved: a link that takes its place in between is not followed, and a pipe is not waited for.
-        with os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise _problem(binding, path, "is not a regular file")
-            content = stream.read(_LIMIT + 1)
-    except FileNotFoundError:
-        if binding.required and not binding.has_default:
-            raise _problem(binding, path, "does not exist") from None
-        return None
-    except IsADirectoryError:
-        raise _problem(binding, path, "is not a regular file") from None
+        # The path is resolved: a link that takes its place in between is not followed.
+        content = read_file(real, limit=_LIMIT)
+    except UnreadableError as error:
+        raise _problem(binding, path, error.message.removeprefix(f"{real} ")) from None
     except (OSError, RuntimeError) as error:
         raise _problem(binding, path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(content) > _LIMIT:
-        raise _problem(binding, path, "is larger than 1 MiB")
+    if content is None:
+        if binding.required and not binding.has_default:
+            raise _problem(binding, path, "does not exist")
+        return None
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
