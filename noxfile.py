@@ -114,6 +114,22 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def compare(session: nox.Session) -> None:
+    """Speed against an earlier commit, interleaved: `nox -s compare -- COMMIT [--rounds N] [--only WORD]`."""
+    commit, *others = session.posargs or ["HEAD~1"]
+    place = ROOT / ".nox" / "compare"
+    session.run("git", "worktree", "add", "--quiet", "--force", "--detach", str(place), commit, external=True)
+    try:
+        uv = [sys.executable, "-m", "uv"]
+        session.run(*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(place / ".venv"))
+        with session.chdir(place):  # the members are named by relative paths
+            session.run(*uv, "pip", "install", "--quiet", "-p", str(place / ".venv"), "-r", "requirements-dev.txt")
+        session.run(sys.executable, "tests/bench/compare.py", "--other", str(place), *others)
+    finally:
+        session.run("git", "worktree", "remove", "--force", str(place), external=True)
+
+
+@nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
     """The property tests with many more examples."""
     session.run(sys.executable, "-m", "pytest", "-n", "auto", "tests", *session.posargs, env={"GERT_FUZZ": "1"})

@@ -53,6 +53,9 @@ def arguments(about: str | None) -> argparse.Namespace:
     parser.add_argument(
         "--installed", type=Path, metavar="DIR", help="only how gert starts, of the one in this virtual environment"
     )
+    parser.add_argument(
+        "--other", type=Path, metavar="DIR", help="compare with this checkout, which has an environment in .venv"
+    )
     parser.add_argument("--peers", type=Path, metavar="DIR", help="where the commands of other tools are installed")
     return parser.parse_args()
 

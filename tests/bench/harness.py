@@ -64,13 +64,19 @@ class Worker:
 
     job: Sequence[str]
     cwd: Path
+    checkout: Path | None = None
+    """Whose worker and environment; without it, this one's."""
     _process: subprocess.Popen[str] | None = None
 
     def __call__(self) -> tuple[float, float]:
         """Seconds and processor seconds."""
         if self._process is None:
+            python, script = sys.executable, Path(__file__).with_name("worker.py")
+            if self.checkout is not None:
+                python = str(self.checkout / ".venv" / "bin" / "python")
+                script = self.checkout / "tests" / "bench" / "worker.py"
             self._process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("worker.py")), *self.job],
+                [python, str(script), *self.job],
                 cwd=self.cwd,
                 env=clean_environ(),
                 stdin=subprocess.PIPE,

@@ -1,0 +1,84 @@
+"""Compares two states of gert: every row of the speed table in both, in one shuffled, interleaved run."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from bench_speed import arguments, heading
+from engine import Engine
+from harness import Command, Contender, Worker, measure, progress, ratio, show
+from workloads import Workloads, assert_step, mixed_steps, tool_step
+
+from gert_core.plugin.registry import Registry
+
+MOST = 1.03
+"""No row may take longer than this times what it took before."""
+
+
+def main() -> int:
+    """Measure both states and print one ratio per row."""
+    options = arguments(__doc__)
+    here, other = Path(__file__).parents[2], options.other.resolve()
+    with tempfile.TemporaryDirectory(prefix="gert-bench-") as place:
+        jobs = _jobs(Workloads(Path(place)))
+        if options.only:
+            jobs = {name: job for name, job in jobs.items() if any(word in name for word in options.only)}
+        contenders: dict[str, Contender] = {}
+        for name, job in jobs.items():
+            contenders[name] = _contender(job, here, Path(place))
+            contenders[f"{name}, before"] = _contender(job, other, Path(place))
+        samples, failed = measure(contenders, rounds=options.rounds, seed=options.seed, cpu=options.cpu, say=progress)
+        progress("")
+    rows = {
+        name: ratio(samples, name, f"{name}, before") for name in jobs if not failed.keys() & {name, f"{name}, before"}
+    }
+    if options.json:
+        print(json.dumps({name: [row.median, row.low, row.high] for name, row in rows.items()}, indent=1))
+    else:
+        print(heading(options))
+        print("| what | now, as a ratio of before | quartiles | at most 1.03 |\n|---|---:|---:|---|")
+        for name, row in rows.items():
+            held = "yes" if row.median <= MOST else "no"
+            print(f"| {name} | {row.median:.3f} | {show(row.low)} to {show(row.high)} | {held} |")
+    for name, why in failed.items():
+        print(f"not measured: {name}: {why}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _jobs(work: Workloads) -> dict[str, list[str]]:
+    """Return what each row does: a job of ``worker.py``, or words of the command line after ``gert``."""
+    ten, one = work.book("ten", mixed_steps(2)), work.book("one", tool_step(1))
+    tools = str(work.book("nothing200", "".join(tool_step(n) for n in range(200))))
+    thousand = str(work.book("thousand", mixed_steps(200)))
+    checks = work.book("checks10000", "".join(assert_step(n) for n in range(10_000)))
+    traced = Engine(work.book("traced", "".join(assert_step(n) for n in range(5_000))), Registry.build()).trace()
+    return {
+        "gert --version": ["gert", "--version"],
+        "gert validate, 10 steps": ["gert", "validate", str(ten)],
+        "gert exec, one tool step": ["gert", "exec", str(one)],
+        "tool steps": ["engine", tools, "group"],
+        "tool steps, no sync": ["engine", tools, "none"],
+        "100 parallel steps": ["engine", str(work.parallel(100)), "group"],
+        "10,000 assert steps": ["engine", str(checks), "group"],
+        "load 1,000 steps": ["load", thousand],
+        "validate 1,000 steps": ["validate", thousand],
+        "gert test, 100 scenarios": ["gert", "test", str(work.scenarios(100))],
+        "trace verify": ["verify", str(traced)],
+    }
+
+
+def _contender(job: list[str], checkout: Path, place: Path) -> Contender:
+    """Return the job as the gert of a checkout does it, with the programs of that checkout's environment."""
+    programs = checkout / ".venv" / "bin"
+    if job[0] == "gert":
+        return Command(argv=[str(programs / "gert"), *job[1:]], cwd=place)
+    return Worker(job=job, cwd=place, checkout=checkout)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
