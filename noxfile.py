@@ -205,8 +205,8 @@ def third_party(session: nox.Session) -> None:
         _fresh(session)
         _install(session, str(ROOT / "examples" / name), "gert-core[testing]", *beside)
         _pytest(session, ROOT / "examples" / name)
-    said = _gert(session, "plugins", "why", "step:wait")
-    assert "gert-step-wait" in said, said
+    said = _gert(session, "plugins", "why", "step:sleep")
+    assert "gert-step-sleep" in said, said
 
 
 @nox.session(requires=["build"])

@@ -52,10 +52,10 @@ def gert_step_types() -> Iterable[StepType] | None:
     @hookimpl
     def gert_step_types():
         yield StepType(
-            name="wait",
-            model="acme_wait.step:Wait",
-            run="acme_wait.step:run",
-            summary="Waits for a number of seconds.",
+            name="sleep",
+            model="acme_sleep.step:Sleep",
+            run="acme_sleep.step:run",
+            summary="Sleeps for a number of seconds.",
         )
     ```
     """

@@ -65,7 +65,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "new tool": (("gert new tool systemctl", "tools/systemctl.tool.yaml"),),
     "new scenario": (("gert new scenario disk-full --runbook disk-check.yaml", "with answers to fill in"),),
     "new plugin": (
-        ("gert new plugin step-wait", "a step type"),
+        ("gert new plugin step-sleep", "a step type"),
         ("gert new plugin approval-chat", "a way to ask for approvals"),
         ("gert new plugin policy-acme", "rules for everybody"),
         ("gert new plugin guard-acme", "checks of runbooks, and rules that depend on the project"),

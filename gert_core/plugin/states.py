@@ -32,7 +32,7 @@ class PluginInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Name, distribution and version, such as ``step-wait (gert-step-wait 1.0)``."""
+        """Name, distribution and version, such as ``step-sleep (gert-step-sleep 1.0)``."""
         return f"{self.name} ({self.distribution} {self.version})"
 
     @property

@@ -97,10 +97,10 @@ def _replayed(scenario: str, file: Path, registry: Registry, project: Project | 
 
 
 def new_plugin(
-    name: Annotated[str, typer.Argument(metavar="KIND-NAME", help=f"Such as step-wait; kinds: {', '.join(_KINDS)}.")],
+    name: Annotated[str, typer.Argument(metavar="KIND-NAME", help=f"Such as step-sleep; kinds: {', '.join(_KINDS)}.")],
 ) -> int:
     """Write a plugin: a distribution gert-KIND-NAME with its entry point, its README and tests that pass."""
-    point = word(name.removeprefix("gert-"), what="plugin", example="step-wait")
+    point = word(name.removeprefix("gert-"), what="plugin", example="step-sleep")
     kind, _, rest = point.partition("-")
     if kind not in _KINDS or not rest:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Waits for a number of seconds as a runbook step."""
+"""Sleeps for a number of seconds as a runbook step."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def gert_step_types() -> Iterator[StepType]:
     """Register the one step type of this plugin; its heavy parts are named and imported when a runbook uses it."""
     yield StepType(
-        name="wait",
-        model="gert_step_wait.step:Wait",
-        run="gert_step_wait.step:run",
-        fields={"waited": "float"},
-        summary="Waits for a number of seconds.",
+        name="sleep",
+        model="gert_step_sleep.step:Sleep",
+        run="gert_step_sleep.step:run",
+        fields={"slept": "float"},
+        summary="Sleeps for a number of seconds.",
     )
