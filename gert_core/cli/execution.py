@@ -37,13 +37,18 @@ def carry_out(
     no_input: bool,
     as_json: bool,
     pending_exit_code: int = 0,
+    verbose: bool = False,
 ) -> int:
     """Start a run with ``begin(stack, console=, progress=, stop=, environ=)``, execute it and report it."""
     if not 0 <= pending_exit_code <= _LAST_CODE:
         raise UsageError(f"--pending-exit-code takes 0 to {_LAST_CODE}, not {pending_exit_code}; nothing was run")
     stop = Stop()
     planned = mode in ("dry-run", "probe")
-    progress = DryProgress(sys.stderr if as_json else real_stdout()) if planned else TerminalProgress()
+    progress = (
+        DryProgress(sys.stderr if as_json else real_stdout(), verbose=True)
+        if planned
+        else TerminalProgress(verbose=verbose)
+    )
     aside = as_json or not planned  # a plan for people is printed while it is made
     console = TerminalConsole(no_input=no_input, quiet=progress.hold)
     with ExitStack() as stack, interrupts(stop) as interrupt:

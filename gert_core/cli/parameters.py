@@ -33,6 +33,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("pending_exit_code", ("--pending-exit-code",), "int", False, False, None, None),
         ("no_preflight", ("--no-preflight",), "flag", False, False, None, None),
         ("floor", ("--floor",), "flag", False, False, None, None),
+        ("verbose", ("--verbose", "-v"), "flag", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
     "test": (
@@ -62,6 +63,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("approval", ("--approval",), "text", False, False, None, None),
         ("no_input", ("--no-input",), "flag", False, False, None, None),
         ("pending_exit_code", ("--pending-exit-code",), "int", False, False, None, None),
+        ("verbose", ("--verbose", "-v"), "flag", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
     "approve": (

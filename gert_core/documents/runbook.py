@@ -135,6 +135,9 @@ class StepFields(Model):
 
     id: Given[Name] = Field(default=None, description="The step's name, unique in the file.")
     type: str = Field(description="The kind of step.")
+    description: Given[Text] = Field(
+        default=None, description="What the step is for, shown to people who watch or approve it; may hold templates."
+    )
     when: Given[Expr] = Field(
         default=None, description="`{{ expression }}` or a boolean; the step is skipped when it is false."
     )

@@ -32,6 +32,8 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     """Whether it is known only in a real run if its guard skips it (dry-run and probe)."""
     continues: bool = False
     """Whether the run continues when it fails: by ``continue_on_fail``, or a step around it catches failures."""
+    description: str | None = None
+    """What the author says about it."""
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):

@@ -107,6 +107,7 @@ class Fold:
         record, data = self._record(event), event.data
         record.status = RunStatus.RUNNING
         record.acts = data.get("idempotency_key") is not None
+        record.description = _text(data.get("description"))
         if isinstance(summary := data.get("contract_summary"), dict):
             _recovery(record, summary)
 

@@ -50,6 +50,7 @@ class StepState(Struct, kw_only=True, gc=False):
     """Whether it may have acted: its ``step_start`` has an idempotency key, and no event says that nothing started."""
     writing: bool = False
     idempotent: bool = False
+    description: str | None = None
     duration: str | None = None
     failure: dict[str, Any] | None = None
     """Kind and message, also of a step that was denied or not approved; masked as in the trace."""

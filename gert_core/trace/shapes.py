@@ -109,6 +109,7 @@ class _Resolved(Struct):
 class _StepStart(Struct):
     step_id: str
     type: str
+    description: str | None = None
     inputs: _Map | None = None
     contract_summary: _Map | None = None
     idempotency_key: str | None = None

@@ -56,6 +56,9 @@ def exec_(
     floor: Annotated[
         bool, typer.Option("--floor", help="Keep to the machine floor in a replay too; other modes always do.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the descriptions of steps while they run.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
@@ -104,6 +107,7 @@ def exec_(
         no_input=no_input,
         as_json=json,
         pending_exit_code=pending_exit_code,
+        verbose=verbose,
     )
 
 

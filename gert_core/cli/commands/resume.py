@@ -50,6 +50,9 @@ def resume(
     pending_exit_code: Annotated[
         int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
     ] = 0,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the descriptions of steps while they run.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
@@ -105,6 +108,7 @@ def resume(
             no_input=no_input,
             as_json=json,
             pending_exit_code=pending_exit_code,
+            verbose=verbose,
         )
     except RunFinished as finished:
         return _show_finished(finished.result, as_json=json)

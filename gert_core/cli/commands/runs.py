@@ -14,6 +14,7 @@ from gert_core.cli.render.result import label
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, summary
+from gert_core.cli.render.values import one_line
 from gert_core.cli.session import project_here
 from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.directory import RunDirectory, runs_root
@@ -22,7 +23,7 @@ from gert_core.runs.result import RunResult, outcome_of
 
 if TYPE_CHECKING:
     from gert_core.runs.listing import RunInfo
-    from gert_core.runs.state import RunState
+    from gert_core.runs.state import RunState, StepState
 
 _EXPLANATIONS: Final = 1000
 """The number of explanations that are remembered, so that each is given once."""
@@ -86,13 +87,18 @@ def _document(info: RunInfo) -> dict[str, object]:
         "actor": state.facts.get("actor"),
         "mode": state.facts.get("mode"),
         "inputs": state.facts.get("inputs"),
-        "steps": [{**record.to_json(), "status": info.step_status(record)} for record in state.steps.values()],
+        "steps": [_step(info, record) for record in state.steps.values()],
         "progress": info.progress,
         "pending": state.pending,
         "unknown_outcomes": info.unknown_outcomes,
         "resume_point": info.resume_point,
         "resumed": state.resumed,
     }
+
+
+def _step(info: RunInfo, record: StepState) -> dict[str, object]:
+    described = {} if record.description is None else {"description": record.description}
+    return {**record.to_json(), "status": info.step_status(record), **described}
 
 
 def _describe(info: RunInfo) -> None:
@@ -134,6 +140,8 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
         status = paint(escape(name), colour) + (", continued" if continued else "")
         duration = f" {escape(record.duration)}" if record.duration else ""
         out(f"    {escape(readable_key(record.key))} ({escape(record.type)}): {status}{duration}")
+        if record.description:
+            out(f"      {escape(one_line(record.description))}")
         if not record.failed or record.container:
             continue
         failure = record.failure or {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, StepStatus
 from gert_core.cli.render.terminal import coloured, escape, paint, write_text
-from gert_core.cli.render.values import named, tail
+from gert_core.cli.render.values import named, one_line, tail
 from gert_core.engine.progress import Progress
 from gert_core.kit.display import readable_key
 from gert_core.plugin.printing import real_stdout
@@ -39,8 +39,10 @@ class TerminalProgress(Progress):
     Everything is masked first and then escaped, so that nothing shown can control the terminal.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, verbose: bool = False) -> None:
         self._stream = stream or sys.stderr
+        self._verbose = verbose
+        """Whether the descriptions of steps are shown."""
         self.mask: Callable[[str], str] = str
         self._lock = threading.RLock()
         self._live = coloured(self._stream)
@@ -61,7 +63,7 @@ class TerminalProgress(Progress):
             self._step(step, ("▸", "cyan"))
         elif self._live:
             with self._lock:
-                self._running[step.key] = (_title(step), time.monotonic())
+                self._running[step.key] = (f"{_title(step)}{self._about(step)}", time.monotonic())
                 if self._ticker is None:
                     self._ticker = threading.Thread(target=self._tick, name="gert-progress", daemon=True)
                     with suppress(RuntimeError, MemoryError):  # without a thread there is no live line
@@ -117,7 +119,15 @@ class TerminalProgress(Progress):
         """Print the line of a step; its title has been masked already, item by item, in its key."""
         sign, style = mark
         shown = paint(sign, *([style] if style else ()), stream=self._stream)
-        self._print(f"  {text}" if text else "", lead=f"{_indent(step)}{shown} {escape(_title(step))}")
+        rest = f"  {self.mask(text)}" if text else ""
+        lead = f"{_indent(step)}{shown} {escape(_title(step))}"
+        self._print(f"{self._about(step)}{rest}", lead=lead, masked=True)
+
+    def _about(self, step: StepInfo) -> str:
+        """Return the description of a step as the end of its title; masked, and empty unless it is to be shown."""
+        if not self._verbose or step.description is None:
+            return ""
+        return f"  {one_line(self.mask(step.description))}"
 
     def _is_known(self, step: StepInfo, data: Mapping[str, Any]) -> bool:
         """Return whether the same failure of the same step was explained before."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.api.events import EventType
 from gert_core.api.results import StepStatus
 from gert_core.cli.render.terminal import escape, paint
-from gert_core.cli.render.values import named, tail
+from gert_core.cli.render.values import named, one_line, tail
 from gert_core.kit.display import readable_key
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import parent_key
@@ -148,6 +148,8 @@ def _run_complete(event: TraceEvent, state: RunState) -> list[str]:
 def _step_start(event: TraceEvent, state: RunState) -> list[str]:
     kind = event.data.get("type")
     lines = [f"▸ {paint(_key(event), 'bold')}{f' ({escape(kind)})' if kind else ''}"]
+    if event.data.get("description"):
+        lines.append(escape(one_line(str(event.data["description"]))))
     return lines + facts_lines("inputs:", event.data.get("inputs"))
 
 

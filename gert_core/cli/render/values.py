@@ -32,6 +32,11 @@ def named(name: str, value: object, *, indent: str, mask: Callable[[str], str] =
     return [f"{indent}{name}", *(f"{indent}  | {escape(line)}" for line in lines)]
 
 
+def one_line(text: str) -> str:
+    """Return a text with its lines joined."""
+    return " ".join(text.split())
+
+
 def tail(text: str, *, lines: int = TAIL) -> list[str]:
     """Return the last lines of a text, behind a line that states how many were left out, here or in the trace."""
     rows = text.rstrip().splitlines()
@@ -44,4 +49,4 @@ def tail(text: str, *, lines: int = TAIL) -> list[str]:
     return [f"… {before} line{'' if before == 1 else 's'} before", *rows[-lines:]]
 
 
-__all__ = ["TAIL", "named", "tail"]
+__all__ = ["TAIL", "named", "one_line", "tail"]

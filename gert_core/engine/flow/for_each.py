@@ -86,9 +86,10 @@ class _Loop:
         run = self.run
         if run.services.recorded is not None:
             run.services.recorded.follow(self.frame.prefix, self.key)
-        self._add(
-            EventType.STEP_START, {"step_id": self.compiled.id, "type": self.compiled.type.name, "for_each": True}
-        )
+        start: dict[str, object] = {"step_id": self.compiled.id, "type": self.compiled.type.name, "for_each": True}
+        if self.compiled.description is not None:
+            start["description"] = self.compiled.description
+        self._add(EventType.STEP_START, start)
         run.services.progress.started(self.execution.info)
         try:
             items = self._items()

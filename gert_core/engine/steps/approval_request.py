@@ -94,7 +94,10 @@ def window_of(execution: StepExecution, recorded: RecordedApproval | None) -> Wi
 
 
 def _description(execution: StepExecution) -> str:
+    """Return the step's description; without one that of the action, or of the step's type."""
     compiled = execution.compiled
+    if execution.description is not None:
+        return execution.description
     if compiled.use is None:
         return compiled.type.summary
     action = execution.facts.runbook.tools[compiled.use.tool].tool.actions[str(compiled.action)]

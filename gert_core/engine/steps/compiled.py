@@ -42,6 +42,8 @@ class CompiledStep:
         "body",
         "contract",
         "contract_key",
+        "described",
+        "description",
         "external",
         "governed",
         "has_inputs",
@@ -85,6 +87,10 @@ class CompiledStep:
         self.external = self.use is not None or step_type.requires_contract
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")
         self.when = None if fields.when is None else compile_condition(fields.when)
+        described = None if fields.description is None else compile_value(fields.description)
+        self.described = None if described is None or described.static else described
+        """The description as a template; ``description`` is that of a step whose description has none."""
+        self.description = None if fields.description is None or self.described is not None else fields.description
         self.scope = None if fields.scope is None else compile_value(fields.scope)
         self.timeout = fields.timeout if fields.timeout is not None else step_type.timeout
         each = fields.for_each

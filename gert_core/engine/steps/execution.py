@@ -51,6 +51,7 @@ class StepExecution:
         "contract",
         "deadline",
         "decision",
+        "description",
         "doubts",
         "exported",
         "facts",
@@ -109,6 +110,8 @@ class StepExecution:
         self.inputs: Mapping[str, Any] = {}
         self.scope: tuple[str, ...] | None = None
         self.principal: Principal | None = compiled.principal
+        self.description: str | None = compiled.description
+        """What the author says about it; one with templates is there once they are rendered."""
         self.contract = compiled.contract
         """What the step declares: as it is written and, where that depends on templates, as it is rendered."""
         self.rendered_levels: tuple[Contract, ...] = ()
@@ -230,6 +233,8 @@ class StepExecution:
         """Write ``step_start``; a step that is not executed gets no idempotency key: its outcome is known."""
         compiled, fields = self.compiled, self.compiled.node.fields
         data: dict[str, object] = {"step_id": compiled.id, "type": compiled.type.name}
+        if self.description is not None:
+            data["description"] = self.description
         if compiled.leaf:
             data["contract_summary"] = summary_of(self.contract) if self.rendered_levels else compiled.summary
             data["inputs"] = self.inputs
@@ -270,6 +275,7 @@ class StepExecution:
                 item=self.item,
                 maybe=self.maybe,
                 continues=self.continues,
+                description=self.description,
             )
         return info
 

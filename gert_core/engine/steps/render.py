@@ -10,7 +10,7 @@ from gert_core.documents.type_functions import MissingTool
 from gert_core.engine.steps.body import ModelFailed
 from gert_core.engine.steps.inputs import resolve_step_inputs
 from gert_core.engine.steps.results import type_fault
-from gert_core.template import TemplateError
+from gert_core.template import TemplateError, to_text
 
 if TYPE_CHECKING:
     from gert_core.engine.steps.execution import StepExecution
@@ -34,6 +34,8 @@ def render_step(execution: StepExecution) -> None:
     render_scope(execution)
     if compiled.named is not None:
         _render_principal(execution)
+    if compiled.described is not None:
+        _render_description(execution)
     if compiled.has_inputs:
         execution.inputs = resolve_step_inputs(execution, partial=execution.services.backend.symbolic)
     elif compiled.leaf:
@@ -76,6 +78,14 @@ def _render_principal(execution: StepExecution) -> None:
         execution.principal = Principal(**execution.compiled.named.render_partial(execution.layer))
     except TemplateError as error:
         raise StepProblem(ErrorKind.TEMPLATE, f"principal: {error.message}") from None
+
+
+def _render_description(execution: StepExecution) -> None:
+    assert execution.compiled.described is not None  # noqa: S101 - asked by the caller
+    try:
+        execution.description = to_text(execution.compiled.described.render_partial(execution.layer))
+    except TemplateError as error:
+        raise StepProblem(ErrorKind.TEMPLATE, f"description: {error.message}") from None
 
 
 __all__ = ["render_scope", "render_step"]

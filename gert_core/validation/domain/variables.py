@@ -70,6 +70,8 @@ class Variables:
             found.append(TemplateText(fields.when, True, (*step.path, "when")))
         if loop is not None and loop.key is not None:
             templates(loop.key, path=(*step.path, "for_each", "key"), found=found)
+        if fields.description is not None:
+            templates(fields.description, path=(*step.path, "description"), found=found)
         if fields.scope is not None:
             check_scope(self.ctx, step)
             templates(fields.scope, path=(*step.path, "scope"), found=found)
