@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_COST: Final = 200
 """The highest total cost of the calls of one expression, which limits its memory and time."""
 _LEADING_DOT: Final = re.compile(r"(?:^|[\s(|])\.(?!\d)")
-_FIRST_WORD: Final = re.compile(r"([^\W\d]\w*)\s+[.\"'`(\w]")
+_FIRST_WORD: Final = re.compile(r"([^\W\d]\w*)\s+(?!(?:and|or|in|if|is|not)\b)[.\"'`(\w]")
 
 
 def parse_expression(text: str) -> Node:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from gert_core.template.data import MAX_RESULT, kind_of, order, to_json, too_large, walk
-from gert_core.template.errors import TemplateError, UndefinedVariable
-from gert_core.template.functions import FUNCTIONS, Function, capped, list_of, text_of
-from gert_core.template.operators import OPERATORS, bounded
+from gert_core.template.arguments import MAX_ITEMS, Function, capped, items_of, text_of, whole_of
+from gert_core.template.arithmetic import bounded
+from gert_core.template.choices import fields_of
+from gert_core.template.data import MAX_RESULT, order, too_large
+from gert_core.template.errors import TemplateError
+from gert_core.template.functions import FUNCTIONS, subject_is_first
+from gert_core.template.lists import at, extreme, pairs, path_to, rows, sort_by, total, unique_by
+from gert_core.template.operators import OPERATORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-_MAX_ITEMS: Final = 50_000
 _WIDEST: Final = 10_000
 
 
@@ -26,70 +28,32 @@ class Filter(Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
-def _items(value: object, name: str) -> list[object]:
-    if isinstance(value, dict):
-        value = list(value)
-    items = list_of(value, name)
-    if len(items) > _MAX_ITEMS:
-        raise TemplateError(f"`{name}` takes lists of up to {_MAX_ITEMS:,} items")
-    return list(items)
-
-
-def _attribute(item: object, attribute: object) -> object:
+def _field(value: object, attribute: object, name: str) -> tuple[Sequence[object], Sequence[object]]:
+    """Return the items of a list and what stands for each of them: itself, or one of its fields."""
     if attribute is None:
-        return item
-    path = tuple(text_of(attribute, "attribute").split("."))
-    return walk(item, path, full=path)
-
-
-def _ends(name: str, position: int) -> Callable[[object], object]:
-    def run(value: object) -> object:
-        found: Any = value if isinstance(value, str) else list_of(value, name)
-        if not found:
-            error = UndefinedVariable((name,))
-            error.message = f"`{name}` of an empty value is not defined"
-            error.hint = "give it a default: `| default ...`"
-            raise error
-        return found[position]
-
-    return run
+        items = items_of(value, name)
+        return items, items
+    found = rows(value, name)
+    path = path_to(attribute, name)
+    return found, [at(found, place, path) for place in range(len(found))]
 
 
 def _sort(value: object, reverse: object = False, attribute: object = None) -> list[Any]:
-    items = _items(value, "sort")
-    keys = [_attribute(item, attribute) for item in items]
-
-    def compare(one: int, two: int) -> int:
-        return order(keys[one], keys[two])
-
-    places = sorted(range(len(items)), key=cmp_to_key(compare), reverse=bool(reverse))
-    return [items[place] for place in places]
+    items, keys = _field(value, attribute, "sort")
+    return sort_by(items, keys, reverse=bool(reverse))
 
 
-def _unique(value: object) -> list[object]:
-    seen: dict[str, object] = {}
-    for item in _items(value, "unique"):
-        seen.setdefault(to_json(item), item)
-    return list(seen.values())
+def _unique(value: object, attribute: object = None) -> list[object]:
+    return unique_by(*_field(value, attribute, "unique"))
 
 
 def _sum(value: object, attribute: object = None) -> object:
-    total: object = 0
-    for item in _items(value, "sum"):
-        total = OPERATORS["+"].call(total, _attribute(item, attribute))
-    return total
+    return total(_field(value, attribute, "sum")[1])
 
 
-def _extreme(name: str, sign: int) -> Callable[[object], object]:
-    def run(value: object) -> object:
-        items = _items(value, name)
-        if not items:
-            raise TemplateError(f"`{name}` needs a list that is not empty")
-        best = items[0]
-        for item in items[1:]:
-            if order(item, best) == sign:
-                best = item
-        return best
+def _extreme(name: str, sign: int) -> Callable[..., object]:
+    def run(value: object, attribute: object = None) -> object:
+        return extreme(*_field(value, attribute, name), name=name, sign=sign)
 
     return run
 
@@ -105,23 +69,18 @@ def _round(value: object, precision: object = 0) -> object:
 
 
 def _reverse(value: object) -> object:
-    return value[::-1] if isinstance(value, str) else _items(value, "reverse")[::-1]
+    return value[::-1] if isinstance(value, str) else items_of(value, "reverse")[::-1]
 
 
 def _list(value: object) -> list[object]:
-    return _items(list(value[: _MAX_ITEMS + 1]) if isinstance(value, str) else value, "list")
-
-
-def _map(value: object, attribute: object) -> list[object]:
-    return [_attribute(item, attribute) for item in _items(value, "map")]
+    return items_of(list(value[: MAX_ITEMS + 1]) if isinstance(value, str) else value, "list")
 
 
 def _width(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TemplateError(f"`{name}` needs an integer, not {kind_of(value)}")
-    if value > _WIDEST:
+    width = whole_of(value, name)
+    if width > _WIDEST:
         raise TemplateError(f"`{name}` takes widths up to {_WIDEST:,}")
-    return max(value, 0)
+    return max(width, 0)
 
 
 def _center(value: object, width: object = 80) -> str:
@@ -144,6 +103,8 @@ def _truncate(value: object, length: object = 255) -> str:
 
 def _subject_first(name: str) -> Callable[..., object]:
     call = FUNCTIONS[name].call
+    if subject_is_first(name):
+        return call
 
     def run(subject: object, *args: object) -> object:
         return call(*args, subject)
@@ -166,7 +127,7 @@ def _or_default(name: str) -> Callable[..., object]:
 
 
 def _joined(subject: object, separator: object = "", attribute: object = None) -> object:
-    items = subject if attribute is None else _map(subject, attribute)
+    items = subject if attribute is None else fields_of(subject, attribute)
     return FUNCTIONS["join"].call(separator, items)
 
 
@@ -175,17 +136,16 @@ _OWN: Final = (
     Filter(Function("capitalize", lambda v: capped(text_of(v, "capitalize").capitalize()), 1, 1, "string")),
     Filter(Function("center", _center, 1, 2, "string"), ("width",)),
     Filter(Function("count", FUNCTIONS["len"].call, 1, 1, "int")),
-    Filter(Function("first", _ends("first", 0), 1, 1, "any")),
     Filter(Function("float", _or_default("float"), 1, 2, "float"), ("default",)),
     Filter(Function("indent", _indent, 1, 3, "string"), ("width", "first")),
     Filter(Function("int", _or_default("int"), 1, 2, "int"), ("default",)),
     Filter(Function("join", _joined, 1, 3, "string"), ("d", "attribute")),
-    Filter(Function("last", _ends("last", -1), 1, 1, "any")),
+    Filter(Function("items", pairs, 1, 1, "list", cost=10)),
     Filter(Function("length", FUNCTIONS["len"].call, 1, 1, "int")),
     Filter(Function("list", _list, 1, 1, "list", cost=10)),
-    Filter(Function("map", _map, 2, 2, "list", cost=10), ("attribute",)),
-    Filter(Function("max", _extreme("max", 1), 1, 1, "any", cost=5)),
-    Filter(Function("min", _extreme("min", -1), 1, 1, "any", cost=5)),
+    Filter(Function("map", fields_of, 2, 3, "list", cost=10), ("attribute", "default")),
+    Filter(Function("max", _extreme("max", 1), 1, 2, "any", cost=5), ("attribute",)),
+    Filter(Function("min", _extreme("min", -1), 1, 2, "any", cost=5), ("attribute",)),
     Filter(Function("reverse", _reverse, 1, 1, "any", cost=5)),
     Filter(Function("round", _round, 1, 2, "float"), ("precision",)),
     Filter(Function("sort", _sort, 1, 3, "list", cost=20), ("reverse", "attribute")),
@@ -193,7 +153,7 @@ _OWN: Final = (
     Filter(Function("title", lambda v: capped(text_of(v, "title").title()), 1, 1, "string")),
     Filter(Function("tojson", FUNCTIONS["toJson"].call, 1, 1, "string", cost=10)),
     Filter(Function("truncate", _truncate, 1, 2, "string"), ("length",)),
-    Filter(Function("unique", _unique, 1, 1, "list", cost=20)),
+    Filter(Function("unique", _unique, 1, 2, "list", cost=20), ("attribute",)),
 )
 _NAMES: Final = {"replace": ("old", "new")}
 
@@ -236,6 +196,8 @@ _TESTS: Final = (
     Function("le", FUNCTIONS["le"].call, 2, 2, "bool"),
     Function("gt", FUNCTIONS["gt"].call, 2, 2, "bool"),
     Function("ge", FUNCTIONS["ge"].call, 2, 2, "bool"),
+    Function("matches", lambda value, pattern: FUNCTIONS["matches"].call(pattern, value), 2, 2, "bool", cost=10),
+    Function("contains", lambda value, part: FUNCTIONS["contains"].call(part, value), 2, 2, "bool"),
 )
 TESTS: Final = {test.name: test for test in _TESTS}
 

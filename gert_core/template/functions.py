@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from msgspec import Struct
-
+from gert_core.template.arguments import MAX_ITEMS, Function, capped, list_of, text_of
 from gert_core.template.data import (
     MAX_RESULT,
     equal,
@@ -21,35 +20,9 @@ from gert_core.template.data import (
     walk,
 )
 from gert_core.template.errors import TemplateError
+from gert_core.template.lists import LISTS
 from gert_core.template.printf import printf
-from gert_core.template.regex import matches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_MAX_PARTS: Final = 50_000
-
-
-class Function(Struct, frozen=True):
-    """A callable of the closed table: how many arguments it takes and what type it returns.
-
-    ``cost`` counts towards the limit of one expression (``MAX_COST``), so that a short text cannot use up the
-    processor or the memory.
-    """
-
-    name: str
-    call: Callable[..., Any]
-    least: int
-    most: int | None
-    returns: str
-    cost: int = 1
-
-
-def capped(text: str) -> str:
-    """Return the text; raise when it is larger than a result may be."""
-    if len(text) > MAX_RESULT:
-        raise too_large()
-    return text
+from gert_core.template.regex import matches, replaced
 
 
 def whole_text(text: str, offset: int = 0) -> str:
@@ -62,20 +35,6 @@ def whole_text(text: str, offset: int = 0) -> str:
         except UnicodeDecodeError:
             raise TemplateError("the string contains an unpaired surrogate", offset=offset) from None
     return text
-
-
-def text_of(value: object, name: str) -> str:
-    """Return an argument that must be a scalar, as text."""
-    if isinstance(value, dict | list | tuple):
-        raise TemplateError(f"`{name}` needs a string, not {kind_of(value)}")
-    return to_text(value)
-
-
-def list_of(value: object, name: str) -> list[object] | tuple[object, ...]:
-    """Return an argument that must be a list."""
-    if not isinstance(value, list | tuple):
-        raise TemplateError(f"`{name}` needs a list, not {kind_of(value)}")
-    return value
 
 
 def _eq(first: object, *others: object) -> bool:
@@ -129,9 +88,9 @@ def _trim(subject: object) -> str:
 def _split(separator: object, subject: object) -> list[str]:
     text = capped(text_of(subject, "split"))
     mark = text_of(separator, "split")
-    parts = text.split(mark, _MAX_PARTS) if mark else list(text[: _MAX_PARTS + 1])
-    if len(parts) > _MAX_PARTS:
-        raise TemplateError(f"`split` gives at most {_MAX_PARTS:,} parts")
+    parts = text.split(mark, MAX_ITEMS) if mark else list(text[: MAX_ITEMS + 1])
+    if len(parts) > MAX_ITEMS:
+        raise TemplateError(f"`split` gives at most {MAX_ITEMS:,} parts")
     return parts
 
 
@@ -156,6 +115,24 @@ def _replace(old: object, new: object, subject: object) -> str:
     if len(after) > len(before) and len(text) + text.count(before) * (len(after) - len(before)) > MAX_RESULT:
         raise too_large()
     return text.replace(before, after)
+
+
+def _regex_replace(pattern: object, new: object, subject: object) -> str:
+    texts = [text_of(value, "regexReplace") for value in (pattern, new, subject)]
+    return replaced(texts[0], texts[1], texts[2], most=MAX_ITEMS, largest=MAX_RESULT)
+
+
+def _lines(subject: object) -> list[str]:
+    text = capped(text_of(subject, "lines")).replace("\r\n", "\n").removesuffix("\n")
+    if text.count("\n") >= MAX_ITEMS:
+        raise TemplateError(f"`lines` gives at most {MAX_ITEMS:,} lines")
+    return text.split("\n") if text else []
+
+
+def _date(form: object, subject: object) -> str:
+    from gert_core.template.dates import date  # few templates use it
+
+    return date(form, subject)
 
 
 def _from_json(subject: object) -> object:
@@ -239,6 +216,9 @@ _TABLE: Final = (
     Function("split", _split, 2, 2, "list", cost=10),
     Function("join", _join, 2, 2, "string"),
     Function("replace", _replace, 3, 3, "string"),
+    Function("regexReplace", _regex_replace, 3, 3, "string", cost=20),
+    Function("date", _date, 2, 2, "string"),
+    Function("lines", _lines, 1, 1, "list", cost=10),
     Function("printf", printf, 1, None, "string"),
     Function("toJson", _to_json, 1, 1, "string", cost=10),
     Function("fromJson", _from_json, 1, 1, "any", cost=10),
@@ -247,7 +227,7 @@ _TABLE: Final = (
     Function("string", _string, 1, 1, "string", cost=10),
     Function("bool", truth, 1, 1, "bool"),
 )
-FUNCTIONS: Final = {function.name: function for function in _TABLE}
+FUNCTIONS: Final = {function.name: function for function in (*_TABLE, *LISTS)}
 SPECIAL: Final[dict[str, tuple[int, int | None]]] = {
     "and": (1, None),
     "or": (1, None),
@@ -255,12 +235,18 @@ SPECIAL: Final[dict[str, tuple[int, int | None]]] = {
     "index": (1, None),
 }
 """Forms that do not evaluate all arguments first, with their least and greatest number of arguments."""
-_SUBJECT_LAST: Final = frozenset({"contains", "hasPrefix", "hasSuffix", "matches", "split"})
+_SUBJECT_LAST: Final = frozenset({"contains", "date", "hasPrefix", "hasSuffix", "matches", "split"})
+_SUBJECT_FIRST: Final = frozenset({"where", "pluck"})
 
 
 def subject_is_last(name: str) -> bool:
     """Return whether the subject is the last argument, which is easily mistaken for this function."""
     return name in _SUBJECT_LAST
+
+
+def subject_is_first(name: str) -> bool:
+    """Return whether the subject, which a pipeline gives, is the first argument instead of the last."""
+    return name in _SUBJECT_FIRST
 
 
 def check_arity(name: str, given: int, offset: int = 0) -> None:
@@ -278,13 +264,10 @@ def check_arity(name: str, given: int, offset: int = 0) -> None:
 __all__ = [
     "FUNCTIONS",
     "SPECIAL",
-    "Function",
-    "capped",
     "check_arity",
     "descend",
     "key_of",
-    "list_of",
+    "subject_is_first",
     "subject_is_last",
-    "text_of",
     "whole_text",
 ]

@@ -11,11 +11,12 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.template.choices import CHOICES, apply_to_each, select_by_field, select_items, select_with_field
 from gert_core.template.errors import TemplateError
 from gert_core.template.filters import FILTERS, TESTS
 from gert_core.template.functions import FUNCTIONS, SPECIAL, whole_text
 from gert_core.template.operators import OPERATORS
-from gert_core.template.parse import MAX_DEPTH, call
+from gert_core.template.parse import MAX_DEPTH, NO_CLOCK, call
 from gert_core.template.tree import (
     AllOf,
     AnyOf,
@@ -34,6 +35,7 @@ from gert_core.template.tree import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from gert_core.template.arguments import Function
     from gert_core.template.tree import Node
 
 _BINARY: Final = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
@@ -186,6 +188,7 @@ class _Translator:
             what = f"`{name}`" if name else "a method"
             method = getattr(node.node, "attr", None)
             hint = f"use the filter `| {method}`" if method in FILTERS else "only gert's own functions can be called"
+            hint = NO_CLOCK if name == "now" else hint
             raise TemplateError(f"{what} cannot be called in a template", hint=hint)
         if node.kwargs or node.dyn_args or node.dyn_kwargs:
             raise TemplateError(f"`{name}` takes no keyword arguments")
@@ -200,6 +203,8 @@ class _Translator:
             return Default(value, args[0] if args else Const(""), args[1] if len(args) > 1 else None)
         if node.name in ("and", "or", "index"):
             return call(node.name, (*self._nodes(node.args, depth), value))
+        if node.name in CHOICES or (node.name == "map" and node.args):
+            return self._by_name(node, value, depth)
         found = FILTERS.get(node.name)
         if found is None:
             raise TemplateError(f"there is no filter `{node.name}`", hint=_near(node.name, FILTERS))
@@ -208,6 +213,40 @@ class _Translator:
         if 1 + len(args) < function.least:
             raise TemplateError(f"the filter `{node.name}` needs {function.least - 1} arguments")
         return Call(function, (value, *args))
+
+    def _by_name(self, node: Any, value: Node, depth: int) -> Node:
+        """Translate a filter that is given a test or another filter by its name."""
+        if node.kwargs:
+            raise TemplateError(f"the filter `{node.name}` takes no argument `{node.kwargs[0].key}` here")
+        args = self._nodes(node.args, depth)
+        if node.name == "map":
+            word = _word(args[0])
+            found = FILTERS.get(word or "")
+            if found is None or word == "map":
+                hint = f'write `map(attribute="{word}")` for a field' if word else "write its name in quotes"
+                raise TemplateError("`map` needs a field, or the name of a filter", hint=hint)
+            self._check_count(f"the filter `{word}`", found.function, len(args))
+            return Call(apply_to_each(found.function), (value, *args[1:]))
+        of_field = node.name.endswith("attr")
+        if of_field and not args:
+            raise TemplateError(f"`{node.name}` needs a field", hint=f'write `{node.name}("field", "eq", value)`')
+        field, asked = (args[:1], args[1:]) if of_field else ((), args)
+        word = _word(asked[0]) if asked else None
+        if of_field and word in ("defined", "undefined") and len(asked) == 1:
+            return Call(select_with_field(node.name, present=word == "defined"), (value, *field))
+        test = TESTS.get(_ALIASES.get(word or "", word or ""))
+        if asked and test is None:
+            hint = (_near(word, TESTS) if word else None) or f"the tests are {', '.join(TESTS)}"
+            raise TemplateError(f'`{node.name}` needs the name of a test, such as "eq"', hint=hint)
+        if test is not None:
+            self._check_count(f"the test `{word}`", test, len(asked))
+        made = select_by_field(node.name, test) if of_field else select_items(node.name, test)
+        return Call(made, (value, *field, *asked[1:]))
+
+    def _check_count(self, what: str, function: Function, given: int) -> None:
+        """Raise when a function that is called by name gets too few or too many arguments, its subject counted."""
+        if given < function.least or (function.most is not None and given > function.most):
+            raise TemplateError(f"{what} takes {function.least - 1} arguments, not {given - 1}")
 
     def _arguments(self, node: Any, names: tuple[str, ...], depth: int, *, most: int | None) -> tuple[Node, ...]:
         args = list(self._nodes(node.args, depth))
@@ -241,6 +280,11 @@ _MISSING: Final = {
     ("sort", "reverse"): False,
     ("default", "default_value"): "",
 }
+
+
+def _word(node: Node) -> str | None:
+    """Return a literal text: names of tests and filters are never computed."""
+    return node.value if isinstance(node, Const) and isinstance(node.value, str) else None
 
 
 def _check_brackets_and_escapes(text: str) -> None:

@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-from math import isfinite
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gert_core.template.arguments import MAX_ITEMS, Function
+from gert_core.template.arithmetic import MAX_BITS, arithmetic, numbers, plus
 from gert_core.template.data import MAX_RESULT, kind_of, to_text, too_large
 from gert_core.template.errors import TemplateError
-from gert_core.template.functions import FUNCTIONS, Function
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_MAX_BITS: Final = 4096
-_MAX_ITEMS: Final = 50_000
-
-
-def _numbers(sign: str, left: object, right: object) -> None:
-    for side in (left, right):
-        if isinstance(side, bool) or not isinstance(side, int | float):
-            hint = "convert a string with `| int` or `| float`" if isinstance(side, str) else None
-            raise TemplateError(f"`{sign}` needs numbers, not {kind_of(side)}", hint=hint)
-
-
-def _arithmetic(sign: str, apply: Callable[[Any, Any], Any]) -> Callable[[object, object], object]:
-    def run(left: object, right: object) -> object:
-        _numbers(sign, left, right)
-        try:
-            return bounded(apply(left, right))
-        except (ZeroDivisionError, OverflowError, ValueError) as error:
-            raise TemplateError(f"`{sign}` failed: {error}") from None
-
-    return run
-
-
-def bounded(value: object) -> object:
-    """Return a computed number; raise when it is not finite or too large."""
-    if isinstance(value, int):
-        if value.bit_length() > _MAX_BITS:
-            raise TemplateError("the number is too large")
-    elif not isinstance(value, float) or not isfinite(value):
-        raise TemplateError("the result is not a finite number")
-    return value
+from gert_core.template.functions import FUNCTIONS
 
 
 def _add(left: object, right: object) -> object:
@@ -50,10 +17,10 @@ def _add(left: object, right: object) -> object:
             raise too_large()
         return left + right
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        if len(left) + len(right) > _MAX_ITEMS:
+        if len(left) + len(right) > MAX_ITEMS:
             raise too_large()
         return [*left, *right]
-    return _plus(left, right)
+    return plus(left, right)
 
 
 def _times(left: object, right: object) -> object:
@@ -66,8 +33,8 @@ def _times(left: object, right: object) -> object:
 
 
 def _power(left: object, right: object) -> object:
-    _numbers("**", left, right)
-    if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > _MAX_BITS:
+    numbers("**", left, right)
+    if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > MAX_BITS:
         raise TemplateError("the number is too large")
     return _raise(left, right)
 
@@ -100,17 +67,16 @@ def _in(needle: object, subject: object) -> object:
     return FUNCTIONS["contains"].call(needle, subject)
 
 
-_plus: Final = _arithmetic("+", lambda a, b: a + b)
-_multiply: Final = _arithmetic("*", lambda a, b: a * b)
-_raise: Final = _arithmetic("**", lambda a, b: a**b)
+_multiply: Final = arithmetic("*", lambda a, b: a * b)
+_raise: Final = arithmetic("**", lambda a, b: a**b)
 
 _TABLE: Final = (
     Function("+", _add, 2, 2, "sum"),
-    Function("-", _arithmetic("-", lambda a, b: a - b), 2, 2, "number"),
+    Function("-", arithmetic("-", lambda a, b: a - b), 2, 2, "number"),
     Function("*", _times, 2, 2, "number"),
-    Function("/", _arithmetic("/", lambda a, b: a / b), 2, 2, "float"),
-    Function("//", _arithmetic("//", lambda a, b: a // b), 2, 2, "number"),
-    Function("%", _arithmetic("%", lambda a, b: a % b), 2, 2, "number"),
+    Function("/", arithmetic("/", lambda a, b: a / b), 2, 2, "float"),
+    Function("//", arithmetic("//", lambda a, b: a // b), 2, 2, "number"),
+    Function("%", arithmetic("%", lambda a, b: a % b), 2, 2, "number"),
     Function("**", _power, 2, 2, "any"),
     Function("neg", lambda value: _multiply(value, -1), 1, 1, "number"),
     Function("pos", lambda value: _multiply(value, 1), 1, 1, "number"),
@@ -121,4 +87,4 @@ _TABLE: Final = (
 )
 OPERATORS: Final = {operator.name: operator for operator in _TABLE}
 
-__all__ = ["OPERATORS", "bounded"]
+__all__ = ["OPERATORS"]

@@ -7,7 +7,14 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from gert_core.template.errors import TemplateError
-from gert_core.template.functions import FUNCTIONS, SPECIAL, check_arity, subject_is_last, whole_text
+from gert_core.template.functions import (
+    FUNCTIONS,
+    SPECIAL,
+    check_arity,
+    subject_is_first,
+    subject_is_last,
+    whole_text,
+)
 from gert_core.template.tree import AllOf, AnyOf, Call, Const, Default, Path, lookup, path_of
 
 if TYPE_CHECKING:
@@ -16,6 +23,7 @@ if TYPE_CHECKING:
     from gert_core.template.tree import Node
 
 MAX_DEPTH: Final = 50
+NO_CLOCK: Final = "a resumed run must see the same values: write `.run.started`"
 _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)
@@ -46,6 +54,19 @@ _OTHER_NAMES: Final = {
     "concat": "printf",
     "format": "printf",
     "json": "toJson",
+    "unique": "uniq",
+    "map": "pluck",
+    "filter": "where",
+    "select": "where",
+    "selectattr": "where",
+    "splitList": "split",
+    "splitlines": "lines",
+    "regexReplaceAll": "regexReplace",
+    "regex_replace": "regexReplace",
+    "strftime": "date",
+    "dateFormat": "date",
+    "sortAlpha": "sort",
+    "add": "sum",
 }
 _OPERATORS: Final = {
     "==": "eq .a .b",
@@ -115,8 +136,8 @@ class _Parser:
             args: list[Node] = []
             while (token := self._peek())[0] and token[1] not in ("|", ")"):
                 args.append(self._operand())
-            direct = piped is None
-            return call(text, (*args, *(piped or ())), offset=offset, direct=direct)
+            given = (*(piped or ()), *args) if subject_is_first(text) else (*args, *(piped or ()))
+            return call(text, given, offset=offset, direct=piped is None)
         if piped is not None:
             raise TemplateError(
                 f"a function must follow `|`, not `{text}`" if text else "a function must follow `|`",
@@ -260,7 +281,9 @@ def _unquote(text: str, offset: int) -> str:
 def _function_hint(name: str) -> str:
     from difflib import get_close_matches
 
-    if name in ["if", "range", "with", "end", "else", "define", "template", "block"]:
+    if name == "now":
+        return NO_CLOCK
+    if name in ["if", "with", "end", "else", "define", "template", "block"]:
         return "templates are expressions only; use `when`, branches or for_each"
     near = get_close_matches(name, [*FUNCTIONS, *SPECIAL], n=1)
     if name in _OTHER_NAMES:
@@ -274,4 +297,4 @@ def _after_value(text: str) -> str | None:
     return "remove the parenthesis, or open it before" if text == ")" else "a function comes first: `eq .a .b`"
 
 
-__all__ = ["MAX_DEPTH", "call", "parse_kernel"]
+__all__ = ["MAX_DEPTH", "NO_CLOCK", "call", "parse_kernel"]

@@ -10,10 +10,11 @@ import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
+from gert_core.template.data import too_large
 from gert_core.template.errors import TemplateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Protocol
 
     class _Found(Protocol):
@@ -21,12 +22,21 @@ if TYPE_CHECKING:
         def endpos(self) -> int: ...
         def __getitem__(self, group: int, /) -> bytes | None: ...
         def groups(self) -> tuple[bytes | None, ...]: ...
+        def start(self) -> int: ...
         def end(self) -> int: ...
 
     class _Regexp(Protocol):
         @property
         def programsize(self) -> int: ...
+        @property
+        def groups(self) -> int: ...
+        @property
+        def groupindex(self) -> Mapping[str, int]: ...
+        @property
+        def pattern(self) -> str: ...
         def search(self, text: bytes, /) -> _Found | None: ...
+        def fullmatch(self, text: bytes, /) -> _Found | None: ...
+        def finditer(self, text: bytes, /) -> Iterator[_Found]: ...
 
     class _Options(Protocol):
         log_errors: bool
@@ -119,6 +129,70 @@ def check_pattern(pattern: str) -> None:
 
 def matches(pattern: str, text: str) -> Match | None:
     """Return the first match of ``pattern`` anywhere in ``text``."""
+    regexp, data, ends = _ready(pattern, text)
+    found = regexp.search(data)
+    return None if found is None else Match(found, ends=ends)
+
+
+def matches_whole(pattern: str, text: str) -> bool:
+    """Return whether ``pattern`` matches the whole of ``text``."""
+    regexp, data, ends = _ready(pattern, text)
+    if ends and data.endswith(b"\n"):  # here ``$`` must not take the newline
+        engine, options = _engine()
+        regexp = engine.compile(regexp.pattern.replace(_END, "$"), options)
+    return regexp.fullmatch(data) is not None
+
+
+def replaced(pattern: str, new: str, text: str, *, most: int, largest: int) -> str:
+    """Return ``text`` with every match replaced.
+
+    ``$1``, ``${1}`` and ``${name}`` in ``new`` are groups, ``$$`` is a dollar sign.
+    At most ``most`` matches are replaced, and the result has at most ``largest`` characters; else it raises.
+    """
+    regexp, data, ends = _ready(pattern, text)
+    parts = _replacement(regexp, new)
+    out: list[str] = []
+    size = at = 0
+    for count, found in enumerate(regexp.finditer(data)):
+        if count == most:
+            raise TemplateError(f"`regexReplace` replaces at most {most:,} matches")
+        match = Match(found, ends=ends)
+        groups = (match.text, *match.groups)
+        before = data[at : found.start()].decode()
+        now = "".join(part if isinstance(part, str) else groups[part] or "" for part in parts)
+        size += len(before) + len(now)
+        if size > largest:
+            raise too_large()
+        out += [before, now]
+        at = found.start() + len(match.text.encode())
+    rest = data[at:].decode()
+    if size + len(rest) > largest:
+        raise too_large()
+    return "".join([*out, rest])
+
+
+def _replacement(regexp: _Regexp, new: str) -> list[str | int]:
+    """Return a replacement as texts and the numbers of groups."""
+    out: list[str | int] = []
+    at = 0
+    groups = regexp.groups
+    for found in re.finditer(r"\$(?:(\$)|(\d{1,3})|\{(\d{1,3})\}|\{(\w+)\})?", new):
+        out.append(new[at : found.start()])
+        at = found.end()
+        dollar, number, braced, name = found.groups()
+        if dollar:
+            out.append("$")
+            continue
+        place = int(number or braced) if number or braced else regexp.groupindex.get(name or "", -1)
+        if not 0 <= place <= groups:
+            what = f"the pattern has no group for `{found[0]}`" if found[0] != "$" else "a group must follow `$`"
+            raise TemplateError(what, hint="write `$$` for a dollar sign, `$1` or `${name}` for a group")
+        out.append(place)
+    return [*out, new[at:]]
+
+
+def _ready(pattern: str, text: str) -> tuple[_Regexp, bytes, bool]:
+    """Return a compiled pattern, the text to search, and whether it has a ``$``; raise when that takes too long."""
     regexp, size, ends = _compile(pattern)
     data = _encode(text)
     if size > _SMALL and size * len(data) > _MAX_WORK:
@@ -126,8 +200,7 @@ def matches(pattern: str, text: str) -> Match | None:
             f"the pattern is too large for a text of {len(text):,} characters",
             hint="search a smaller text, or write the pattern with smaller repetitions and classes",
         )
-    found = regexp.search(data)
-    return None if found is None else Match(found, ends=ends)
+    return regexp, data, ends
 
 
 @lru_cache(maxsize=128)
@@ -205,4 +278,4 @@ def _encode(text: str) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-__all__ = ["PATTERN_UNSUPPORTED", "Match", "check_pattern", "matches"]
+__all__ = ["PATTERN_UNSUPPORTED", "Match", "check_pattern", "matches", "matches_whole", "replaced"]

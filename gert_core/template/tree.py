@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from gert_core.template.functions import Function
+    from gert_core.template.arguments import Function
 
 Node: TypeAlias = "Const | Path | Lookup | Call | AllOf | AnyOf | Default | Defined | Choice | Chain | Items | Pairs"
 """A node of the tree."""

@@ -110,7 +110,7 @@ def test_render(raw: str, expected: object) -> None:
         ("{{ hostname | uper }}", "no filter `uper`", "`upper`"),
         ("{{ hostname is strin }}", "no test `strin`", "`string`"),
         ("{{ hostname.upper() }}", "cannot be called", "| upper"),
-        ("{{ range(3) }}", "`range` cannot be called", None),
+        ("{{ dict(3) }}", "`dict` cannot be called", None),
         ("{{ hostname foo }}", "invalid expression", None),
         ("{{ hostname | replace('a') }}", "needs 2 arguments", None),
         ("{{ hostname | upper(1) }}", "up to 0 arguments", None),

@@ -184,7 +184,7 @@ def test_render(raw: object, expected: object) -> None:
         ('{{ "\\q" | eq .a }}', "not a valid escape", "backslash", 3),
         ("{{- .a }}", "unexpected `-`", "not supported", 2),
         ("{{ if .a }}", "is not a function", "expressions only", 3),
-        ("{{ range .a }}", "is not a function", "expressions only", 3),
+        ("{{ with .a }}", "is not a function", "expressions only", 3),
         ("{{ .a == 1 }}", "unexpected `==`", "eq .a .b", 6),
         ("{% if x %}a{% endif %}", "statements", "{%", 0),
         ("a {# note #}", "comments", "{#", 2),

@@ -1,4 +1,4 @@
-"""Check the constant regular expressions of ``matches`` in templates before a run."""
+"""Check the constant regular expressions of ``matches`` and ``regexReplace`` in templates before a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gert_core.validation.domain.scalars import expressions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MATCHES: Final = FUNCTIONS["matches"]
+_SEARCHING: Final = {name: FUNCTIONS[name] for name in ("matches", "regexReplace")}
 
 
 def pattern_errors(template: object) -> tuple[TemplateError, ...]:
@@ -29,9 +29,9 @@ def pattern_errors(template: object) -> tuple[TemplateError, ...]:
 
 
 def _constants(node: Any) -> Iterator[str]:
-    if isinstance(node, Call) and node.function.name == _MATCHES.name:
+    if isinstance(node, Call) and (function := _SEARCHING.get(node.function.name)) is not None:
         # The filter takes its subject first, the function takes it last.
-        pattern = node.args[0 if node.function is _MATCHES else 1]
+        pattern = node.args[0 if node.function is function else 1]
         if isinstance(pattern, Const) and isinstance(pattern.value, str):
             yield pattern.value
     for child in children(node):
