@@ -34,6 +34,7 @@ _START: Final = {
     "properties": {
         "runbook": {"type": "string", "description": "The runbook's name."},
         "mode": {"enum": ["real", "dry-run", "probe", "replay"], "description": "How it is executed."},
+        "started": {"type": "string", "description": "The time that templates read at `.run.started`."},
         "runbook_path": _text_or_null("Absolute path of the runbook; null in a replay."),
         "policy_files": {
             "type": "array",

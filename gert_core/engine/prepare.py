@@ -28,6 +28,7 @@ from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
 from gert_core.runs.directory import new_run_id
 from gert_core.secrets import collect
+from gert_core.trace.events import EPOCH, timestamp
 from gert_core.trace.signing import signer_from_environ
 from gert_core.trace.writer import TraceWriter
 
@@ -81,7 +82,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     )
     approval = _approval_provider(request, compiled)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
-    about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode)
+    started = _started(request)
+    about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
     inputs, constants, masker = _values(request, runbook, secrets, plugins, about)
     place = new_place(request, run_id, signer, stack) if resume is None else recorded_place(resume, signer)
     writer = TraceWriter(
@@ -109,6 +111,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         mode=request.mode,
         actor=actor if resume is None else str(resume.run.state.facts.get("actor") or actor),
         os_user=_os_user(request),
+        started=started,
         environ=request.environ,
         choices=place.choices,
         directory=place.directory,
@@ -194,6 +197,16 @@ def _values(
     masker = secrets.masker(inputs.secrets)
     constants = render_constants(runbook.model.meta.constants, inputs.values, about=about, masker=masker)
     return inputs, constants, masker
+
+
+def _started(request: Request) -> str:
+    """Return when the run was started, the same in every process of it and in every replay."""
+    if request.mode == "replay":
+        return timestamp(EPOCH)
+    if request.resume is None:
+        return timestamp(request.stop.time.now())
+    state = request.resume.run.state
+    return str(state.facts.get("started") or state.started)
 
 
 def _os_user(request: Request) -> str:

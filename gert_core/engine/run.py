@@ -60,6 +60,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     actor: str
     os_user: str
     """The operating system's name of the user who started the run; ``actor`` is what they claim."""
+    started: str
+    """When the run was started, RFC 3339."""
     environ: Mapping[str, str]
     choices: RunChoices
     directory: RunDirectory | None = None
@@ -159,7 +161,9 @@ class Run:
         """Return the variables before the first step."""
         facts, layer = self.facts, Layer()
         layer.book = facts.runbook.by_id
-        layer.run = run_variables(facts.run_id, facts.runbook.name, actor=facts.actor, mode=facts.mode)
+        layer.run = run_variables(
+            facts.run_id, facts.runbook.name, actor=facts.actor, mode=facts.mode, started=facts.started
+        )
         layer.bind(facts.inputs.values)
         layer.bind(facts.constants)
         return layer
@@ -178,9 +182,9 @@ class Run:
         log_fault("engine", fault, environ=self.facts.environ, mask=self.services.masker.mask_text)
 
 
-def run_variables(run_id: str, runbook: str, *, actor: str, mode: str) -> dict[str, str]:
+def run_variables(run_id: str, runbook: str, *, actor: str, mode: str, started: str) -> dict[str, str]:
     """Return what templates read at ``.run``."""
-    return {"id": run_id, "runbook": runbook, "actor": actor, "mode": mode}
+    return {"id": run_id, "runbook": runbook, "actor": actor, "mode": mode, "started": started}
 
 
 def default_actor(environ: Mapping[str, str]) -> str:

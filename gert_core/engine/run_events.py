@@ -78,6 +78,7 @@ def _facts(run: Run) -> dict[str, object]:
         ],
         "actor": run.facts.actor,
         **({"os_user": run.facts.os_user} if run.facts.os_user else {}),
+        "started": run.facts.started,
         "host": os.uname().nodename,
         "gert_version": __version__,
         **({"approval_keys": "environment"} if run.facts.policies.keys_by_environment else {}),

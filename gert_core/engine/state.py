@@ -102,8 +102,22 @@ class Layer:
         ):
             return require_known(own, full)
         if entry is MISSING:
+            if self._lacks(step_id, rest):
+                return None
             raise UndefinedVariable(full)
-        return require_known(walk_known(entry, rest, full) if rest else self._whole(step_id, entry), full)
+        try:
+            return require_known(walk_known(entry, rest, full) if rest else self._whole(step_id, entry), full)
+        except UndefinedVariable:
+            if self._lacks(step_id, rest):
+                return None
+            raise
+
+    def _lacks(self, step_id: str, rest: tuple[str, ...]) -> bool:
+        """Return whether a path leads to a field of a step that has not come so far: that is null, not undefined."""
+        node = self.book.get(step_id)
+        if node is None or len(rest) != 1 or rest[0] not in node.type.fields or node.fields.for_each is not None:
+            return False
+        return self._inside(step_id)
 
     def _own(self, step_id: str, name: str) -> object:
         """Return something about a step itself, or a marker: a step has a status before it has run, too."""

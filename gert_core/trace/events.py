@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.events import EventType
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from gert_core.api.events import TraceEvent
 
+EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""When every replay begins."""
 ZEROS: Final = "0" * 64
 """``prev_hash`` of the first event."""
 
@@ -43,4 +43,4 @@ def is_synced(event: TraceEvent) -> bool:
     return acts and "idempotency_key" in event.data
 
 
-__all__ = ["CORE_EVENTS", "SEALED_EVENTS", "SEAL_FIELDS", "ZEROS", "is_synced", "timestamp"]
+__all__ = ["CORE_EVENTS", "EPOCH", "SEALED_EVENTS", "SEAL_FIELDS", "ZEROS", "is_synced", "timestamp"]

@@ -40,6 +40,7 @@ class _RunStart(Struct):
     actor: str | None = None
     host: str | None = None
     mode: str | None = None
+    started: str | None = None
     runbook_path: str | None = None
     policy_files: list[str] | None = None
     approval_provider: str | None = None

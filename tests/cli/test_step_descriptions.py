@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -54,7 +55,7 @@ def book(tmp_path, monkeypatch):
 
 def starts(document):
     """The descriptions in the trace, by step key."""
-    with open(document["trace"]) as file:
+    with Path(document["trace"]).open(encoding="utf-8") as file:
         events = [json.loads(line) for line in file]
     return {e["step_key"]: e["data"].get("description") for e in events if e["type"] == "step_start"}
 

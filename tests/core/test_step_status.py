@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from lab import Lab, tool
 
+from gert_core.documents.scenario import ScenarioModel
 from gert_core.validation import validate_runbook
 
 
@@ -305,3 +306,74 @@ def test_a_resumed_run_sees_the_same_statuses(lab):
         assert again.of("step_start", "see")[-1]["inputs"] == {"value": told}
         works = [again.of("step_start", key)[-1]["inputs"]["value"] for key in ("again/0/work", "again#2/0/work")]
         assert works == ["not_runrunning"] * 2
+
+
+# -- fields and the run -------------------------------------------------------------------------------------------------
+
+CODES = """
+- { id: ok, type: tool, tool: lab }
+- { id: no, type: tool, tool: lab, continue_on_fail: true, inputs: { exit: 3 } }
+- { id: cut, type: tool, tool: lab, continue_on_fail: true, timeout: 10ms, inputs: { pause: 5 } }
+- { id: guarded, type: tool, tool: lab, when: false }
+- { id: checked, type: assert, when: false, assert: [ { type: equals, value: 1, expected: 1 } ] }
+- { id: each, type: tool, tool: lab, continue_on_fail: true, when: '{{ ne .n 9 }}', for_each: { as: n, over: [0, 4, 9] }, inputs: { exit: "{{ .n }}" } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("{{ .ok.exit_code }}", 0),
+        ("{{ .step.no.exit_code }}", 3),
+        ("{{ no.exit_code == 3 and ok.exit_code == 0 }}", True),
+        ("{{ .cut.exit_code }}", None),
+        ("{{ .guarded.exit_code }}", None),
+        ("{{ .checked.passed }}", None),
+        ('{{ .guarded.exit_code | default "none" }}', "none"),
+        ("{{ .each.0.exit_code }}{{ .each.1.exit_code }}", "04"),
+        ("{{ .each.2.exit_code }}", None),
+        ("{{ toJson .each.1 }}", '{"value":null}'),
+    ],
+)
+def test_a_tool_step_has_its_exit_code_and_null_before_there_is_one(lab, expression, value):
+    assert seen(lab, CODES, expression.replace("'", "''")) == value
+
+
+def test_an_exit_code_is_known_again_after_a_resume(lab):
+    ran = lab(
+        CODES + "- { id: see, type: tool, tool: lab, inputs: { value: '{{ .no.exit_code }}{{ .each.1.exit_code }}' } }"
+    )
+    lines = ran.result.trace.read_bytes().splitlines(keepends=True)
+    cut = next(n for n, line in enumerate(lines) if b'"step_key":"see"' in line)
+    ran.result.trace.write_bytes(b"".join(lines[:cut]))
+    again = lab.runner.resume(ran.result.run_id)
+    assert again.of("step_start", "see")[-1]["inputs"] == {"value": "34"}
+
+
+def test_an_output_called_exit_code_leaves_the_steps_own_at_its_own_place(lab):
+    tools = tool("clash", outputs="{ exit_code: { type: string } }")
+    call = "- { id: c, type: tool, tool: clash, continue_on_fail: true, inputs: { exit: 2, outputs: { exit_code: two } } }\n"
+    assert seen(lab, call, "{{ .c.exit_code }} {{ .step.c.exit_code }} {{ .exit_code }}", tools=tools) == "two 2 two"
+    assert rules(lab, call, tools=tools) == [("reserved-name", "warning")]
+
+
+def test_the_time_of_the_start_is_fixed(lab):
+    steps = "- { id: see, type: tool, tool: lab, inputs: { value: '{{ .run.started }} {{ .began }}' } }"
+    ran = lab(steps, meta="constants: { began: '{{ .run.started }}' }")
+    started = ran.of("run_start")[0]["started"]
+    assert lab.values() == [f"{started} {started}"]
+    assert rules(lab, ONE, meta="constants: { when: '{{ .run.start }}' }") == UNRESOLVED
+    lines = ran.result.trace.read_bytes().splitlines(keepends=True)
+    ran.result.trace.write_bytes(lines[0])
+    again = lab.runner.resume(ran.result.run_id)
+    assert again.of("step_start", "see")[-1]["inputs"] == {"value": f"{started} {started}"}
+
+
+def test_every_replay_begins_at_the_same_time(lab):
+    scenario = ScenarioModel.model_validate({"steps": {"see": {"outputs": {"value": "x"}}}})
+    ran = lab(
+        "- { id: see, type: tool, tool: lab, inputs: { value: '{{ .run.started }}' } }",
+        mode="replay",
+        scenario=scenario,
+    )
+    assert ran.of("step_start", "see")[0]["inputs"] == {"value": "2000-01-01T00:00:00.000000Z"}

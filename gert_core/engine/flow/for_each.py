@@ -217,7 +217,12 @@ class _Loop:
         """Return the facts about an item that has run; items that came out alike share theirs."""
         if done.uncertain:
             return {name: Symbol(f"{{{{ {name} of item {item.label} }}}}") for name in (*_NOT_RUN, *done.fields)}
-        facts = {**done.fields, STATUS: str(done.status), "failure": done.failure}
+        facts = {
+            **dict.fromkeys(self.compiled.type.fields),
+            **done.fields,
+            STATUS: str(done.status),
+            "failure": done.failure,
+        }
         if done.failure is not None or not all(isinstance(value, str | int | None) for value in done.fields.values()):
             return facts
         return self._shared.setdefault(tuple(facts.items()), facts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from gert_core.api import (
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.steps.approval import approval_process
 from gert_core.tools import extract, preview
+from gert_core.trace.events import EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
 
-EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 DEFAULT_APPROVER: Final = "replay"
 """The approver where the scenario names none."""
 

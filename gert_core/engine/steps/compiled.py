@@ -47,6 +47,7 @@ class CompiledStep:
         "external",
         "governed",
         "has_inputs",
+        "hidden",
         "id",
         "key_template",
         "lead",
@@ -85,6 +86,8 @@ class CompiledStep:
         self.use: ToolUse | None = runbook.functions.tool_use(node)
         self.action = None if self.use is None else find_action(runbook.tools[self.use.tool], self.use.action)[0]
         self.external = self.use is not None or step_type.requires_contract
+        self.hidden = tuple(name for name in step_type.fields if name in contracts.outputs(node))
+        """The fields of its type that outputs of the same name hide at ``.id``; they are at ``.step.id`` still."""
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")
         self.when = None if fields.when is None else compile_condition(fields.when)
         described = None if fields.description is None else compile_value(fields.description)

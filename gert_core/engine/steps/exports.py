@@ -75,7 +75,8 @@ def apply_state(
     exported = [name for name in compiled.node.fields.export if name in outputs]
     for name in exported:
         refuse_collision(execution, name)
-    layer.set_step(compiled.id, {**fields, **outputs}, execution.status(status))
+    hidden = {name: fields[name] for name in compiled.hidden if name in fields} if compiled.hidden else {}
+    layer.set_step(compiled.id, {**fields, **outputs}, execution.status(status), **hidden)
     if execution.scope is not None:
         layer.write_scope(execution.scope, outputs)
     else:

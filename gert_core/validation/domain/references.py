@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 RETRY: Final = "retry_count"
 _OF_LOOPS: Final = {"failed": declared_shape("list"), "skipped": declared_shape("list")}
 _OWN: Final = {"status": declared_shape("string"), RETRY: declared_shape("int"), **_OF_LOOPS}
-_RUN: Final = Shape("object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook")})
+_RUN: Final = Shape(
+    "object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook", "started")}
+)
 
 
 class CheckedTemplate:
@@ -116,6 +118,8 @@ class References:
                 return None
             if (own := self._own(head, path[2:], loops=True)) is not None:
                 return own
+            if len(path) == 3 and head in names and (kind := self._field(head, path[2])) is not None:
+                return kind
         entry = names.get(head)
         found: Shape | MissingMember | None = None
         if entry is not None and self._reached(entry):
@@ -160,6 +164,12 @@ class References:
             return None
         # A step has a status from the start, but one inside a loop is readable only inside that loop.
         return _OWN[rest[0]] if set(step.loops_around()) <= set(self._step.loops_around()) else None
+
+    def _field(self, name: str, field: str) -> Shape | None:
+        """Return the shape of a field of a step's type, which an output of the same name does not hide here."""
+        step = self.ctx.runbook.by_id[name]
+        kind = None if step.fields.for_each is not None else step.type.fields.get(field)
+        return None if kind is None else declared_shape(kind)
 
     def _entered(self, step: StepNode) -> bool:
         """Return whether the list that a step is in may have been entered."""

@@ -14,6 +14,7 @@ def gert_step_types() -> list[StepType]:
             name="tool",
             model="gert_step_tool.step:ToolStep",
             run="gert_step_tool.step:run",
+            fields={"exit_code": "int"},
             tool_use="gert_step_tool.step:tool_use",
             summary="Runs an action of a declared tool.",
         )

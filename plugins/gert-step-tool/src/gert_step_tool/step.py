@@ -34,11 +34,11 @@ def run(step: ToolStep, ctx: StepContext) -> Result:
         "stdout": reply.stdout,
         "stderr": reply.stderr,
     }
-    outputs = dict(reply.outputs or {})
+    outputs, fields = dict(reply.outputs or {}), {"exit_code": reply.exit_code}
     if reply.failed:
         message = reply.message or f"{step.tool} exited with code {reply.exit_code}"
-        return Failed(kind=ErrorKind.EXIT_CODE, message=message, outputs=outputs, detail=detail)
-    return Completed(outputs=outputs, detail=detail)
+        return Failed(kind=ErrorKind.EXIT_CODE, message=message, outputs=outputs, fields=fields, detail=detail)
+    return Completed(outputs=outputs, fields=fields, detail=detail)
 
 
 __all__ = ["ToolStep", "run", "tool_use"]
