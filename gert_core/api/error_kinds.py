@@ -89,6 +89,7 @@ class ErrorKind(StrEnum):
     RUN_LOCKED = "run_locked"
     STILL_RUNNING = "still_running"
     RUN_DIRECTORY = "run_directory"
+    LEDGER = "ledger"
     NOT_RESUMABLE = "not_resumable"
     UNKNOWN_OUTCOME = "unknown_outcome"
     RESUME_DIVERGED = "resume_diverged"

@@ -81,7 +81,7 @@ def run(tmp_path, monkeypatch, gert) -> Path:
     assert code == 0, said
     (entry,) = entries(tmp_path / "runs")
     respond(entry, approved=True, approver="bob", reason=None, environ={}, schemes=lambda _: None)
-    return next((tmp_path / "runs").iterdir())
+    return next((tmp_path / "runs").glob("[!.]*"))
 
 
 def test_every_file_is_read_once(run, gert):

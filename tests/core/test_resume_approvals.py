@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -254,6 +255,9 @@ def test_every_crash_around_an_approval_asks_once_and_executes_once(desk):
     lines = trace.read_bytes().splitlines(keepends=True)
     for count in range(1, len(lines)):
         trace.write_bytes(b"".join(lines[:count]))
+        shutil.rmtree(
+            trace.parent.parent / ".ledger", ignore_errors=True
+        )  # which tells a crash from a trace that was cut
         desk.lab.calls.clear()
         try:
             ran = desk.resume()

@@ -64,7 +64,7 @@ class Place:
 
     def run(self) -> Path | None:
         """The one run directory there is."""
-        found = list((self.root / "runs").iterdir()) if (self.root / "runs").is_dir() else []
+        found = list((self.root / "runs").glob("[!.]*")) if (self.root / "runs").is_dir() else []
         assert len(found) <= 1
         return found[0] if found else None
 

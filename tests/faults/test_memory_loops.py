@@ -71,7 +71,7 @@ class Loop:
 
     @property
     def trace(self) -> Path:
-        (run,) = (self.root / "runs").iterdir()
+        (run,) = (self.root / "runs").glob("[!.]*")
         return run / "trace.jsonl"
 
     def lives(self) -> dict[str, Used]:

@@ -17,7 +17,7 @@ PUBLIC = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="
 ATTACK = """\
 import json, pathlib, subprocess, sys
 from datetime import datetime, timezone
-run = next(pathlib.Path("runs").iterdir())
+run = next(pathlib.Path("runs").glob("[!.]*"))
 ticket = next((run / "tickets").glob("*.json")).stem
 answer = {"ticket_id": ticket, "approved": True, "approver_id": "boss", "method": "inbox",
           "timestamp": datetime.now(timezone.utc).isoformat(), "reason": None}

@@ -292,3 +292,153 @@ def test_a_signed_run_goes_on_with_answers_that_it_sealed(gert):
     approve(gert, ticket, "bob")
     assert resume(gert)["status"] == "completed"
     assert all(data["seal"] for data in of(gert, "approval_response"))
+
+
+# -- the ledger ------------------------------------------------------------------------------------------------------
+
+
+def kept_aside(gert: Gert) -> tuple:
+    """Return the run and a copy of it as it is now."""
+    run = gert.run()
+    copy = gert.root / "copy"
+    shutil.copytree(run, copy)
+    return run, copy
+
+
+def restore(run, copy) -> None:
+    shutil.rmtree(run)
+    shutil.copytree(copy, run)
+
+
+def test_a_restored_run_directory_executes_nothing_under_the_old_approval(gert):
+    first = pending(gert)
+    approve(gert, first)
+    run, copy = kept_aside(gert)
+    assert resume(gert)["status"] == "completed"
+    assert acted(gert) == ["one"]
+    for _ in range(2):
+        restore(run, copy)
+        said = gert("resume", "--run", run.name, "--json")
+        assert said.document["status"] == "approval_pending", said.all
+        assert "its approval was used for an execution that this trace does not have" in said.err
+        assert acted(gert) == ["one"]
+        assert of(gert, "approval_void")[-1] == {"step_id": "act", "ticket_id": first, "changed": ["execution"]}
+    approve(gert, said.document["pending"][0]["ticket_id"])
+    assert resume(gert)["status"] == "completed"
+    assert acted(gert) == ["one", "one"], "under an approval of its own"
+    assert [line.split()[0] for line in gert("runs", "list").out.splitlines()[1:]] == [run.name]
+
+
+def test_a_copy_resumed_while_the_first_still_executes(gert):
+    """Two directories of one run: the lock of one does not lock the other, but the ledger does."""
+    program(gert, '#!/bin/sh\necho "$1" >> acted; while [ ! -e go ]; do sleep 0.05; done\n')
+    approve(gert, pending(gert))
+    run, copy = kept_aside(gert)
+    argv = [sys.executable, "-m", "gert_core", "resume", "--run", run.name]
+    first = subprocess.Popen(argv, cwd=gert.root, env=gert.environ, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 30
+    while not acted(gert) and time.monotonic() < until:
+        time.sleep(0.05)
+    run.rename(gert.root / "moved")
+    copy.rename(run)
+    assert resume(gert)["status"] == "approval_pending"
+    (gert.root / "go").touch()
+    first.wait(30)
+    assert acted(gert) == ["one"]
+
+
+@pytest.mark.parametrize("damage", ["content", "place"])
+def test_nothing_is_executed_when_it_cannot_be_claimed(gert, damage):
+    approve(gert, pending(gert))
+    run, copy = kept_aside(gert)
+    if damage == "place":
+        (run.parent / ".ledger").write_text("")
+    else:
+        assert resume(gert)["status"] == "completed"
+        (file,) = run.parent.glob(".ledger/*/*.jsonl")
+        file.write_text("rubbish\n")
+        (gert.root / "acted").unlink()
+        restore(run, copy)
+    said = gert("resume", "--run", run.name)
+    assert said.code == 1
+    assert "the ledger of executions cannot be used" in said.err
+    assert ".ledger" in said.err
+    assert acted(gert) == []
+    if damage == "place":
+        (run.parent / ".ledger").unlink()
+        assert resume(gert)["status"] == "completed"
+        assert acted(gert) == ["one"]
+
+
+def kill_at(gert: Gert, word: str) -> None:
+    """Resume the run and kill it when it is about to write the event."""
+    site = gert.root / "site"
+    site.mkdir(exist_ok=True)
+    (site / "sitecustomize.py").write_text(
+        "import os, signal\nwrite_ = os.write\n"
+        "def write(fd, data):\n"
+        f'    at = bytes(data).find(b\'"type":"{word}"\')\n'
+        "    if at < 0: return write_(fd, data)\n"
+        "    write_(fd, bytes(data)[: bytes(data).rfind(b'\\n', 0, at) + 1])\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.write = write\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "gert_core", "resume", "--run", gert.run().name],
+        cwd=gert.root,
+        env={**gert.environ, "PYTHONPATH": str(site)},
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == -9, done.stderr
+
+
+def test_a_process_killed_between_claim_and_start_keeps_its_approval(gert):
+    """Nothing was done under it; once something may have been done, it is used."""
+    approve(gert, pending(gert))
+    run, copy = kept_aside(gert)
+    for _ in range(2):
+        kill_at(gert, "step_start")
+    assert acted(gert) == []
+    (ledger,) = run.parent.glob(".ledger/*/*.jsonl")
+    assert [json.loads(line)["state"] for line in ledger.read_text().splitlines()] == ["open", "failed", "open"]
+    assert resume(gert)["status"] == "completed"
+    assert acted(gert) == ["one"]
+    assert len(of(gert, "approval_submitted")) == 1
+    restore(run, copy)
+    assert resume(gert)["status"] == "approval_pending"
+    assert acted(gert) == ["one"]
+
+
+@pytest.mark.parametrize("repeatable", [False, True])
+def test_a_run_restored_after_its_process_was_killed_in_the_execution(gert, repeatable):
+    if repeatable:
+        gert.write(tool_act=TOOL.replace("writes: [production]", "writes: [production], idempotent: true"))
+    approve(gert, pending(gert))
+    run, copy = kept_aside(gert)
+    kill_at(gert, "step_complete")
+    restore(run, copy)
+    assert resume(gert)["status"] == "approval_pending"
+    assert acted(gert) == ["one"]
+
+
+def test_a_repeatable_execution_that_was_interrupted_keeps_its_approval(gert):
+    gert.write(tool_act=TOOL.replace("writes: [production]", "writes: [production], idempotent: true"))
+    approve(gert, pending(gert))
+    kill_at(gert, "step_complete")
+    assert acted(gert) == ["one"]
+    assert resume(gert)["status"] == "completed"
+    assert acted(gert) == ["one", "one"]
+    assert len(of(gert, "approval_submitted")) == 1
+
+
+def test_an_interrupted_execution_that_is_to_be_redone_is_asked_about_again(gert):
+    approve(gert, pending(gert))
+    kill_at(gert, "step_complete")
+    waiting = resume(gert, "--reconcile", "act=redo")
+    assert waiting["status"] == "approval_pending"
+    assert acted(gert) == ["one"]
+    approve(gert, waiting["pending"][0]["ticket_id"])
+    assert resume(gert)["status"] == "completed"
+    assert acted(gert) == ["one", "one"]
+    assert [data["generation"] for data in of(gert, "approval_submitted")] == [1, 2]

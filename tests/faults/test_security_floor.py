@@ -82,7 +82,7 @@ class Machine:
         return (self.root / "done").exists()
 
     def start(self) -> dict[str, object]:
-        (run,) = (self.root / "runs").iterdir()
+        (run,) = (self.root / "runs").glob("[!.]*")
         return json.loads((run / "trace.jsonl").read_text().splitlines()[0])["data"]
 
 
@@ -278,7 +278,7 @@ def test_a_changed_machine_floor_applies_to_a_waiting_run(machine):
     ask = DENY.replace("action: deny", "action: require-approval")
     (machine.root / "ask.yaml").write_text(ask)
     said = machine("exec", "book.yaml", "--policy", "ask.yaml", "--approval", "inbox")
-    (run,) = (machine.root / "runs").iterdir()
+    (run,) = (machine.root / "runs").glob("[!.]*")
     machine.policy(ask.replace("writes: [disk]", "writes: [other]"))
     waiting = machine("resume", "--run", run.name)
     assert "drift" not in waiting.stderr, waiting.stderr

@@ -139,7 +139,7 @@ def test_attachments(tmp_path):
             return contextlib.nullcontext()
 
         def ask(self, prompt, *, deadline, hidden=False):
-            folder = next((tmp_path / "runs").iterdir()) / "attachments"
+            folder = next((tmp_path / "runs").glob("[!.]*")) / "attachments"
             folder.mkdir(exist_ok=True)
             for name in ("shot.png", "shot-2.png"):
                 if not (folder / name).is_symlink():
@@ -155,7 +155,7 @@ def test_attachments(tmp_path):
     assert str(result.status) == "completed"
     assert victim.read_text() == "keep me"
     assert not (tmp_path / "dangling").exists()
-    folder = next((tmp_path / "runs").iterdir()) / "attachments"
+    folder = next((tmp_path / "runs").glob("[!.]*")) / "attachments"
     assert sorted(p.name for p in folder.iterdir() if not p.is_symlink()) == ["shot-3.png", "shot-4.png"]
 
 

@@ -13,7 +13,7 @@ LAYERS = [
     {"hookspecs", "plugin"},
     {"documents", "template"},
     {"values", "contracts", "governance", "keys", "secrets", "trace", "validation"},
-    {"inputs", "approvals", "tools", "runs"},
+    {"inputs", "approvals", "tools", "runs", "stores"},
     {"engine"},
     {"scenarios", "host"},
     {"cli", "__main__"},

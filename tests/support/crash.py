@@ -117,7 +117,7 @@ class Bench:
     @property
     def run_id(self) -> str:
         """The id of the one run there is."""
-        (only,) = [path.name for path in (self.root / "runs").iterdir()]
+        (only,) = [path.name for path in (self.root / "runs").glob("[!.]*")]
         return only
 
     @property

@@ -192,7 +192,7 @@ def _warm_up() -> None:
         Path("tools", "yes.tool.yaml").write_text(_TOOL)
         Path("warm.yaml").write_text(_BOOK)
         main(["exec", "warm.yaml", "--json"])
-        main(["resume", "--json", "--run", next(Path("runs").iterdir()).name])
+        main(["resume", "--json", "--run", next(Path("runs").glob("[!.]*")).name])
         os.chdir(here)
     sys.stdout, sys.stderr = said
 

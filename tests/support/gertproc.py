@@ -112,7 +112,7 @@ class Gert:
         return seen.decode("utf-8", "surrogateescape")
 
     def runs(self) -> list[Path]:
-        return sorted((self.root / "runs").iterdir()) if (self.root / "runs").is_dir() else []
+        return sorted((self.root / "runs").glob("[!.]*")) if (self.root / "runs").is_dir() else []
 
     def run(self) -> Path:
         (only,) = self.runs()

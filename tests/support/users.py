@@ -64,7 +64,7 @@ def _warm_up() -> None:
         Path("tools", "yes.tool.yaml").write_text(_TOOL)
         Path("warm.yaml").write_text(_BOOK)
         main(["exec", "warm.yaml", "--approval", "inbox"])
-        (run,) = Path("runs").iterdir()
+        (run,) = Path("runs").glob("[!.]*")
         (ticket,) = Path(run, "tickets").glob("*.json")
         for argv in (["approvals", "list"], ["approve", "no"], ["approve", ticket.stem], ["runs", "list"]):
             main(argv)

@@ -88,6 +88,7 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
     void = keys_to_retry(run.recorded, runbook) if retry else []
     again = risky_keys(state, void) if retry else None
     results = stated_results(state, runbook, decisions=resume.reconcile, outputs=resume.outputs, again=again)
+    void += [key for key in _approved_again(resume) if key not in void]
     return Resumption(
         actor=actor,
         void=void,
@@ -98,6 +99,12 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
         ticket=resume.ticket,
         torn_bytes=run.end.torn,
     )
+
+
+def _approved_again(resume: Resume) -> list[str]:
+    """Return the interrupted steps that a person decided to repeat and whose approval was used: it served one start."""
+    redone = [key for key, decision in resume.reconcile.items() if decision == "redo"]
+    return [key for key in redone if resume.run.recorded.approval(key) is not None]
 
 
 def nothing_left(resume: Resume) -> bool:

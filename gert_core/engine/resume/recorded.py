@@ -259,6 +259,10 @@ class Recorded:
         """Return how often a leaf was started before."""
         return self._starts.get(key) or int(bool(_numbers(self._events.get(key), EventType.STEP_START)))
 
+    def started(self, key: str) -> bool:
+        """Return whether an execution of a step was started that is not void: this process continues or repeats it."""
+        return bool(_numbers(self._events.get(key), EventType.STEP_START))
+
     def decision(self, key: str) -> Decision | None:
         """Return the last decision of the policies about a leaf that has no result, if one was made."""
         decided = self._data(key, EventType.GOVERNANCE_DECISION)

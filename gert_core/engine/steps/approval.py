@@ -11,6 +11,7 @@ from gert_core.approvals.checks import Approvals, recount
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
 from gert_core.engine.steps.approval_request import build_request, window_of
+from gert_core.engine.steps.claims import claim
 from gert_core.engine.steps.close import finish
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_VOIDS: Final = 3
 """How often the request of one step may change after it was approved; then the step is an error."""
+EXECUTED: Final = "execution"
+"""What changed when an approval was used before: nothing of the request, but that it was not executed yet."""
 
 
 def approve(execution: StepExecution) -> Done | None:
@@ -70,6 +73,8 @@ def _decide(execution: StepExecution) -> tuple[ApprovalRequest, ApprovalDecision
         elif decision.status == "approved":
             again = build_request(execution, generation=generation, window=window)
             changed, ticket = changed_fields(request.document, again.document), request.ticket_id
+            if not changed and not claim(execution, request):
+                changed = [EXECUTED]
         else:
             return request, decision
         if not changed:
@@ -100,14 +105,12 @@ def _void(execution: StepExecution, ticket: str, changed: list[str], voids: int)
     data = {"step_id": execution.compiled.id, "ticket_id": ticket, "changed": changed}
     execution.add(EventType.APPROVAL_VOID, data, fresh=True)
     names = ", ".join(changed)
-    execution.services.progress.warn(
-        f"step {execution.key}: the approval request changed ({names}) and must be approved again", step=execution.info
-    )
+    why = f"the approval request changed ({names})"
+    if changed == [EXECUTED]:
+        why = "its approval was used for an execution that this trace does not have"
+    execution.services.progress.warn(f"step {execution.key}: {why} and must be approved again", step=execution.info)
     if voids >= MAX_VOIDS:
-        raise StepProblem(
-            ErrorKind.APPROVAL_VOID,
-            f"what the step would execute changed {voids} times after it was requested ({names})",
-        )
+        raise StepProblem(ErrorKind.APPROVAL_VOID, f"the approval of the step became void {voids} times ({names})")
 
 
 def _rejected(execution: StepExecution, decision: ApprovalDecision) -> Done:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gert_core.engine.flow.frame import Frame
     from gert_core.engine.run import Run
     from gert_core.engine.state import Layer
+    from gert_core.engine.steps.claims import ExecutionClaim
     from gert_core.engine.steps.compiled import CompiledStep
 
 
@@ -46,6 +47,7 @@ class StepExecution:
         "attempt",
         "began",
         "calls",
+        "claim",
         "collected",
         "compiled",
         "contract",
@@ -106,6 +108,8 @@ class StepExecution:
         """Whether a call of a tool in the attempt may have taken effect."""
         self.calls = 0
         """The number of tool calls of the attempt so far."""
+        self.claim: ExecutionClaim | None = None
+        """What is to be used before anything is done, when the step was approved."""
         self.began = 0.0
         self.inputs: Mapping[str, Any] = {}
         self.scope: tuple[str, ...] | None = None
@@ -148,6 +152,8 @@ class StepExecution:
             self._start()
         except EventDataError as error:
             return self.unwritable(error.__context__)
+        if self.claim is not None:
+            self.claim.use(self)
         if not self.compiled.leaf and self.item is None:
             self.layer.set_status(self.compiled.id, RUNNING)
         self.deadline = self.frame.deadline.within(self.compiled.timeout)

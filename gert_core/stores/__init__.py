@@ -1,0 +1,1 @@
+"""Where gert keeps what outlives a single run."""
