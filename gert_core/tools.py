@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.api.transports import Action
+from gert_core.kit import excerpts
 from gert_core.kit.wire import decode
 from gert_core.template import MappingVariables, TemplateError, compile_value, matches, to_text
 from gert_core.values import coerce
@@ -221,8 +222,8 @@ def _keys(value: Any) -> str:
 
 def first_line(text: str) -> str:
     """Return the beginning of an output, quoted for a message."""
-    line = text.strip().split("\n", 1)[0]
-    return repr(line if len(line) <= 80 else line[:77] + "...") if line else "(empty)"
+    line = excerpts.first_line(text, 80)
+    return excerpts.quoted(line) if line else "(empty)"
 
 
 __all__ = ["call_inputs", "extract", "first_line", "preview", "render_action", "walk_json"]

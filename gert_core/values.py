@@ -8,6 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.documents.fields import parse_duration
+from gert_core.kit.excerpts import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,7 +163,7 @@ def _describe(value: object) -> str:
     if isinstance(value, dict):
         return "a map"
     text = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
-    return text if len(text) <= 60 else text[:59] + "…"
+    return shorten(text, 60)
 
 
 _NAMES: Final = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import Services, UsageError
+from gert_core.api import ErrorKind, InputError, Services, UsageError
 from gert_core.engine.cancel import Deadline
 from gert_core.engine.check import check
 from gert_core.engine.constants import render_constants
@@ -23,6 +23,7 @@ from gert_core.governance import load_policies
 from gert_core.governance.people import id_fault
 from gert_core.inputs import resolve_inputs
 from gert_core.kit.children import FILE, Children
+from gert_core.kit.excerpts import hiding
 from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
@@ -84,7 +85,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
-    inputs, constants, masker = _values(request, runbook, secrets, plugins, about)
+    inputs, constants, masker = _values(request, runbook, secrets, plugins, about, stack)
     place = new_place(request, run_id, signer, stack) if resume is None else recorded_place(resume, signer)
     writer = TraceWriter(
         place.sink,
@@ -176,14 +177,39 @@ def _resumption(resume: Resume, runbook: Runbook, policies: Policies, *, actor: 
 
 
 def _values(
-    request: Request, runbook: Runbook, secrets: Secrets, plugins: PluginServices, about: Mapping[str, str]
+    request: Request,
+    runbook: Runbook,
+    secrets: Secrets,
+    plugins: PluginServices,
+    about: Mapping[str, str],
+    stack: ExitStack,
 ) -> tuple[ResolvedInputs, Mapping[str, object], Masker]:
-    """Return inputs, constants and the masker: resolved for a fresh run, as recorded for another."""
-    if request.resume is not None:
-        from gert_core.engine.resume.inputs import recorded_values
+    """Return inputs, constants and the masker: resolved for a fresh run, as recorded for another.
 
-        return recorded_values(request, request.resume.run.state, runbook, secrets, plugins)
-    inputs = resolve_inputs(
+    Until secret inputs are known, messages are masked with the secrets of the environment.
+    """
+    resume = request.resume
+    try:
+        with hiding(lambda text: secrets.masker().places(text)):
+            if resume is not None:
+                from gert_core.engine.resume.inputs import recorded_values
+
+                inputs, constants, masker = recorded_values(request, resume.run.state, runbook, secrets, plugins)
+            else:
+                inputs = _resolved(request, runbook, plugins)
+                masker = secrets.masker(inputs.secrets)
+    except InputError as error:
+        if error.kind not in (ErrorKind.SECRET_TOO_SHORT, ErrorKind.SECRET_NAME):
+            error.message = secrets.masker().mask_text(error.message)
+        raise
+    stack.enter_context(hiding(masker.places))
+    if resume is None:
+        constants = render_constants(runbook.model.meta.constants, inputs.values, about=about, masker=masker)
+    return inputs, constants, masker
+
+
+def _resolved(request: Request, runbook: Runbook, plugins: PluginServices) -> ResolvedInputs:
+    return resolve_inputs(
         runbook.model.meta.inputs,
         host_vars=request.host_vars,
         file_vars=request.file_vars,
@@ -194,9 +220,6 @@ def _values(
         scenario=request.scenario.inputs if request.scenario is not None else None,
         ask=request.mode != "dry-run",
     )
-    masker = secrets.masker(inputs.secrets)
-    constants = render_constants(runbook.model.meta.constants, inputs.values, about=about, masker=masker)
-    return inputs, constants, masker
 
 
 def _started(request: Request) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from gert_core.documents.scenario import pattern_of
+from gert_core.kit.excerpts import part
 from gert_core.scenarios.names import step_id_of
 from gert_core.scenarios.results import Assertion
 from gert_core.template import TemplateError, UndefinedVariable, compile_value, matches, to_text
@@ -172,7 +173,7 @@ def same(expected: object, actual: object) -> bool:
 def show(value: object) -> str:
     """Format a value for a message: JSON, shortened."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+    return text if len(text) <= _SHOWN else f"{part(text, 0, _SHOWN)}... ({len(text)} characters)"
 
 
 def _without_positions(value: object) -> object:

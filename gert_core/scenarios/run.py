@@ -134,7 +134,7 @@ class ScenarioRunner:
             stack.callback(stop.close)
             run = prepare(request, stack)
             result = run.execute()
-        return _scenario_result(scenario.name, test, run, result, recorder)
+            return _scenario_result(scenario.name, test, run, result, recorder)
 
 
 def _scenario_result(

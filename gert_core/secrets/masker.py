@@ -125,6 +125,10 @@ class Masker:
             return self.mask_event(value)
         return self.mask(value)
 
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Return where secrets are in ``text``, by start and end; for ``gert_core.kit.excerpts``."""
+        return [(start, end) for start, end, label in self._find(text) if label]
+
     def mask_fragments(self, text: str) -> str:
         """Replace fragments of secrets that shortening has left in ``text``, where ``mask`` does not find the value.
 
@@ -137,7 +141,24 @@ class Masker:
         for start, end, _ in self._choose(text):
             out += (self._mask_fragments(text[done:start]), text[start:end])
             done = end
-        return "".join((*out, self._mask_fragments(text[done:])))
+        return self._mask_ends("".join((*out, self._mask_fragments(text[done:]))))
+
+    def _mask_ends(self, text: str) -> str:
+        """Replace the beginning of a secret at the end of ``text``, and the end of one at its beginning.
+
+        Programs that are stopped while they write, and buffers that are full, cut where they like.
+        """
+        head = tail = 0
+        for size in range(MINIMUM, FRAGMENT):  # longer ones are found wherever they are
+            end, begin = text[-size:], text[:size]
+            for form in self._masks:
+                if len(form) > size:
+                    tail = size if form.startswith(end) else tail
+                    head = size if form.endswith(begin) else head
+        if head + tail > len(text):
+            return FRAGMENT_MASK
+        before, after = (FRAGMENT_MASK if size else "" for size in (head, tail))
+        return before + text[head : len(text) - tail] + after
 
     def _mask_fragments(self, text: str) -> str:
         for form in self._masks:

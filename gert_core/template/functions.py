@@ -6,6 +6,7 @@ import json
 from math import isfinite
 from typing import Final
 
+from gert_core.kit.excerpts import part
 from gert_core.template.arguments import MAX_ITEMS, Function, capped, list_of, text_of
 from gert_core.template.data import (
     MAX_RESULT,
@@ -179,7 +180,7 @@ def _to_json(subject: object) -> str:
 
 
 def _describe(value: object) -> str:
-    return f"the string {value[:40]!r}" if isinstance(value, str) else kind_of(value)
+    return f"the string {part(value, 0, 40)!r}" if isinstance(value, str) else kind_of(value)
 
 
 def key_of(value: object) -> str:

@@ -10,6 +10,7 @@ import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
+from gert_core.kit.excerpts import part
 from gert_core.template.data import too_large
 from gert_core.template.errors import TemplateError
 
@@ -214,7 +215,7 @@ def _compile(pattern: str) -> tuple[_Regexp, int, bool]:
     try:
         regexp = engine.compile(translated, options)
     except engine.error as error:
-        raise TemplateError(f"the pattern {_reason(error)}") from None
+        raise TemplateError(f"the pattern {_reason(error, pattern)}") from None
     return regexp, regexp.programsize, _END in translated
 
 
@@ -257,7 +258,7 @@ def _escape(text: str, *, inside: bool = False) -> str:
     return text
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, pattern: str) -> str:
     """Return what RE2 says about a pattern, as the end of a sentence that begins with the pattern."""
     said = error.args[0] if error.args else ""
     words = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
@@ -266,7 +267,9 @@ def _reason(error: Exception) -> str:
         return "is too large: write smaller repetitions and classes"
     if what == "invalid repetition size":
         return f"has a repetition of more than 1,000, or from more to less: `{where}`"
-    shown = where if len(where) <= _SHOWN else f"{where[:_SHOWN]}..."
+    at = pattern.find(where)  # the text is RE2's; a secret in the pattern is found in the pattern only
+    more = "..." if len(where) > _SHOWN else ""
+    shown = part(pattern, at, at + min(len(where), _SHOWN)) + more if at >= 0 else ""
     return f"is not a valid regular expression: {what}{f' at `{shown}`' if shown else ''}"
 
 

@@ -146,7 +146,9 @@ class TerminalProgress(Progress):
         if failure:  # items that may fail have said so themselves
             self._print(f"{indent}{failure.get('kind')}: {failure.get('message')}")
         if detail.get("command"):
-            self._value("command:", shlex.join(detail["command"]), indent=indent)
+            words = [self.mask(str(word)) for word in detail["command"]]  # before a shell's quotes are added
+            for line in named("command:", shlex.join(words), indent=indent):
+                self._print(line, masked=True)
         if detail.get("exit_code") is not None:
             self._print(f"{indent}exit code: {detail['exit_code']}")
         for name in ("stdout", "stderr"):

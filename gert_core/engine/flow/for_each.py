@@ -13,6 +13,7 @@ from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import NOT_RUN, RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
 from gert_core.engine.steps.execution import StepExecution
+from gert_core.kit.excerpts import quoted, shorten
 from gert_core.template import ListResults, MapResults, Symbol, TemplateError, to_text
 
 if TYPE_CHECKING:
@@ -133,9 +134,8 @@ class _Loop:
         if isinstance(value, dict):
             return [{"key": name, "value": item} for name, item in value.items()]
         if not isinstance(value, list):
-            raise StepProblem(
-                ErrorKind.FOR_EACH_SHAPE, f"for_each.over gave {to_text(value)[:80]!r}, not a list or a map"
-            )
+            shown = quoted(shorten(to_text(value), 80))
+            raise StepProblem(ErrorKind.FOR_EACH_SHAPE, f"for_each.over gave {shown}, not a list or a map")
         return value
 
     def _label(self, items: list[_Item]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import ErrorKind, Flow, StepProblem, StepStatus
+from gert_core.kit.excerpts import part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +44,8 @@ def _bounded(value: object) -> object:
     start = len(value) - DETAIL_LIMIT
     line = value.find("\n", start, -1) + 1
     if not line:
-        return f"… {start} characters before\n{value[start:]}"
-    return f"… {value.count(chr(10), 0, line)} lines before\n{value[line:]}"
+        return f"… {start} characters before\n{part(value, start)}"
+    return f"… {value.count(chr(10), 0, line)} lines before\n{part(value, line)}"
 
 
 def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, Param, StepProblem
 from gert_core.engine.steps.results import type_fault
+from gert_core.kit.excerpts import shorten
 from gert_core.plugin.functions import PluginFault, Unusable
 from gert_core.template import Symbol
 from gert_core.values import canonical, coerce
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.execution import StepExecution
 
 _SHOWN: Final = 120
-"""How many bytes of outputs a message about them shows."""
+"""How many characters of outputs a message about them shows."""
 _UNCHANGED = (str, int, bool, type(None), Symbol)
 
 
@@ -154,8 +155,8 @@ class Determinism:
     """The outputs of deterministic steps by their inputs, to notice other outputs for the same inputs."""
 
     def __init__(self) -> None:
-        self._seen: dict[bytes, tuple[bytes, bytes]] = {}
-        """By the digest of the inputs: the beginning of the outputs, and the digest of longer ones."""
+        self._seen: dict[bytes, tuple[str, bytes]] = {}
+        """By the digest of the inputs: the beginning of the outputs, and their digest."""
         self._lock = threading.Lock()
 
     def check(self, compiled: CompiledStep, inputs: Mapping[str, object], outputs: Mapping[str, object]) -> str | None:
@@ -164,22 +165,17 @@ class Determinism:
             return None
         who = [compiled.use.tool, compiled.action] if compiled.use is not None else [compiled.id]
         question, text = canonical([who, dict(inputs)]), canonical(dict(outputs))
-        answer = text[: _SHOWN + 1], sha256(text).digest() if len(text) > _SHOWN else b""
+        answer = shorten(text.decode("utf-8", "replace"), _SHOWN, "..."), sha256(text).digest()
         with self._lock:
             before = self._seen.setdefault(sha256(question).digest(), answer)
-        if before == answer:
+        if before[1] == answer[1]:
             return None
-        return f"declared deterministic, but the same inputs gave {_short(before[0])} and now {_short(answer[0])}"
+        return f"declared deterministic, but the same inputs gave {before[0]} and now {answer[0]}"
 
 
 def compares(compiled: CompiledStep) -> bool:
     """Return whether the outputs of a step must be the same for the same inputs, which only its tool can violate."""
     return compiled.contract.deterministic and compiled.external
-
-
-def _short(data: bytes) -> str:
-    text = data.decode("utf-8", "replace")
-    return text if len(data) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 __all__ = ["Determinism", "check_contract", "check_fields", "compares", "normalise", "report_violations"]

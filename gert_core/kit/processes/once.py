@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
+from gert_core.kit.excerpts import part
 from gert_core.kit.processes.group import GRACE, Group, stopped_with_run
 from gert_core.kit.processes.spawn import spawn
 
@@ -200,7 +201,7 @@ class _Watch:
         if not self.kind and stopped_with_run(code, deadline):
             self.kind = ErrorKind.CANCELLED
         if self.kind or code is None:
-            raise StepProblem(self.kind, self._sentence(), detail={"stdout": out[-_TAIL:], "stderr": err[-_TAIL:]})
+            raise StepProblem(self.kind, self._sentence(), detail={"stdout": _end(out), "stderr": _end(err)})
         return ProcessResult(exit_code=code, stdout=out, stderr=err)
 
     def close(self) -> None:
@@ -225,6 +226,10 @@ class _Watch:
         if self.kind == ErrorKind.OUTPUT_TOO_LARGE:
             return f"{name} wrote more than {self.limit} bytes and was stopped; let it write less or to a file"
         return f"{name} was stopped because the run was cancelled"
+
+
+def _end(text: str) -> str:
+    return part(text, max(len(text) - _TAIL, 0))
 
 
 __all__ = ["OUTPUT_LIMIT", "ProcessResult", "run"]

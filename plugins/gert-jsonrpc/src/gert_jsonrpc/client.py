@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, StepProblem
+from gert_core.kit.excerpts import last_line
 from gert_core.kit.processes import Child, stopped_with_run  # Child here, so that no branch has to import it
 from gert_jsonrpc.errors import PeerError, PeerFault, RpcError
 from gert_jsonrpc.frames import InvalidMessageError, parse, request
@@ -193,7 +194,7 @@ class Client:
 
     def _problem(self, fault: PeerFault, why: str) -> PeerError:
         stderr = self._child.stderr
-        last = stderr.strip().rsplit("\n", 1)[-1][:200]
+        last = last_line(stderr)
         return PeerError(fault, f"{why}; last line on stderr: {last}" if last else why, stderr=stderr)
 
 

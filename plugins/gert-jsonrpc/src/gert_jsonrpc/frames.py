@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from gert_core.kit.excerpts import quoted, shorten
 from gert_core.kit.wire import decode, encode
 from gert_jsonrpc.errors import RpcError
 
@@ -69,7 +70,7 @@ def _error(value: object, text: str) -> RpcError:
 
 def show(text: str) -> str:
     """Return the beginning of a line, quoted."""
-    return repr(text if len(text) <= SHOWN else text[: SHOWN - 3] + "...")
+    return quoted(shorten(text, SHOWN, "..."))
 
 
 __all__ = ["Answer", "InvalidMessageError", "parse", "request", "show"]

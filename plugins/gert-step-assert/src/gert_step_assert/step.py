@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from gert_core.api import Completed, Errored, ErrorKind, Failed, Result
 from gert_core.kit.compare import check_pattern, contains, equal, matches, order, truth
+from gert_core.kit.excerpts import shorten
 from gert_core.kit.models import StepModel
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def _expected(check: Check) -> object:
 
 def _show(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 200 else text[:200] + "…"
+    return shorten(text, 201)
 
 
 __all__ = ["AssertStep", "Check", "check", "run"]

@@ -8,6 +8,7 @@ from gert_jsonrpc import RpcError
 from pydantic import Field
 
 from gert_core.api import Completed, Errored, ErrorKind, Failed, Result, StepProblem
+from gert_core.kit.excerpts import last_line
 from gert_core.kit.models import InputsModel
 from gert_step_extension.runner import Runner, program_of
 
@@ -55,7 +56,7 @@ def run(step: ExtensionStep, ctx: StepContext) -> Result:
         return Errored(kind=problem.kind, message=problem.message, detail=detail, acted=problem.acted)
     detail = {"command": [runs], "exit_code": answer.exit_code, "stderr": answer.stderr}
     if answer.exit_code != 0:
-        last = answer.stderr.strip().rsplit("\n", 1)[-1][:200]
+        last = last_line(answer.stderr)
         message = f"{runs} reports exit code {answer.exit_code}" + (f": {last}" if last else "")
         return Failed(
             kind=ErrorKind.EXTENSION_FAILED,

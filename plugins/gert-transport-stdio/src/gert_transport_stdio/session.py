@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, Reply, StepProblem
+from gert_core.kit.excerpts import last_line
 from gert_core.kit.processes import run
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def _sentence(program: str, code: int, stderr: str) -> str:
 
         with suppress(ValueError):
             text += f" ({signal.Signals(code - 128).name})"
-    lines = stderr.strip().rsplit("\n", 1)
-    return f"{text}: {lines[-1][:200]}" if lines[-1] else text
+    last = last_line(stderr)
+    return f"{text}: {last}" if last else text
 
 
 __all__ = ["StdioSession"]
