@@ -29,6 +29,7 @@ KIT_MODULES: Final = (
     "children",
     "compare",
     "display",
+    "excerpts",
     "plain",
     "wire",
     "tickets",

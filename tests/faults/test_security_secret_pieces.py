@@ -13,7 +13,21 @@ from gert_core.template.functions import FUNCTIONS, SPECIAL
 
 SIZE = 4
 """From how many characters on a piece of a secret must not show."""
-CHANGED = {"upper", "lower", "capitalize", "title", "split", "list", "reverse", "truncate", "first", "last", "slice"}
+CHANGED = {
+    "upper",
+    "lower",
+    "capitalize",
+    "title",
+    "split",
+    "list",
+    "reverse",
+    "truncate",
+    "first",
+    "last",
+    "slice",
+    "lines",
+    "regexReplace",
+}
 """What makes another text of the value. That is recorded as what it is: masking finds a value, not what is made of it."""
 ALPHABETS = ("abcXYZ0189", "'\"\\ ${}<>&%", "äßñ漢😀\u00a0", "kQ7-_.'\"\n\\", "(?[*+\\{1001}")
 TOOL = """\
@@ -146,7 +160,9 @@ def everything(gert: Gert, *said) -> str:
 
 
 def pieces(value: str) -> set[str]:
-    return {value[start : start + SIZE] for start in range(len(value) - SIZE + 1)}
+    """Pieces of lines: what is said consists of lines, too."""
+    lines = value.splitlines()
+    return {line[start : start + SIZE] for line in lines for start in range(len(line) - SIZE + 1)}
 
 
 def shown(root, value: str) -> str:
