@@ -112,6 +112,31 @@ class ApprovalProcess:
                 return decision
             self._sync()
 
+    def find_rejection(
+        self, request: ApprovalRequest, *, deadline: Deadline, recorded: Sequence[Mapping[str, object]] = ()
+    ) -> ApprovalDecision | None:
+        """Return and trace a rejection of a request that is about to become void; other answers to it have no effect.
+
+        What it asked for changed, but a rejection is final for its run, also when no process has read it so far.
+        """
+        state = _RequestState(request)
+        for data in recorded:
+            if data.get("result") == AnswerResult.REJECTED:
+                return self._add_recorded(state, data)
+        ticket = ApprovalTicket(ticket_id=request.ticket_id, created=request.created)
+        for _ in range(MAX_SET_ASIDE):
+            try:
+                response = self._call("wait", lambda: self._session.wait(ticket, deadline))
+            except StepProblem:
+                break  # not every provider knows tickets of an earlier process; the step is asked about anew
+            if response is None:
+                break
+            if isinstance(response, ApprovalResponse) and response.approved is False:
+                assessment = assess(response, request, self._known, tally=state.tally)
+                if assessment.kind == ErrorKind.APPROVAL_REJECTED:
+                    return self._add_answer(state, response)
+        return None
+
     def _add_recorded(self, state: _RequestState, data: Mapping[str, object]) -> ApprovalDecision | None:
         """Add an answer from the trace with its recorded result; a required signature is verified again."""
         response = recorded_response(data)

@@ -258,6 +258,41 @@ def test_a_rejection_is_final_whatever_changes(gert):
     assert acted(gert) == []
 
 
+@pytest.mark.parametrize("change", ["drift", "program", "killed"])
+def test_a_rejection_that_was_not_read_before_the_request_changed_is_final_too(gert, change):
+    ticket = pending(gert)
+    assert gert("reject", ticket, "--as", "ann", "--reason", "not today").code == 0
+    if change == "killed":
+        kill_at(gert, "approval_resolved")
+    if change == "drift":
+        gert.write(tool_act=TOOL.replace("quiet", "loud"))
+    else:
+        program(gert, "#!/bin/sh\necho evil >> acted\n")
+    ended = resume(gert, "--on-drift", "allow")
+    assert ended["status"] == "failed"
+    (resolved,) = of(gert, "approval_resolved")
+    assert (resolved["ticket_id"], resolved["status"], resolved["approver_id"]) == (ticket, "rejected", "ann")
+    assert [data["result"] for data in of(gert, "approval_response")] == ["rejected"]
+    assert of(gert, "step_complete")[0]["approval"]["reason"] == "approval_rejected"
+    assert (of(gert, "approval_void"), len(of(gert, "approval_submitted")), acted(gert)) == ([], 1, [])
+    assert gert("resume", "--run", gert.run().name, "--retry-failed").code == 1
+
+
+def test_an_approval_of_the_request_before_has_no_effect(gert):
+    """Only the rejection among the answers to a void request counts; a second approver's is not lost."""
+    gert.write(
+        book=BOOK.replace("EXCLUDE", "false").replace("require-approval,", "require-approval, min_approvers: 3,")
+    )
+    ticket = pending(gert)
+    approve(gert, ticket)
+    assert resume(gert)["status"] == "approval_pending"
+    approve(gert, ticket, "bob")
+    program(gert, "#!/bin/sh\necho evil >> acted\n")
+    assert resume(gert)["status"] == "approval_pending"
+    assert [data["ticket_id"] for data in of(gert, "approval_void")] == [ticket]
+    assert [data["approver_id"] for data in of(gert, "approval_response")] == ["ann"]
+
+
 @pytest.mark.parametrize("cut", [False, True])
 def test_an_answer_in_a_signed_trace_counts_only_with_the_seal_of_its_key(gert, cut):
     """Somebody who can write the directory takes the seal of the trace away, writes an approval, and waits."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 1024 * 1024
 DEFAULT_TOOL_TIMEOUT: Final = 60.0
+_LATE: Final = 2.0
+"""The seconds in which a provider returns the answers that it has."""
 
 
 class RealBackend:
@@ -223,6 +225,29 @@ def decide_by_provider(
     )
 
 
+def find_rejection(
+    execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval
+) -> ApprovalDecision | None:
+    """Return the rejection of a recorded request that has changed since, when its provider has one."""
+    from gert_core.engine.steps.approval import approval_process
+
+    services, provider = execution.services, execution.facts.approval
+    if provider is None or provider.blocking:  # who answers inside ``wait`` has answered, or is asked anew
+        return None
+    session = services.sessions.get("approvals", lambda: open_provider(execution, provider))
+    process = approval_process(execution, session, blocking=False, now=lambda: services.backend.now(execution))
+    before = replace(
+        request,
+        ticket_id=recorded.ticket_id,
+        request_hash=recorded.request_hash,
+        created=recorded.created,
+        expires_at=recorded.expires_at,
+        document=recorded.document or {},
+    )
+    deadline = execution.frame.deadline.within(_LATE)
+    return process.find_rejection(before, deadline=deadline, recorded=recorded.responses)
+
+
 def _copy(source: Path, directory: Path) -> dict[str, object]:
     """Copy a file under its own name or a numbered one and sync it; what fails leaves nothing.
 
@@ -257,4 +282,13 @@ def _create(source: Path, directory: Path) -> tuple[Path, int]:
             target = f"{source.stem}-{number}{source.suffix}"
 
 
-__all__ = ["RealBackend", "ask_person", "attach_file", "call_tool", "decide_by_provider", "open_session", "wait"]
+__all__ = [
+    "RealBackend",
+    "ask_person",
+    "attach_file",
+    "call_tool",
+    "decide_by_provider",
+    "find_rejection",
+    "open_session",
+    "wait",
+]

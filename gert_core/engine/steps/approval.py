@@ -9,6 +9,7 @@ from gert_core.approvals import ApprovalDecision, ApprovalProcess
 from gert_core.approvals.binding import changed_fields
 from gert_core.approvals.checks import Approvals, recount
 from gert_core.engine.flow.frame import Done
+from gert_core.engine.modes.real import find_rejection
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
 from gert_core.engine.steps.approval_request import build_request, window_of
 from gert_core.engine.steps.claims import claim
@@ -93,6 +94,8 @@ def _asked_or_recorded(
         reason, message = str(data.get("reason") or ""), str(data.get("message") or "")
         return ApprovalDecision(status="rejected", reason=reason, message=message)
     if recorded is not None and recorded.request_hash != request.request_hash:
+        if recorded.resolved is None and (rejected := find_rejection(execution, request, recorded)) is not None:
+            return rejected
         return ApprovalDecision(status="pending")
     if recorded is not None and recorded.resolved is not None:
         _refuse_forged(execution, request, recorded)
