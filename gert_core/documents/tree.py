@@ -101,12 +101,13 @@ class Runbook(Struct, kw_only=True, eq=False):
         """Yield every step at any depth, in document order."""
         stack = [iter(self.root.steps)]
         while stack:
-            step = next(stack[-1], None)
-            if step is None:
+            for step in stack[-1]:
+                yield step
+                if step.blocks:
+                    stack.extend(iter(block.steps) for block in reversed(step.blocks))
+                    break
+            else:
                 stack.pop()
-                continue
-            yield step
-            stack.extend(iter(block.steps) for block in reversed(step.blocks))
 
 
 __all__ = ["BlockNode", "Path", "Runbook", "StepNode", "ToolNode"]

@@ -31,10 +31,12 @@ class Journal:
     resumed run diverged, and the run stops before anything executes.
     """
 
-    __slots__ = ("_counts", "_fold", "_lock", "_recorded", "_takes", "writer")
+    __slots__ = ("_counts", "_fold", "_lock", "_recorded", "_takes", "observed", "writer")
 
     def __init__(self, writer: TraceWriter, recorded: Recorded | None = None) -> None:
         self.writer = writer
+        self.observed = writer.observed
+        """Whether somebody is told of events as they are written."""
         self._recorded = recorded
         self._fold = LiveFold(writer.run_id, recorded.state if recorded is not None else None)
         self._takes = self._fold.takes
@@ -45,11 +47,6 @@ class Journal:
     def state(self) -> RunState:
         """Return the state of the run after the events written so far."""
         return self._fold.state
-
-    @property
-    def observed(self) -> bool:
-        """Return whether somebody is told of events as they are written."""
-        return self.writer.observed
 
     def add(
         self,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalProvider, Contract
     from gert_core.contracts import Contracts
-    from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+    from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode, ToolNode
     from gert_core.engine.request import Request
     from gert_core.engine.steps.compiled import CompiledRunbook
 
@@ -80,6 +80,7 @@ class _Walk:
         self._runbook = runbook
         self._contracts = contracts
         self._changed = False
+        self._harmless: set[Path] = set()
 
     def block(self, block: BlockNode, *, certain: bool) -> Iterator[Use]:
         for step in block.steps:
@@ -90,12 +91,20 @@ class _Walk:
                 tool = self._runbook.tools[use.tool]
                 action = find_action(tool, use.action)[0]
                 yield Use(step=step, tool=tool, action=action, certain=own, unchanged=not self._changed)
-            together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(_once, step.blocks))
-            for inner in step.blocks:
-                yield from self.block(inner, certain=together)
+            if step.blocks:
+                together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(_once, step.blocks))
+                for inner in step.blocks:
+                    yield from self.block(inner, certain=together)
             if not self._changed:
-                self._changed = _may_change(self._contracts.of(step))
+                self._note(step)
             certain = certain and not _leaves(step)
+
+    def _note(self, step: StepNode) -> None:
+        """Note whether a step may change something; most steps of a long runbook share a few contracts."""
+        key = self._contracts.key(step)
+        if key not in self._harmless:
+            self._changed = _may_change(self._contracts.of(step))
+            self._harmless.add(key)
 
 
 def _may_change(contract: Contract) -> bool:
@@ -111,7 +120,7 @@ def _leaves(step: StepNode) -> bool:
     """Return whether the steps behind it in its list may never run: it ends the run or jumps, at any depth."""
     if step.type.flow is Flow.TERMINAL or step.fields.next is not None:
         return True
-    return any(
+    return bool(step.blocks) and any(
         (inner.block is not None and inner.block.jump is not None) or any(map(_leaves, inner.steps))
         for inner in step.blocks
     )

@@ -87,11 +87,19 @@ class SafeProgress(Progress):
         self._on_fault = on_fault
         self._failed = False
 
+    # The two that are called for every step are written out, which costs half of what ``_tell`` does.
+
     def started(self, step: StepInfo) -> None:
-        self._tell(self._listener.started, step)
+        try:
+            self._listener.started(step)
+        except Exception as fault:
+            self._note(fault)
 
     def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, object], duration: float) -> None:
-        self._tell(self._listener.finished, step, status, data, duration)
+        try:
+            self._listener.finished(step, status, data, duration)
+        except Exception as fault:
+            self._note(fault)
 
     def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
         self._tell(self._listener.evaluated, step, evaluation)
@@ -118,9 +126,12 @@ class SafeProgress(Progress):
         try:
             method(*given, **named)
         except Exception as fault:
-            if not self._failed:
-                self._failed = True
-                self._on_fault(fault)
+            self._note(fault)
+
+    def _note(self, fault: Exception) -> None:
+        if not self._failed:
+            self._failed = True
+            self._on_fault(fault)
 
 
 __all__ = ["Evaluation", "Progress", "SafeProgress", "StepInfo"]

@@ -259,7 +259,7 @@ class Layer:
     def set_step(self, step_id: str, entry: object, status: object, **facts: object) -> None:
         """Store fields and outputs of a step, or the results of a loop, with its status and other facts about it."""
         self.steps[step_id] = entry
-        self.set_status(step_id, status, **facts)
+        self.own[step_id] = {STATUS: status, **facts} if facts or isinstance(status, Symbol) else _FACTS[status]
 
     def set_status(self, step_id: str, status: object, **facts: object) -> None:
         """Set the status of a step; its fields and outputs stay as they were."""

@@ -38,7 +38,7 @@ def attempt(execution: StepExecution) -> Result | None:
     if execution.deadline.expired:  # nothing is started after the deadline of the block
         return _timed_out(execution, acted=False)
     if compiled.leaf and run.services.backend.acts:
-        if not execution.contract.pure:
+        if not (execution.contract.pure if execution.rendered_levels else compiled.pure):
             # A type may act in ``run`` itself. Its calls of the context find everything on disk and sync nothing again.
             run.services.journal.sync()
         elif run.services.journal.observed:  # it may take long to think

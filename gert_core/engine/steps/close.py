@@ -8,6 +8,7 @@ from gert_core.api import Completed, Ended, Errored, ErrorKind, EventType, Faile
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
+from gert_core.engine.steps.compiled import must_sync
 from gert_core.engine.steps.exports import apply_state, completion_data, keep_entry, mask_failure
 from gert_core.engine.steps.outputs import check_contract, check_fields, compares, normalise
 from gert_core.engine.steps.results import type_fault
@@ -33,8 +34,10 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     outputs = result.outputs
     try:
         failed = not isinstance(result, Completed)
-        outputs = check_contract(execution, _json_data(execution, outputs), failed=failed)
-        fields = check_fields(execution, _json_data(execution, result.fields), failed=failed)
+        outputs = _json_data(execution, outputs) if outputs else {}
+        outputs = check_contract(execution, outputs, failed=failed)
+        fields = _json_data(execution, result.fields) if result.fields else {}
+        fields = check_fields(execution, fields, failed=failed)
     except StepProblem as problem:
         if not isinstance(result, Errored):  # an error is not hidden by another one
             result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
@@ -42,11 +45,11 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     if result.principal is not None and execution.principal is None:
         execution.principal = result.principal
     status, failure = StepStatus.SUCCESS, None
-    if isinstance(result, Failed | Errored):
+    if not isinstance(result, Completed):
         status = StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR
         failure = {"kind": result.kind, "message": result.message}
     data = completion_data(outputs, fields, failure, result.detail)
-    if isinstance(result, Errored) and not result.acted and execution.compiled.leaf:
+    if status is StepStatus.ERROR and isinstance(result, Errored) and not result.acted and execution.compiled.leaf:
         data["started"] = False
     return finish(execution, status, data)
 
@@ -127,7 +130,7 @@ def finish(
         data = {"outputs": outputs, "fields": fields, "failure": {"kind": fault.kind, "message": fault.message}}
         keep_entry(execution, status, outputs, fields)
         _write(execution, status, data, duration)
-    if execution.contract.writing and not execution.contract.idempotent and compiled.leaf:
+    if must_sync(execution.contract) if execution.rendered_levels else compiled.synced:
         services.journal.sync()
     else:
         services.journal.commit()

@@ -59,8 +59,10 @@ class CompiledStep:
         "over",
         "parallel_limit",
         "principal",
+        "pure",
         "scope",
         "summary",
+        "synced",
         "timeout",
         "type",
         "use",
@@ -79,6 +81,9 @@ class CompiledStep:
         self.levels: tuple[Contract, ...] = contracts.levels(node) if self.leaf else (PURE,)
         """What policies decide about; the last one is the contract."""
         self.contract = self.levels[-1]
+        self.pure = self.contract.pure
+        self.synced = self.leaf and must_sync(self.contract)
+        """Whether the end of the step is on disk before the run continues."""
         self.contract_key = contracts.key(node)
         """The same for steps with the same contract."""
         self.lead = b'{"step_id":"%b",' % node.id.encode()
@@ -118,6 +123,11 @@ class CompiledStep:
         if self._run is None:
             self._run = resolve(self.type.run)
         return self._run
+
+
+def must_sync(contract: Contract) -> bool:
+    """Return whether the end of a step has to be on disk before the run continues: it must never be repeated."""
+    return contract.writing and not contract.idempotent
 
 
 def summary_of(contract: Contract) -> dict[str, object]:
@@ -187,4 +197,4 @@ class CompiledRunbook:
         return found
 
 
-__all__ = ["CompiledBlock", "CompiledRunbook", "CompiledStep", "Jump", "summary_of"]
+__all__ = ["CompiledBlock", "CompiledRunbook", "CompiledStep", "Jump", "must_sync", "summary_of"]

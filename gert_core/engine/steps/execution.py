@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gert_core.api import Contract
     from gert_core.engine.cancel import Deadline
     from gert_core.engine.flow.frame import Frame
+    from gert_core.engine.resume.recorded import Recorded
     from gert_core.engine.run import Run
     from gert_core.engine.state import Layer
     from gert_core.engine.steps.claims import ExecutionClaim
@@ -141,7 +142,7 @@ class StepExecution:
             if not self._wanted():
                 return self._skip("when")
             render_step(self)
-            category = self._category()
+            category = None if self.compiled.type.outcome is None else self._category()
         except (StepProblem, PluginFault) as problem:
             return self._unable(problem.kind, problem.message)
         if self.compiled.governed:
@@ -190,8 +191,6 @@ class StepExecution:
 
     def _category(self) -> str | None:
         """Return the category of the outcome of a step that ends the run."""
-        if self.compiled.type.outcome is None:
-            return None
         outcome = self.facts.runbook.functions.outcome(self.compiled.node, self.step)
         return None if outcome is None else str(outcome.category)
 
@@ -199,7 +198,7 @@ class StepExecution:
         backend, compiled = self.services.backend, self.compiled
         self.decision, contract_bytes, decision_bytes = self.run.decisions.of(self, category)
         self.add(EventType.CONTRACT_EVALUATED, {}, encoded=contract_bytes, principal=KERNEL)
-        if not self._recalled():
+        if self.services.recorded is None or not self._recalled(self.services.recorded):
             self.add(EventType.GOVERNANCE_DECISION, {}, encoded=decision_bytes, principal=KERNEL, fresh=True)
         if self.decision.denied and backend.enforces:
             failure = Failure(
@@ -217,11 +216,8 @@ class StepExecution:
             return approve(self)
         return None
 
-    def _recalled(self) -> bool:
+    def _recalled(self, recorded: Recorded) -> bool:
         """Take the decision that an earlier process recorded; after allowed drift it can only make today's stricter."""
-        recorded = self.services.recorded
-        if recorded is None:
-            return False
         if recorded.allow_drift or recorded.floor_changed:
             if (earlier := recorded.earlier_decision(self.key)) is not None:
                 self.decision = strictest(self.decision, earlier, risk=self.decision.risk)

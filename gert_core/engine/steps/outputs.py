@@ -43,9 +43,9 @@ def check_contract(execution: StepExecution, outputs: dict[str, object], *, fail
     turn any violation into an error of the step.
     """
     compiled, contract = execution.compiled, execution.contract
-    if any(isinstance(value, Symbol) for value in outputs.values()):
-        return outputs
     if not (outputs or compiled.external or compiled.type.outputs is not None or contract.outputs):
+        return outputs
+    if any(isinstance(value, Symbol) for value in outputs.values()):
         return outputs
     params = contract.outputs if compiled.external else _declared(execution)
     where = "in contract.outputs" if compiled.external else f"by step type {compiled.type.name}"
@@ -70,7 +70,8 @@ def check_contract(execution: StepExecution, outputs: dict[str, object], *, fail
             changed = execution.services.determinism.check(execution.compiled, execution.inputs, declared)
             if changed:
                 violations.append((ErrorKind.NONDETERMINISTIC, changed, "error"))
-    report_violations(execution, violations)
+    if violations:
+        report_violations(execution, violations)
     return declared
 
 
@@ -123,7 +124,8 @@ def check_fields(execution: StepExecution, fields: dict[str, object], *, failed:
             if name not in declared:
                 message = f"field {name!r} is declared by step type {kind.name} but was not returned"
                 violations.append((ErrorKind.MISSING_OUTPUT, message, "warning"))
-    report_violations(execution, violations)
+    if violations:
+        report_violations(execution, violations)
     return declared
 
 

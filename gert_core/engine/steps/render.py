@@ -31,7 +31,8 @@ def render_step(execution: StepExecution) -> None:
         raise type_fault(execution, "model", failed.__cause__ or failed) from failed
     if compiled.asks_again:
         _ask_contract(execution)
-    render_scope(execution)
+    if compiled.scope is not None:
+        render_scope(execution)
     if compiled.named is not None:
         _render_principal(execution)
     if compiled.described is not None:
