@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     ProgramFn = Callable[[Any], "str | None"]
 
 
+CLEANUP_TIMEOUT: Final = 600.0
+"""Seconds that the cleanup blocks of a step may take together, unless they say otherwise."""
+
+
 class Flow(StrEnum):
     """How a step's blocks run; static analysis reads this and never a type's name."""
 
@@ -47,6 +51,23 @@ class Block(Struct, frozen=True, kw_only=True):
     it has ``runs=(0, 1)``. ``binds`` are variables inside the block at ``.<type name>.<bind>`` with their types.
     ``condition`` is the expression that selects the block, for display and analysis. ``jump`` is a step of the
     container's own list to continue at after this block.
+
+    ``cleanup`` makes it a cleanup block, of a type with flow ``IN_ORDER`` and behind all other blocks. Such a block may
+    also run after a block that failed, was denied or reached an end, but not while the step is suspended or the run is
+    cancelled. It runs at most once per execution, and its signals are added to those that are kept: no cleanup makes a
+    denied run go on. With ``runs=(0, 1)`` it handles failures, with ``runs=(1, 1)`` it runs in any case and handles
+    nothing. Its steps see the first failure at ``.failure`` (null when there is none). It does not count against the
+    step's own timeout: all cleanup blocks of an execution together may take ``timeout`` seconds, from the first one on.
+
+    Example:
+        def blocks(step):
+            return [Block(name="steps", steps=step.steps), Block(name="last", steps=step.last, cleanup=True)]
+
+        def run(step, ctx):
+            steps, last = ctx.blocks
+            ctx.run_block(steps, key=0)  # whatever becomes of it
+            ctx.run_block(last, key=1)  # unwinds here when the steps are suspended or the run is cancelled
+            return Completed()  # ignored if the steps or the cleanup failed
     """
 
     name: str
@@ -55,6 +76,8 @@ class Block(Struct, frozen=True, kw_only=True):
     binds: Mapping[str, str] = field(default_factory=dict)
     condition: object = None
     jump: object = None
+    cleanup: bool = False
+    timeout: float = CLEANUP_TIMEOUT
 
 
 class Branch(Struct, frozen=True, kw_only=True):
@@ -91,7 +114,8 @@ class StepType(Struct, frozen=True, kw_only=True):
       is written and, before it is governed, rendered; both contracts hold, so each can only add to the other.
     - ``flow``, ``blocks``: the structure that all static analysis uses.
     - ``outputs``: ``outputs(step) -> {name: type}``, outputs known from the document beyond the contract's.
-    - ``fields``: ``{name: type}`` available at ``.id.name``, never promoted.
+    - ``fields``: ``{name: type}`` available at ``.id.name``, never promoted. Those of type ``bool`` are false after a
+      failure of the step's blocks that it did not catch.
       What ``run`` returns is held to both: an undeclared output or field is dropped, a missing one is a contract
       violation, one of another type an error of the step.
     - ``outcome``: ``outcome(step) -> Outcome``, the outcome of a ``TERMINAL`` step, called before governance.
@@ -104,6 +128,7 @@ class StepType(Struct, frozen=True, kw_only=True):
       sees. An approval is bound to its content and to the variables.
     - ``timeout``: seconds a step of this type may take without a timeout of its own; ``None``: no limit.
     - ``binds``: its blocks bind variables, so the type's name is reserved as a variable.
+    - ``shares_scope``: the ``scope`` of a step is also that of the steps inside it that have none.
     - ``claims``: the path of a field, such as ``loop.steps``, that makes a step of any other type one of this type.
       Two types that claim the same field, or one inside the other's, conflict: neither gets it.
     - ``summary``: one line for people.
@@ -137,8 +162,9 @@ class StepType(Struct, frozen=True, kw_only=True):
     program: str | ProgramFn | None = None
     timeout: float | None = None
     binds: bool = False
+    shares_scope: bool = False
     claims: str = ""
     summary: str = ""
 
 
-__all__ = ["Block", "Branch", "Flow", "StepType", "ToolUse", "Tools"]
+__all__ = ["CLEANUP_TIMEOUT", "Block", "Branch", "Flow", "StepType", "ToolUse", "Tools"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError, core_schema
+
+from gert_core.kit.durations import DURATION_PATTERN, Duration, parse_duration
 
 if TYPE_CHECKING:
     from typing import LiteralString
@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 
 NAME_PATTERN: Final = "^[A-Za-z_][A-Za-z0-9_-]*$"
 TAG_PATTERN: Final = "^[a-z0-9][a-z0-9_.:/-]*$"
-_NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
-DURATION_PATTERN: Final = (
-    rf"^(?=.*[1-9])(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER}d)?(?:{_NUMBER}h)?(?:{_NUMBER}m(?!s))?"
-    rf"(?:{_NUMBER}s)?(?:{_NUMBER}ms)?)$"
-)
-_DURATION: Final = re.compile(DURATION_PATTERN)
-_PART: Final = re.compile(rf"({_NUMBER})(ms|d|h|m|s)?")
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 
 
 class Model(BaseModel):
@@ -43,26 +35,6 @@ def no_items() -> list[Any]:
     checking a runbook of ten steps.
     """
     return []
-
-
-def parse_duration(value: str | float) -> float:
-    """Return the seconds of ``1h30m``, ``500ms`` or a number; raise ``ValueError`` with a message otherwise."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if isfinite(value) and value > 0:
-            return float(value)
-        raise ValueError(f"a duration must be a positive number of seconds, not {value}")
-    if not isinstance(value, str) or len(value) > 60 or not _DURATION.fullmatch(value):
-        raise ValueError(f"{value!r} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
-    return sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value))
-
-
-def _duration(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise PydanticCustomError("duration_type", "should be a duration such as 30s")
-    try:
-        return parse_duration(value)
-    except ValueError as error:
-        raise PydanticCustomError("duration-syntax", "{reason}", {"reason": str(error)}) from None
 
 
 class _OneOrMany:
@@ -162,21 +134,6 @@ ValueType = Literal["string", "int", "float", "bool", "list", "object", "any"]
 
 Category = Annotated[str, Choice("outcome-category", "resolved", "escalated", "no_action", "needs_rca")]
 """A category of outcomes."""
-
-Duration = Annotated[
-    float,
-    PlainValidator(_duration),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0},
-                {"type": "string", "pattern": DURATION_PATTERN, "maxLength": 60},
-            ],
-            "examples": ["30s", "5m", "1h30m", 90],
-        }
-    ),
-]
-"""A positive time span, in seconds once read."""
 
 __all__ = [
     "DURATION_PATTERN",

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import PluginError
+from gert_core.api.steps import Flow
 from gert_core.documents.model_errors import MAX_ERRORS, diagnose, model_errors, to_diagnostics
 from gert_core.documents.model_hints import suggest_field
 from gert_core.documents.runbook import StepFields
@@ -68,6 +69,8 @@ class StepReader:
         self._imported_types: dict[str, _ImportedType] = {}
         self._claims = [(t.name, t.claims.split(".")) for t in types.values() if t.claims]
         self._unnamed: Counter[str] = Counter()
+        self._scope: str | None = None
+        """The scope that steps around the one that is read share with it."""
 
     def read(
         self, raw: list[object], path: Path, *, block: Block | None = None, owner: StepNode | None = None
@@ -109,6 +112,8 @@ class StepReader:
         body = self._body(kind, own, path) if kind is not None else None
         if fields is None or body is None or kind is None:
             return None
+        if self._scope is not None and fields.scope is None and kind.type.flow is Flow.LEAF:
+            fields = fields.model_copy(update={"scope": self._scope})
         step = StepNode(
             id=fields.id or self._number(kind.type.name),
             named=fields.id is not None,
@@ -252,8 +257,12 @@ class StepReader:
 
     def _blocks(self, step: StepNode) -> None:
         found = self._functions.blocks(step)
+        around = self._scope
+        if step.type.shares_scope:
+            self._scope = step.fields.scope or around
         for block, below in zip(found, _places(step.raw, found), strict=True):
             step.blocks.append(self.read(list(block.steps), step.path + below, block=block, owner=step))
+        self._scope = around
 
     def _report(
         self,

@@ -61,6 +61,16 @@ class BlockNode(Struct, kw_only=True, eq=False):
         return self.block.name if self.block else ""
 
     @property
+    def cleanup(self) -> bool:
+        """Whether it may run after a block that failed, was denied or ended the run."""
+        return self.block is not None and self.block.cleanup
+
+    @property
+    def handles(self) -> bool:
+        """Whether it is a cleanup block that handles failures of the blocks before it."""
+        return self.block is not None and self.block.cleanup and self.block.runs[0] < 1
+
+    @property
     def repeats(self) -> bool:
         """Whether it may run several times, so that what its steps set is discarded unless it is exported."""
         return self.block is not None and self.block.runs[1] != 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from gert_core.api.contracts import Contract, Param
 from gert_core.api.diagnostics import Finding
 from gert_core.api.results import Outcome
-from gert_core.api.steps import Block, ToolUse
+from gert_core.api.steps import Block, Flow, ToolUse
 from gert_core.documents.fields import ValueType
 from gert_core.plugin.functions import PluginFault, Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.lazy import resolve
@@ -86,7 +87,8 @@ class TypeFunctions:
 
     def blocks(self, step: StepNode) -> Sequence[Block]:
         """Return the blocks of a step."""
-        return self._ask(step, "blocks", _blocks)  # type: ignore[no-any-return]
+        check = _blocks if step.type.flow is Flow.IN_ORDER else _no_cleanup
+        return self._ask(step, "blocks", check)  # type: ignore[no-any-return]
 
     def validate(self, step_type: StepType, validate: Callable[[object], Any], own: object, path: Path) -> Any:
         """Return the model of a step's own fields; raise ``ValidationError`` when they are invalid."""
@@ -172,7 +174,17 @@ def _findings(given: Any) -> Sequence[Finding]:
 
 
 def _blocks(given: Any) -> Sequence[Block]:
-    return _list_of(Block, given)
+    found = _list_of(Block, given)
+    if any(before.cleanup and not after.cleanup for before, after in pairwise(found)):
+        raise Unusable("it gave a cleanup block in front of another block")
+    return found
+
+
+def _no_cleanup(given: Any) -> Sequence[Block]:
+    found = _list_of(Block, given)
+    if any(block.cleanup for block in found):
+        raise Unusable("it gave a cleanup block, but its blocks do not run in order")
+    return found
 
 
 def _list_of(kind: type[Any], given: Any) -> list[Any]:

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gert_core.runs.state import Failure
 
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Rank(IntEnum):
-    """The rank of signals; the highest of several applies, so a failed branch outranks one that ended."""
+    """The rank of signals; the highest of several applies, so a failed branch outranks one that ended.
+
+    ``FAILED`` may be caught. ``DENIED`` may not, and no ``continue_on_fail`` applies to it: after cleanup the run ends.
+    """
 
     ENDED = 1
     FAILED = 2
@@ -30,6 +34,8 @@ class Signal(Struct, frozen=True, kw_only=True):
 
     rank: Rank
     failures: tuple[Failure, ...] = ()
+    later: tuple[Failure, ...] = ()
+    """Failures of the cleanup after those failures; they are named, and decide nothing."""
     tickets: tuple[str, ...] = ()
     outcome: Outcome | None = None
     outcome_key: str | None = None
@@ -46,8 +52,8 @@ class Signal(Struct, frozen=True, kw_only=True):
 
     @property
     def ordered(self) -> tuple[Failure, ...]:
-        """All failures, errors first."""
-        return tuple(sorted(self.failures, key=lambda f: f.status != "error"))
+        """All failures, errors first; those of the cleanup come last."""
+        return (*sorted(self.failures, key=lambda f: f.status != "error"), *self.later)
 
 
 class SignalCollector(Struct):
@@ -55,21 +61,45 @@ class SignalCollector(Struct):
 
     worst: Signal | None = None
     seen: list[Signal] = field(default_factory=list)
+    cleanup: tuple[Signal, ...] = ()
+    """The signals of cleanup blocks, which run after a failure or an end."""
 
-    def add(self, signals: Iterable[Signal | None]) -> None:
-        """Add the signals of blocks, given in declaration order."""
-        self.seen.extend(signal for signal in signals if signal is not None)
-        if not self.seen:
+    def add(self, signals: Iterable[Signal | None], *, cleanup: bool = False, first: bool = False) -> None:
+        """Add the signals of blocks, given in declaration order; ``first``: they came before all others."""
+        given = [signal for signal in signals if signal is not None]
+        if cleanup:
+            self.cleanup = (*self.cleanup, *given)
+        else:
+            self.seen = [*given, *self.seen] if first else [*self.seen, *given]
+        if not self.seen and not self.cleanup:
             return
-        worst = max(signal.rank for signal in self.seen)
-        first = next(signal for signal in self.seen if signal.rank == worst)
+        every = [*self.seen, *self.cleanup]
+        worst = max(signal.rank for signal in every)
+        leading = next(signal for signal in every if signal.rank == worst)
+        failures = tuple(f for signal in self.seen for f in signal.failures)
+        later = tuple(f for signal in self.seen for f in signal.later)
+        later += tuple(f for signal in self.cleanup for f in (*signal.failures, *signal.later))
+        ended = next((signal for signal in every if signal.rank is Rank.ENDED), None)
+        if ended is not None and worst in (Rank.FAILED, Rank.DENIED) and not failures:  # cleanup failed after the end
+            worst, later = Rank.DENIED, _after_end(later, ended)
         self.worst = Signal(
             rank=worst,
-            failures=tuple(f for signal in self.seen for f in signal.failures),
-            tickets=tuple(t for signal in self.seen for t in signal.tickets),
-            outcome=first.outcome,
-            outcome_key=first.outcome_key,
+            failures=failures or later,
+            later=later if failures else (),
+            tickets=tuple(t for signal in every for t in signal.tickets),
+            outcome=leading.outcome,
+            outcome_key=leading.outcome_key,
         )
+
+
+def _after_end(failures: tuple[Failure, ...], ended: Signal) -> tuple[Failure, ...]:
+    """Return failures of a cleanup with the outcome that the run had reached before it and does not have now."""
+    if not failures or ended.outcome is None:
+        return failures
+    outcome = ended.outcome
+    reached = f"{outcome.category} ({outcome.code})" if outcome.code else str(outcome.category)
+    message = f"{failures[0].message} (the run had reached the outcome {reached})"
+    return (replace(failures[0], message=message), *failures[1:])
 
 
 class Unwind(BaseException):

@@ -18,7 +18,8 @@ RETRY_COUNT: Final = "retry_count"
 STEP: Final = "step"
 SCOPE: Final = "scope"
 RUN: Final = "run"
-RESERVED: Final = frozenset({STEP, SCOPE, RUN})
+FAILURE: Final = "failure"
+RESERVED: Final = frozenset({STEP, SCOPE, RUN, FAILURE})
 NOT_RUN: Final = "not_run"
 RUNNING: Final = "running"
 _OWN: Final = frozenset({STATUS, RETRY_COUNT})
@@ -332,4 +333,4 @@ class View:
         return {*self._bound, *self._layer.names()}
 
 
-__all__ = ["NOT_RUN", "RESERVED", "RUNNING", "STATUS", "Layer", "View"]
+__all__ = ["FAILURE", "NOT_RUN", "RESERVED", "RUNNING", "STATUS", "Layer", "View"]

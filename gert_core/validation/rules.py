@@ -57,6 +57,7 @@ _MEANING: Final = {
     "name-collision": "a step, input or constant takes a name that another one has",
     "reserved-name": "a name that gert itself uses in templates",
     "end-unreachable": "a path reaches the end of the steps without an outcome",
+    "end-in-finally": "a step that ends the run stands in cleanup that runs whatever the outcome is",
     "next-unknown": "a jump to a step that does not exist",
     "next-cross-scope": "a jump into another list of steps",
     "next-backward-unbounded": "a jump backwards, or to itself, without `max`",

@@ -33,6 +33,7 @@ PLACES = {
     "duplicate-key": (3, 3),
     "duplicate-step-id": (3, 10),
     "duration-syntax": (4, 14),
+    "end-in-finally": (5, 15),
     "end-unreachable": (8, 13),
     "evidence-shape": (5, 9),
     "export-collision": (6, 82),

@@ -26,6 +26,7 @@ PLUGINS = (
     "gert_step_tool",
     "gert_step_manual",
     "gert_step_assert",
+    "gert_step_block",
     "gert_step_branch",
     "gert_step_parallel",
     "gert_step_end",

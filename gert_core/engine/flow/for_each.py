@@ -192,6 +192,7 @@ class _Loop:
             branch=branch,
             depth=self.frame.depth + 1,
             caught=self.frame.caught,
+            base=self.frame.base,
         )
         key = f"{self.key}[{quote(self.run.services.masker.mask_text(item.label), safe='')}]"
         return StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)

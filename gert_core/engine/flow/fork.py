@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import Branch
     from gert_core.documents.tree import BlockNode, StepNode
+    from gert_core.engine.cancel import Deadline
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
 
@@ -33,12 +34,14 @@ def run_block(
     key: int | None,
     branch: Mapping[str, object] | None,
     caught: bool,
+    within: Deadline | None = None,
 ) -> Signal | None:
-    """Run one block now, in this thread."""
+    """Run one block now, in this thread; ``within`` is the deadline of a cleanup, which the step's own does not end."""
     from gert_core.engine.flow.lists import run_list
-    from gert_core.engine.steps.context import child_frame
+    from gert_core.engine.steps.blocks import child_frame
 
-    return run_list(execution.run, node, child_frame(execution, layer, key=key, branch=branch, caught=caught))
+    frame = child_frame(execution, layer, key=key, branch=branch, caught=caught, within=within)
+    return run_list(execution.run, node, frame)
 
 
 def run_forked(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Frame:
     """One pass over one list of steps: its variables, key prefix, deadline and indentation on screen."""
 
-    __slots__ = ("branch", "caught", "deadline", "depth", "layer", "prefix", "visits")
+    __slots__ = ("base", "branch", "caught", "deadline", "depth", "layer", "prefix", "visits")
 
     def __init__(
         self,
@@ -30,10 +30,13 @@ class Frame:
         branch: Mapping[str, object] | None = None,
         depth: int = 0,
         caught: bool = False,
+        base: Deadline | None = None,
     ) -> None:
         self.layer = layer
         self.prefix = prefix
         self.deadline = deadline
+        self.base = base or deadline
+        """What limits cleanup inside this list: the run, or the cleanup that the list is part of."""
         self.branch = branch
         self.depth = depth
         self.caught = caught

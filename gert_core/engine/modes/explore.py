@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from gert_core.api import Completed, Flow, Undecided
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Signal
-from gert_core.engine.state import STATUS, Layer
+from gert_core.engine.state import FAILURE, STATUS, Layer
+from gert_core.engine.steps.cleanup import failure_symbol
 from gert_core.engine.trees import MISSING
 from gert_core.template import MapResults, Symbol, TemplateError, compile_condition
 
@@ -132,6 +133,8 @@ def _explore_block(
 
     run, compiled = execution.run, execution.compiled
     binds = block.block.binds if block.block is not None else {}
+    if block.cleanup:
+        overlay.bind({FAILURE: failure_symbol()})
     if binds:
         overlay.bind({compiled.type.name: {name: Symbol(f".{compiled.type.name}.{name}") for name in binds}})
     frame = Frame(
@@ -141,6 +144,7 @@ def _explore_block(
         branch=execution.frame.branch,
         depth=execution.frame.depth + 1,
         caught=execution.continues,
+        base=execution.frame.base,
     )
     run.services.progress.arm(execution.info, block.name, str(why))
     return run_list(run, block, frame)
@@ -150,6 +154,8 @@ def _forget_values(layer: Layer, overlays: list[Layer]) -> None:
     """Keep the names that undecided arms may have set, as symbols: that they exist is known, their values are not."""
     for overlay in overlays:
         for name in overlay.vars:
+            if name == FAILURE:
+                continue
             layer.vars[name] = Symbol(f"{{{{ .{name} }}}}")
             layer.owners[name] = overlay.owners.get(name, "")
         for step_id, entry in overlay.steps.items():

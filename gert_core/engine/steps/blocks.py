@@ -1,15 +1,23 @@
-"""Identify the blocks of a step: by the handles its type is given, or by equal blocks that the type builds."""
+"""The blocks of a step: identified by handles or equal blocks, their frames, and their results for the type."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.api import BlockResult, BlockStatus
+from gert_core.engine.flow.frame import Frame
+from gert_core.engine.signals import Rank
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gert_core.api import Block
     from gert_core.documents.tree import BlockNode
+    from gert_core.engine.cancel import Deadline
+    from gert_core.engine.signals import Signal
+    from gert_core.engine.state import Layer
     from gert_core.engine.steps.compiled import CompiledStep
+    from gert_core.engine.steps.execution import StepExecution
 
 
 class StepBlocks:
@@ -61,4 +69,37 @@ class StepBlocks:
         return next((number for number, handle in enumerate(handles) if handle is block), None)
 
 
-__all__ = ["StepBlocks"]
+def block_result(signal: Signal | None, outputs: Mapping[str, object]) -> BlockResult:
+    """Return the result of a block for its step's type."""
+    if signal is None:
+        return BlockResult(status=BlockStatus.SUCCESS, outputs=outputs)
+    status = BlockStatus(signal.status) if signal.rank is Rank.FAILED else BlockStatus[signal.rank.name]
+    if not signal.failures:
+        return BlockResult(status=status, outputs=outputs)
+    first = signal.failures[0]
+    return BlockResult(status=status, kind=first.kind, message=first.message, failed_key=first.key, outputs=outputs)
+
+
+def child_frame(
+    execution: StepExecution,
+    layer: Layer,
+    *,
+    key: int | None,
+    branch: Mapping[str, object] | None,
+    caught: bool,
+    within: Deadline | None = None,
+) -> Frame:
+    """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread."""
+    middle = "" if key is None else f"{key}/"
+    return Frame(
+        layer=layer,
+        prefix=f"{execution.key}/{middle}",
+        deadline=within or execution.deadline,
+        branch=branch,
+        depth=execution.frame.depth + 1,
+        caught=caught or execution.continues,
+        base=within or execution.frame.base,
+    )
+
+
+__all__ = ["StepBlocks", "block_result", "child_frame"]

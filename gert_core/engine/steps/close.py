@@ -87,8 +87,11 @@ def _close_signal(execution: StepExecution, signal: Signal) -> Done:
         return done
     first = signal.first
     status = StepStatus.ERROR if signal.status == "error" else StepStatus.FAILED
-    failure = {"kind": first.kind, "message": f"step {first.key}: {first.message}"}
-    return finish(execution, status, {"failure": failure}, cause=signal)
+    told = [f"step {failure.key}: {failure.message}" for failure in (first, *signal.later)]
+    data: dict[str, object] = {"failure": {"kind": first.kind, "message": "; then ".join(told)}}
+    if untrue := {name: False for name, kind in execution.compiled.type.fields.items() if kind == "bool"}:
+        data["fields"] = untrue
+    return finish(execution, status, data, cause=signal)
 
 
 def finish(

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from gert_core.api import BlockResult, BlockStatus, ErrorKind, RunError, StepProblem, Undecided
+from gert_core.api import BlockResult, ErrorKind, RunError, StepProblem, Undecided
 from gert_core.contracts import find_action
 from gert_core.engine.flow import fork
-from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import Rank, Unwind
 from gert_core.engine.state import Layer
-from gert_core.engine.steps.blocks import StepBlocks
+from gert_core.engine.steps.blocks import StepBlocks, block_result
+from gert_core.engine.steps.cleanup import FAILURE, Cleanup
 from gert_core.engine.steps.clock import Clock
 from gert_core.engine.steps.tool_calls import call_tool
 from gert_core.engine.steps.visibility import visible
@@ -41,7 +41,7 @@ class AttemptContext:
     """The ``StepContext`` of one attempt.
 
     It works only in the thread that called ``run`` and until ``run`` returns. While a signal of a block is
-    collected, every call except ``emit`` unwinds, so a step type can neither swallow nor forget it.
+    collected, every call except ``emit`` and cleanup blocks unwinds, so a step type can neither swallow nor forget it.
     """
 
     def __init__(self, execution: StepExecution) -> None:
@@ -59,6 +59,8 @@ class AttemptContext:
         self.may_end = False
         """In dry-run: whether a block that was run ends the run unless something in it fails."""
         self._caught: list[tuple[BlockResult, Signal]] = []
+        self.cleanup: Cleanup | None = None
+        """What the step's cleanup blocks share, once one of them has run."""
         self.fault: Exception | None = None
         """The error because of which a block has no result. It ends the run; no step type can catch it."""
         self.inputs = execution.inputs
@@ -102,10 +104,11 @@ class AttemptContext:
         """Refuse every further call: ``run`` has returned."""
         self._open = False
 
-    def _enter(self, *, acts: bool = False) -> StepExecution:
+    def _enter(self, *, acts: bool = False, cleanup: bool = False) -> StepExecution:
         if not self._open or threading.get_ident() != self._thread:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
-        if self.fault is not None or self._execution.signals.worst is not None:
+        worst = self._execution.signals.worst
+        if self.fault is not None or (worst is not None and not (cleanup and worst.rank < Rank.SUSPENDED)):
             raise Unwind
         if acts and not self._execution.compiled.leaf:
             raise RuntimeError("a step with blocks acts only through its blocks")
@@ -166,19 +169,23 @@ class AttemptContext:
     def run_block(
         self, block: Block, *, key: int | None = None, bind: Mapping[str, object] | None = None, catch: bool = False
     ) -> BlockResult:
-        execution = self._enter()
         node = self._step_blocks().node(block)
+        execution = self._enter(cleanup=node.cleanup)
         self._require_first([node])
         self._note(node, key)
         kind, doubts = execution.compiled.type.name, execution.run.doubts
-        layer = execution.layer
-        if bind or node.repeats:
+        layer, branch, within = execution.layer, execution.frame.branch, None
+        if bind or node.repeats or node.cleanup:
             layer = Layer(execution.layer, stays=not node.repeats, loop=node.path if node.repeats else None)
             layer.bind({kind: dict(bind)} if bind else {})
+        if node.cleanup:
+            self.cleanup = self.cleanup or Cleanup(execution, node)
+            layer.bind(self.cleanup.names([signal for _, signal in self._caught]))
+            within = self.cleanup.deadline
         before = set(layer.vars) if layer is execution.layer else ()
         try:
             with outside():
-                signal = fork.run_block(execution, node, layer, key=key, branch=execution.frame.branch, caught=catch)
+                signal = fork.run_block(execution, node, layer, key=key, branch=branch, caught=catch, within=within)
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
@@ -187,12 +194,12 @@ class AttemptContext:
         if node.repeats and key is not None:
             execution.layer.write_scope((kind, execution.compiled.id, str(key)), produced)
         elif layer is not execution.layer and not node.repeats:
-            execution.layer.absorb(layer, bound=frozenset({kind}))
+            execution.layer.absorb(layer, bound=frozenset({kind, FAILURE}))
         if catch:
             self._require_decided([signal], node.name, doubts)
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
-        (result,) = self._collect([(signal, produced)], catch=catch)
+        (result,) = self._collect([(signal, produced)], catch=catch, cleanup=node.cleanup)
         return result
 
     def fork(
@@ -205,6 +212,8 @@ class AttemptContext:
     ) -> Sequence[BlockResult]:
         execution = self._enter()
         nodes = self._step_blocks().nodes([one.block for one in runs])
+        if any(node.cleanup for node in nodes):
+            raise RuntimeError("cleanup blocks run one by one, with run_block")
         self._require_first(nodes)
         for one, node in zip(runs, nodes, strict=True):
             self._note(node, one.key)
@@ -246,29 +255,31 @@ class AttemptContext:
         """Reserve a key for one pass over a block; no other pass has the same."""
         if key in self._keys:
             raise RuntimeError(f"block key {key} was used already: every pass over a block needs its own")
+        if node.cleanup and any(node is one for one in self.ran):
+            raise RuntimeError(f"cleanup block {node.name!r} has run already: it runs once")
         self._keys.add(key)
         self.ran.append(node)
 
     def _collect(
-        self, outcome: Sequence[tuple[Signal | None, Mapping[str, object]]], *, catch: bool
+        self, outcome: Sequence[tuple[Signal | None, Mapping[str, object]]], *, catch: bool, cleanup: bool = False
     ) -> list[BlockResult]:
         """Collect the signals of blocks, so that none is lost; a type that catches failures handles them itself."""
-        results = [_block_result(signal, outputs) for signal, outputs in outcome]
+        results = [block_result(signal, outputs) for signal, outputs in outcome]
         kept = []
         for result, (signal, _) in zip(results, outcome, strict=True):
             if catch and signal is not None and signal.rank is Rank.FAILED:
                 self._caught.append((result, signal))
             else:
                 kept.append(signal)
-        self._execution.signals.add(kept)
+        self._execution.signals.add(kept, cleanup=cleanup)
         return results
 
     def reraise(self, *results: BlockResult) -> NoReturn:
-        execution = self._enter()
+        execution = self._enter(cleanup=True)
         signals = [signal for result in results for caught, signal in self._caught if caught is result]
         if not signals or len(signals) != len(results):
             raise RuntimeError("reraise takes results of blocks that failed and were caught (catch=True)")
-        execution.signals.add(signals)
+        execution.signals.add(signals, first=True)
         raise Unwind
 
     # -- outside the run -----------------------------------------------------------------------------------------
@@ -315,30 +326,4 @@ def _action_name(tool: ToolNode, action: str | None) -> str:
         raise StepProblem(ErrorKind.ACTION_UNKNOWN, str(error)) from None
 
 
-def _block_result(signal: Signal | None, outputs: Mapping[str, object]) -> BlockResult:
-    """Return the result of a block for its step's type."""
-    if signal is None:
-        return BlockResult(status=BlockStatus.SUCCESS, outputs=outputs)
-    status = BlockStatus(signal.status) if signal.rank is Rank.FAILED else BlockStatus[signal.rank.name]
-    if not signal.failures:
-        return BlockResult(status=status, outputs=outputs)
-    first = signal.failures[0]
-    return BlockResult(status=status, kind=first.kind, message=first.message, failed_key=first.key, outputs=outputs)
-
-
-def child_frame(
-    execution: StepExecution, layer: Layer, *, key: int | None, branch: Mapping[str, object] | None, caught: bool
-) -> Frame:
-    """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread."""
-    middle = "" if key is None else f"{key}/"
-    return Frame(
-        layer=layer,
-        prefix=f"{execution.key}/{middle}",
-        deadline=execution.deadline,
-        branch=branch,
-        depth=execution.frame.depth + 1,
-        caught=caught or execution.continues,
-    )
-
-
-__all__ = ["AttemptContext", "child_frame"]
+__all__ = ["AttemptContext"]

@@ -109,11 +109,18 @@ def refuse_collision(execution: StepExecution, name: str) -> None:
 
 def exclusive(one: StepNode, other: StepNode) -> bool:
     """Return whether two steps are in different arms of which only one can run."""
-    arms = {step.path: block.path for step, block in _ancestry(one)}
+    arms = {step.path: block for step, block in _ancestry(one)}
     for step, block in _ancestry(other):
-        if step.path in arms:
-            return step.type.flow is Flow.ONE_OF and arms[step.path] != block.path
+        if (arm := arms.get(step.path)) is not None:
+            if arm.path == block.path:
+                return False
+            return step.type.flow is Flow.ONE_OF or _replaces(arm, block) or _replaces(block, arm)
     return False
+
+
+def _replaces(block: BlockNode, other: BlockNode) -> bool:
+    """Return whether a block handles the failure of another: its steps take the place of that one's."""
+    return block.handles and not other.cleanup
 
 
 def _ancestry(node: StepNode) -> list[tuple[StepNode, BlockNode]]:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
     from gert_core.validation.domain.report import Report
 
-RESERVED: Final = frozenset({"step", "scope", "run"})
+FAILURE: Final = "failure"
+"""What cleanup blocks see of the failure before them."""
+RESERVED: Final = frozenset({"step", "scope", "run", FAILURE})
 
 
 class Context:
@@ -95,4 +97,4 @@ class Context:
         )
 
 
-__all__ = ["RESERVED", "Context"]
+__all__ = ["FAILURE", "RESERVED", "Context"]

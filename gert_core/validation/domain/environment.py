@@ -52,6 +52,18 @@ class Entry:
                 yield top
 
 
+def perhaps(entry: Entry, before: Entry | None) -> Entry:
+    """Return the entry of a variable that may still have its value from before, or none."""
+    if before is None:
+        return Entry(entry.shape, entry.origin, sure=False, stays=entry.stays)
+    return Entry(
+        joined((entry.shape, before.shape)),
+        (entry.origin, before.origin),
+        sure=before.sure,
+        stays=entry.stays or before.stays,
+    )
+
+
 class Environment:
     """Variables with an undo log, so that a block's changes can be undone and merged without copying."""
 
@@ -150,4 +162,4 @@ class Environment:
         return None
 
 
-__all__ = ["BELOW", "EACH", "NAMESPACE", "SCOPE", "Entry", "Environment", "Key"]
+__all__ = ["BELOW", "EACH", "NAMESPACE", "SCOPE", "Entry", "Environment", "Key", "perhaps"]

@@ -99,7 +99,8 @@ class FlowMap:
     """The flow of every list of a runbook.
 
     Of blocks that run in order, an earlier one may fail and a later one handle that. One that runs only sometimes does
-    so; of one that always runs it is not known, and ``generous`` takes it to do so.
+    so; of one that always runs it is not known, and ``generous`` takes it to do so. A cleanup block that always runs
+    handles nothing.
     """
 
     __slots__ = ("_generous", "_lists", "assumes")
@@ -191,7 +192,9 @@ class FlowMap:
         for number, (block, fall) in enumerate(zip(blocks, falls, strict=True)):
             optional = block.block is not None and block.block.runs[0] < 1
             handled = failed and fall and bool(block.steps)
-            if handled and not optional:
+            if handled and block.cleanup and not optional:
+                handled = False
+            elif handled and not optional:
                 self.assumes = self.assumes or self._generous
                 handled = self._generous
             stops = number + 1 < len(blocks) and (calm or failed) and may_fail(block)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import Flow, Severity
+from gert_core.validation.domain.cleanup import check_no_end
 from gert_core.validation.domain.flow import guarded, jump_of, jumping_blocks
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def _lists(ctx: Context, block: BlockNode) -> None:
         _unreachable(ctx, block, reached)
     for step in block.steps:
         for inner in step.blocks:
+            if inner.cleanup and not inner.handles:
+                check_no_end(ctx, inner)
             _lists(ctx, inner)
 
 

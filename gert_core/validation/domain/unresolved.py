@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.report import listing
 
@@ -100,6 +101,8 @@ class UnresolvedReferences:
         if name in self.ctx.binders:
             rule = "loop-variable-leak" if self._has_type(name) else _RULE
             return rule, f"`{shown}` exists only inside the block of a `{name}` step", None
+        if name == FAILURE:
+            return _RULE, f"`{shown}` exists only in cleanup", "use it inside `on_failure` or `finally`"
         loop = self.leaked.get(name)
         if loop is not None:
             return (

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import Flow
 from gert_core.documents.partial import hides_variables
+from gert_core.validation.domain.cleanup import clean_up
 from gert_core.validation.domain.constants import check_constants
-from gert_core.validation.domain.environment import BELOW, EACH, NAMESPACE, SCOPE, Entry, Environment
+from gert_core.validation.domain.environment import BELOW, EACH, NAMESPACE, SCOPE, Entry, Environment, perhaps
 from gert_core.validation.domain.exports import check_exports
 from gert_core.validation.domain.expressions import TemplateText, templates, texts
 from gert_core.validation.domain.flow import guarded, jump_of, may_fail
@@ -15,7 +16,7 @@ from gert_core.validation.domain.inputs import check_inputs
 from gert_core.validation.domain.iteration import check_for_each
 from gert_core.validation.domain.references import References
 from gert_core.validation.domain.scopes import check_scope, check_visibility, scope_segments
-from gert_core.validation.domain.shapes import ANY, Shape, declared_shape, joined
+from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
@@ -40,9 +41,10 @@ class Variables:
         for name, declared in self.ctx.runbook.model.meta.inputs.items():
             self.env.set(name, Entry(declared_shape(declared.type)))
         check_constants(self.ctx, self.env, self.refs)
-        self._list(self.ctx.runbook.root, sure=True)
+        self.walk(self.ctx.runbook.root, sure=True)
 
-    def _list(self, block: BlockNode, *, sure: bool) -> None:
+    def walk(self, block: BlockNode, *, sure: bool) -> None:
+        """Check the steps of a list in order."""
         sure = sure and not self.ctx.flow.of(block).jumps
         expected = 0
         for step in block.steps:
@@ -72,7 +74,7 @@ class Variables:
             templates(loop.key, path=(*step.path, "for_each", "key"), found=found)
         if fields.description is not None:
             templates(fields.description, path=(*step.path, "description"), found=found)
-        if fields.scope is not None:
+        if fields.scope is not None and "scope" in step.raw:  # one of a step around it is checked there
             check_scope(self.ctx, step)
             templates(fields.scope, path=(*step.path, "scope"), found=found)
         if fields.visibility is not None:
@@ -102,9 +104,14 @@ class Variables:
     def _blocks(self, step: StepNode, *, later: list[TemplateText]) -> None:
         env, kind = self.env, step.type.flow
         if kind is Flow.IN_ORDER:
-            for block in step.blocks:
+            cleanup = [block for block in step.blocks if block.cleanup]
+            blocks = step.blocks[: len(step.blocks) - len(cleanup)]
+            mark = env.mark()
+            for block in blocks:
                 # A failure in it may be handled by a later block, which then runs without what it would have set.
-                self._in_order(step, block, stops=block is not step.blocks[-1] and may_fail(block))
+                self._in_order(step, block, stops=block is not blocks[-1] and may_fail(block))
+            if cleanup:
+                clean_up(self, blocks, cleanup, env.rewind(mark), continues=step.fields.continue_on_fail)
             self.refs.enter(step)
             self._with_binds(step, later)
             return
@@ -112,7 +119,7 @@ class Variables:
         for block in step.blocks:
             mark = env.mark()
             self._bind(step, block)
-            self._list(block, sure=True)
+            self.walk(block, sure=True)
             changed = env.rewind(mark)
             if block.repeats:
                 changed = {key: entry for key, entry in changed.items() if entry.stays}
@@ -131,11 +138,11 @@ class Variables:
         mark = env.mark()
         self._bind(step, block)
         inner = block.block
-        self._list(block, sure=inner is None or inner.runs[0] > 0)
+        self.walk(block, sure=inner is None or inner.runs[0] > 0)
         changed = env.rewind(mark)
         for key, entry in changed.items():
             if entry.stays or (not repeats and key != step.type.name):
-                env.set(key, _perhaps(entry, env.names.get(key)) if stops else entry)
+                env.set(key, perhaps(entry, env.names.get(key)) if stops else entry)
 
     def _bind(self, step: StepNode, block: BlockNode) -> None:
         if block.block is not None and block.block.binds:
@@ -206,18 +213,6 @@ class Variables:
         """Define every scope above and including ``segments``."""
         for length in range(len(segments) + 1):
             self.env.define((SCOPE, *segments[:length]), NAMESPACE, step, sure=sure, stays=True)
-
-
-def _perhaps(entry: Entry, before: Entry | None) -> Entry:
-    """Return the entry of a variable that may still have its value from before, or none."""
-    if before is None:
-        return Entry(entry.shape, entry.origin, sure=False, stays=entry.stays)
-    return Entry(
-        joined((entry.shape, before.shape)),
-        (entry.origin, before.origin),
-        sure=before.sure,
-        stays=entry.stays or before.stays,
-    )
 
 
 def _collection(item: Shape, *, keyed: bool) -> Shape:

@@ -1,0 +1,57 @@
+"""Durations in documents: their spelling, and the field type for step models."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import Annotated, Final
+
+from pydantic import PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+_NUMBER: Final = r"[0-9]+(?:\.[0-9]+)?"
+DURATION_PATTERN: Final = (
+    rf"^(?=.*[1-9])(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER}d)?(?:{_NUMBER}h)?(?:{_NUMBER}m(?!s))?"
+    rf"(?:{_NUMBER}s)?(?:{_NUMBER}ms)?)$"
+)
+_DURATION: Final = re.compile(DURATION_PATTERN)
+_PART: Final = re.compile(rf"({_NUMBER})(ms|d|h|m|s)?")
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
+
+
+def parse_duration(value: str | float) -> float:
+    """Return the seconds of ``1h30m``, ``500ms`` or a number; raise ``ValueError`` with a message otherwise."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isfinite(value) and value > 0:
+            return float(value)
+        raise ValueError(f"a duration must be a positive number of seconds, not {value}")
+    if not isinstance(value, str) or len(value) > 60 or not _DURATION.fullmatch(value):
+        raise ValueError(f"{value!r} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
+    return sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value))
+
+
+def _duration(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise PydanticCustomError("duration_type", "should be a duration such as 30s")
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise PydanticCustomError("duration-syntax", "{reason}", {"reason": str(error)}) from None
+
+
+Duration = Annotated[
+    float,
+    PlainValidator(_duration),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "string", "pattern": DURATION_PATTERN, "maxLength": 60},
+            ],
+            "examples": ["30s", "5m", "1h30m", 90],
+        }
+    ),
+]
+"""A positive time span, in seconds once read."""
+
+__all__ = ["DURATION_PATTERN", "Duration", "parse_duration"]
