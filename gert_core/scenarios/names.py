@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gert_core.documents.scenario import ExpectationModel
     from gert_core.documents.tree import StepNode
 
-_PART: Final = re.compile(r"(?:(?P<block>\d+)|(?P<id>[^/\[#]+)(?:#(?P<visit>\d+))?(?:\[(?P<item>[^\]]*)\])?)(?:/|\Z)")
+_PART: Final = re.compile(r"(?:(?P<number>\d+)|(?P<id>[^/\[#]+)(?:#(?P<visit>\d+))?(?:\[(?P<item>[^\]]*)\])?)(?:/|\Z)")
 
 
 class StepPart(Struct, frozen=True):
@@ -35,7 +35,7 @@ def parts_of(name: str) -> tuple[tuple[StepPart | str, ...], bool]:
         match = _PART.match(name, at)
         if match is None:
             return tuple(found), False
-        found.append(match["block"] or StepPart(match["id"], match["visit"], match["item"]))
+        found.append(match["number"] or StepPart(match["id"], match["visit"], match["item"]))
         at = match.end()
     return tuple(found), bool(found) and isinstance(found[-1], StepPart)
 

@@ -11,6 +11,7 @@ from gert_core.plugin.registry import Registry
 
 # Words that happen to be a step type's name and mean something else here; every entry has its reason.
 ANOTHER_MEANING = {
+    ("gert_core.template.parse", "block"): "a word of another template language that is refused with an explanation",
     ("gert_core.documents.yaml_errors", "block"): "a word of the YAML parser's own messages",
     ("gert_core.engine.journal", "branch"): "a field of trace events: which of several concurrent lists wrote it",
     ("gert_core.engine.flow.for_each", "parallel"): "a field of `for_each`, repeated in its event",
