@@ -14,6 +14,7 @@ DURATION_PATTERN: Final = (
     rf"^(?=.*[1-9])(?:{_NUMBER}|(?=[0-9])(?:{_NUMBER}d)?(?:{_NUMBER}h)?(?:{_NUMBER}m(?!s))?"
     rf"(?:{_NUMBER}s)?(?:{_NUMBER}ms)?)$"
 )
+"""What durations given as text look like."""
 _DURATION: Final = re.compile(DURATION_PATTERN)
 _PART: Final = re.compile(rf"({_NUMBER})(ms|d|h|m|s)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
