@@ -166,8 +166,22 @@ class StepContext(Protocol):
     def render(self, value: object) -> Any:
         """Render a raw template value against the current variables."""
 
-    def test(self, expression: object, *, bind: Mapping[str, object] | None = None) -> bool:
-        """Evaluate an ``Expr`` field to a truth value."""
+    def test(
+        self,
+        expression: object,
+        *,
+        bind: Mapping[str, object] | None = None,
+        after: BlockResult | None = None,
+        undefined: bool | None = None,
+    ) -> bool:
+        """Evaluate an ``Expr`` field to a truth value.
+
+        With ``after``, the result of the last block that was run, it sees that block's steps and the names they set in
+        front of all others. ``undefined`` is the value when a name in it is not defined; without it that is an error.
+        """
+
+    def show(self, text: str) -> None:
+        """Show on the step's line what it is doing now; not recorded, and the last text stays when it has finished."""
 
     def now(self) -> datetime:
         """Return the time; that of a logical clock in replay."""

@@ -44,6 +44,7 @@ class ErrorKind(StrEnum):
     CONTRACT_VIOLATION = "contract_violation"
     EVIDENCE_UNAVAILABLE = "evidence_unavailable"
     ATTACHMENT = "attachment"
+    WAIT_TIMEOUT = "wait_timeout"
     FOR_EACH_SHAPE = "for_each_shape"
     DUPLICATE_KEY = "duplicate_key"
     EXPORT_COLLISION = "export_collision"

@@ -50,7 +50,10 @@ class Block(Struct, frozen=True, kw_only=True):
     they export it. Of blocks that run in order, one that handles the failure of an earlier one runs only sometimes, so
     it has ``runs=(0, 1)``. ``binds`` are variables inside the block at ``.<type name>.<bind>`` with their types.
     ``condition`` is the expression that selects the block, for display and analysis. ``jump`` is a step of the
-    container's own list to continue at after this block.
+    container's own list to continue at after this block. With ``keeps`` the steps of the last round of a block that
+    may run more than once stay readable, as those of a block that runs once do. The steps of a ``quiet`` block are not
+    shown one by one: the type shows what it does by ``ctx.show``. ``read_only`` is a rule that is reported as a warning
+    where a step of the block writes.
 
     ``cleanup`` makes it a cleanup block, of a type with flow ``IN_ORDER`` and behind all other blocks. Such a block may
     also run after a block that failed, was denied or reached an end, but not while the step is suspended or the run is
@@ -78,6 +81,9 @@ class Block(Struct, frozen=True, kw_only=True):
     jump: object = None
     cleanup: bool = False
     timeout: float = CLEANUP_TIMEOUT
+    keeps: bool = False
+    quiet: bool = False
+    read_only: str = ""
 
 
 class Branch(Struct, frozen=True, kw_only=True):
@@ -127,6 +133,8 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``program``: ``program(step) -> str | None``, the program that ``run`` starts by itself and hands the variables it
       sees. An approval is bound to its content and to the variables.
     - ``timeout``: seconds a step of this type may take without a timeout of its own; ``None``: no limit.
+    - ``owns``: common fields that the type handles itself, so the core does not act on them: only ``timeout``. They are
+      given to its model as well.
     - ``binds``: its blocks bind variables, so the type's name is reserved as a variable.
     - ``shares_scope``: the ``scope`` of a step is also that of the steps inside it that have none.
     - ``claims``: the path of a field, such as ``loop.steps``, that makes a step of any other type one of this type.
@@ -161,6 +169,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     requires_contract: bool = False
     program: str | ProgramFn | None = None
     timeout: float | None = None
+    owns: frozenset[str] = frozenset()
     binds: bool = False
     shares_scope: bool = False
     claims: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
@@ -105,6 +105,10 @@ class NextModel(Model):
 class ForEachModel(Model):
     """Runs the step once per item."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"not": {"required": ["until", "parallel"], "properties": {"parallel": {"const": True}}}}
+    )
+
     as_: LoopName = Field(alias="as", description="The variable that holds the item.")
     over: Over = Field(description="A template that gives a list or a map, or a literal one.")
     key: Given[Text] = Field(default=None, description="A template that names each result; results then form a map.")
@@ -112,6 +116,15 @@ class ForEachModel(Model):
     max_parallel: Given[Templated[Annotated[int, Field(ge=1)]]] = Field(
         default=None, description="How many items run at the same time at most; default 16."
     )
+    until: Given[Expr] = Field(
+        default=None, description="Asked after each item: the loop ends early when it is true. Not with `parallel`."
+    )
+
+    @model_validator(mode="after")
+    def _one_by_one(self) -> ForEachModel:
+        if self.until is not None and self.parallel:
+            raise PydanticCustomError("for-each-shape", "`until` needs items one after another, not `parallel: true`")
+        return self
 
 
 class VisibilityModel(Model):

@@ -72,8 +72,8 @@ class BlockNode(Struct, kw_only=True, eq=False):
 
     @property
     def repeats(self) -> bool:
-        """Whether it may run several times, so that what its steps set is discarded unless it is exported."""
-        return self.block is not None and self.block.runs[1] != 1
+        """Whether it may run several times, so that what its steps set is discarded unless it is exported or kept."""
+        return self.block is not None and self.block.runs[1] != 1 and not self.block.keeps
 
 
 class ToolNode(Struct, kw_only=True, eq=False):

@@ -34,6 +34,10 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     """Whether the run continues when it fails: by ``continue_on_fail``, or a step around it catches failures."""
     description: str | None = None
     """What the author says about it."""
+    quiet: bool = False
+    """Whether it is part of a step that is shown in one line."""
+    single: bool = False
+    """Whether it is shown in one line, although it has blocks."""
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
@@ -59,6 +63,9 @@ class Progress:
 
     def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
         """Handle the findings about a finished step (dry-run and probe)."""
+
+    def shown(self, step: StepInfo, text: str) -> None:
+        """Handle what a step says about what it is doing."""
 
     def recorded(self, step: StepInfo) -> None:
         """Handle a step that returned its recorded result."""
@@ -103,6 +110,9 @@ class SafeProgress(Progress):
 
     def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
         self._tell(self._listener.evaluated, step, evaluation)
+
+    def shown(self, step: StepInfo, text: str) -> None:
+        self._tell(self._listener.shown, step, text)
 
     def recorded(self, step: StepInfo) -> None:
         self._tell(self._listener.recorded, step)

@@ -295,6 +295,17 @@ class Layer:
             node = below
         node.update(values)
 
+    def take_round(self, child: Layer, *, bound: str) -> None:
+        """Take what one round of a block has set in front of what the rounds before it did."""
+        for name, value in child.vars.items():
+            if name != bound:
+                self.vars[name] = value
+                self.owners[name] = child.owners.get(name, "")
+        for name in child.passed:  # the exported value is further out
+            self.vars.pop(name, None)
+        self.steps.update(child.steps)
+        self.own.update(child.own)
+
     def absorb(self, child: Layer, *, bound: frozenset[str] = frozenset(), only_exports: bool = False) -> None:
         """Merge a finished overlay: a forked block wholly, an item of a loop only by what it exported."""
         for name, value in child.vars.items():

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from gert_core.kit.durations import Duration
+
 STEPS: Final = "gert:steps"
 """Marks a field that is a child list of steps."""
 EXPR: Final = "gert:expr"
@@ -65,4 +67,16 @@ TemplateText = Annotated[Any, BeforeValidator(_template), WithJsonSchema({"type"
 Templated = Annotated[_T | TemplateText, Field(union_mode="left_to_right")]
 """``Templated[int]``: an int, or a template that renders to one."""
 
-__all__ = ["EXPR", "RAW", "STEPS", "Expr", "InputsModel", "Raw", "StepModel", "Steps", "TemplateText", "Templated"]
+__all__ = [
+    "EXPR",
+    "RAW",
+    "STEPS",
+    "Duration",
+    "Expr",
+    "InputsModel",
+    "Raw",
+    "StepModel",
+    "Steps",
+    "TemplateText",
+    "Templated",
+]

@@ -40,6 +40,7 @@ _VALUES: Final = {
     "assert-type": "an assertion of an unknown kind",
     "for-each-shape": "`for_each` over something that is neither a list nor a map, or one `key` for all items",
     "repeat-unbounded": "a loop without `max`",
+    "wait-shape": "a wait that is neither for a time nor for a condition with steps that look and a `timeout`",
     "evidence-shape": "evidence that contradicts its own kind, or twice the same name",
     "tool-not-found": "a listed tool has no file",
     "tool-invalid": "a listed tool's file is not a valid tool",
@@ -90,6 +91,8 @@ _WARNINGS: Final = {
     "side-effects-deprecated": "`side_effects` is deprecated; use `effects` and `writes`",
     "platform-mismatch": "the tool is not meant for this operating system",
     "secret-missing": "a required secret is not in the environment",
+    "shadowed-by-loop": "a name read after a loop that a step inside the loop sets too, without exporting it",
+    "wait-look-writes": "a wait looks with a step that writes",
     "not-acted-on": "a field that has no effect",
 }
 

@@ -400,3 +400,81 @@ def test_exports_pass_through_a_loop_inside_a_repeat(lab):
   steps:
     - { id: x, type: tool, tool: lab, for_each: { as: n, over: [1, 2] }, inputs: { value: "{{ .repeat.index }}{{ .n }}" }, export: [value] }"""
     assert seen(lab, steps, "{{ .value }}") == ["11", "12"]
+
+
+# -- what rounds and items see of each other ------------------------------------------------------------------------
+
+
+def calls(lab, name="value"):
+    return [call.inputs.get(name) for call in lab.calls]
+
+
+def test_until_sees_the_steps_of_the_last_round_and_what_they_set(lab):
+    steps = """- id: again
+  type: repeat
+  repeat: { max: 9, until: '{{ and (eq .a.value 2) (eq .value 2) (eq .a.status "success") }}' }
+  steps: [ { id: a, type: tool, tool: lab, inputs: { value: "{{ .repeat.index }}" } } ]"""
+    assert seen(lab, steps, "{{ .again.iterations }}") == 3
+
+
+def test_a_round_sees_the_round_before_it_until_its_steps_have_run_again(lab):
+    steps = """- id: again
+  type: repeat
+  repeat: { max: 3 }
+  steps:
+    - { id: a, type: tool, tool: lab, inputs: { value: '{{ .repeat.index }} after {{ .b.value | default "none" }} {{ .b.status }}' } }
+    - { id: b, type: tool, tool: lab, inputs: { value: "{{ .repeat.index }}" } }"""
+    ran = lab(steps)
+    assert ran.status == "completed", ran.result.failures
+    said = [value for value in calls(lab) if isinstance(value, str)]
+    assert said == ["0 after none not_run", "1 after 0 success", "2 after 1 success"]
+
+
+def test_what_rounds_set_is_gone_after_the_loop(lab):
+    steps = """- { id: a, type: tool, tool: lab, inputs: { value: before } }
+- id: again
+  type: repeat
+  repeat: { max: 2 }
+  steps: [ { id: b, type: tool, tool: lab, inputs: { value: "{{ .repeat.index }}" } } ]"""
+    assert seen(lab, steps, "{{ .value }}") == "before"
+
+
+def test_a_loop_of_no_rounds(lab):
+    steps = """- id: again
+  type: repeat
+  repeat: { max: 0 }
+  steps: [ { id: a, type: tool, tool: lab, inputs: { value: 1 } } ]"""
+    assert seen(lab, steps, "{{ .again.iterations }} {{ .again.status }}") == "0 success"
+
+
+@pytest.mark.parametrize(
+    ("key", "found"), [("", [{"value": 0}, {"value": 1}]), ("key: '{{ .n }}',", {"0": {"value": 0}, "1": {"value": 1}})]
+)
+def test_a_loop_over_items_ends_early_when_until_is_true(lab, key, found):
+    until = "{{ and (eq .a.value 1) (eq .value 1) }}"
+    steps = (
+        f"- {{ id: a, type: tool, tool: lab, for_each: {{ as: n, over: [0, 1, 2, 3], {key} until: '{until}' }}, "
+        "inputs: { value: '{{ .n }}' } }"
+    )
+    assert seen(lab, steps, "{{ .a }}") == found
+    assert calls(lab)[:-1] == [0, 1]
+
+
+def test_until_sees_the_steps_inside_the_item(lab):
+    steps = """- id: hosts
+  type: branch
+  for_each: { as: n, over: [0, 1, 2, 3], until: '{{ eq .inner.value 2 }}' }
+  branches: [ { condition: default, steps: [ { id: inner, type: tool, tool: lab, inputs: { value: "{{ .n }}" } } ] } ]"""
+    ran = lab(steps)
+    assert ran.status == "completed", ran.result.failures
+    assert calls(lab) == [0, 1, 2]
+
+
+def test_until_that_cannot_be_evaluated_fails_the_loop(lab):
+    steps = (
+        "- { id: a, type: tool, tool: lab, for_each: { as: n, over: [0, 1], until: '{{ lt .n .other }}' }, "
+        "inputs: { value: '{{ .n }}' } }"
+    )
+    ran = lab(steps, meta="inputs: { other: { type: any, default: x } }")
+    assert ran.status == "error"
+    assert "for_each.until" in ran.result.failures[0].message

@@ -225,7 +225,8 @@ def test_a_step_inside_a_loop_is_readable_only_there(lab, steps):
     inside = steps.replace("{ id: inner,", f"{reading}, {{ id: inner,")
     assert rules(lab, inside) == []
     assert lab(inside).status == "completed"
-    assert set(lab.values()) == {"not_run", None}
+    # The second round of a repeat sees the first one until the step has run again.
+    assert set(lab.values()) == ({"not_run", "success", None} if "repeat" in steps else {"not_run", None})
 
 
 def test_a_constant_cannot_read_a_status(lab):

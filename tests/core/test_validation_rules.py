@@ -64,6 +64,7 @@ PLACES = {
     "reserved-name": (2, 10),
     "scope-syntax": (4, 12),
     "secret-missing": (4, 13),
+    "shadowed-by-loop": (7, 55),
     "side-effects-and-effects": (4, 29),
     "side-effects-deprecated": (4, 16),
     "tag-syntax": (4, 42),
@@ -77,6 +78,8 @@ PLACES = {
     "unreachable-step": (3, 5),
     "unresolved-variable": (9, 24),
     "visibility-glob": (4, 26),
+    "wait-look-writes": (5, 9),
+    "wait-shape": (2, 5),
     "wrong-type": (3, 23),
     "yaml-syntax": (3, 4),
 }

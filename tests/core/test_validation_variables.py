@@ -121,13 +121,15 @@ CASES = {
                 index: "{{ .repeat.index }}"  #! loop-variable-leak
                 record: "{{ .scope.repeat/rounds/0.latency }}"
         """,
-    "until sees exports and the index, not what stays inside": """
+    "until sees the steps of the round and the index, which nothing after the loop does": """
         steps:
           - type: repeat
             repeat:
               max: 3
-              until: "{{ and (gt .repeat.round 1) (eq .latency 3) }}"  #! unresolved-variable
+              until: "{{ and (gt .repeat.round 1) (eq .latency 3) (eq .a.latency 3) }}"
             steps: [{id: a, type: tool, tool: ping, inputs: {host: x}}]
+          - type: assert
+            assert: [{type: equals, value: "{{ .latency }}", expected: 3}]  #! unresolved-variable
           - {type: end, outcome: {category: resolved}}
         """,
     "a nested repeat on another type": """

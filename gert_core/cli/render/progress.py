@@ -47,6 +47,8 @@ class TerminalProgress(Progress):
         self._lock = threading.RLock()
         self._live = coloured(self._stream)
         self._running: dict[str, tuple[str, float]] = {}
+        self._texts: dict[str, str] = {}
+        """What steps said last about what they are doing."""
         self._shown = False
         self._held = 0
         self._kept: list[str] = []
@@ -59,7 +61,9 @@ class TerminalProgress(Progress):
     # -- the run -------------------------------------------------------------------------------------------------
 
     def started(self, step: StepInfo) -> None:
-        if not step.leaf or step.loop:
+        if step.quiet:
+            return
+        if step.loop or not (step.leaf or step.single):
             self._step(step, ("▸", "cyan"))
         elif self._live:
             with self._lock:
@@ -72,7 +76,9 @@ class TerminalProgress(Progress):
     def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
         with self._lock:
             self._running.pop(step.key, None)
-            if (step.loop or not step.leaf) and status is StepStatus.SUCCESS:
+            text = self._texts.pop(step.key, "")
+            alone = step.leaf or step.single
+            if step.quiet or ((step.loop or not alone) and status is StepStatus.SUCCESS):
                 return
             failed = status in (StepStatus.FAILED, StepStatus.ERROR)
             mark = MARKS[str(status)]
@@ -80,28 +86,38 @@ class TerminalProgress(Progress):
             again = False
             if status is StepStatus.SKIPPED:
                 line = f"skipped ({_reason(data)})"
-            elif symbolic and step.leaf:
+            elif symbolic and alone:
                 mark, line = ("·", ""), f"({symbolic})" if symbolic != _DRY_RUN else ""
             else:
-                line = f"{duration:.2f}s"
+                line = f"{text}  {duration:.2f}s" if text else f"{duration:.2f}s"
             if failed and step.continues:
-                again = step.leaf and self._is_known(step, data)
+                again = alone and self._is_known(step, data)
                 mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, continues"
             self._step(step, mark, line)
-            if failed and step.leaf and not again:
+            if failed and alone and not again:
                 self._explain(step, data)
             elif status is StepStatus.SKIPPED and "approval" in data:
                 self._print(f"{_indent(step)}    {data['approval']['message']}")
             elif status is StepStatus.SKIPPED and data.get("reason") == ErrorKind.GOVERNANCE_DENIED:
                 self._print(f"{_indent(step)}    {data['message']}")
 
+    def shown(self, step: StepInfo, text: str) -> None:
+        with self._lock:
+            self._texts[step.key] = text
+            title, since = self._running.get(step.key, ("", 0.0))
+            if title:
+                self._running[step.key] = (f"{_title(step)}  {text}", since)
+
     def recorded(self, step: StepInfo) -> None:
+        if step.quiet:
+            return
         self._step(step, ("↺", "dim"), "recorded")
 
     def left_open(self, step: StepInfo, *, cancelled: bool) -> None:
         with self._lock:
             self._running.pop(step.key, None)
-            if cancelled and step.leaf and not step.loop:
+            self._texts.pop(step.key, None)
+            if cancelled and step.leaf and not (step.loop or step.quiet):
                 self._step(step, ("✗", "red"), "cancelled")
 
     def pending(self, step: StepInfo, request: ApprovalRequest) -> None:

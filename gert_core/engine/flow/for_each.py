@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from gert_core.api import ErrorKind, EventType, StepProblem, StepStatus, Undecided
+from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import Done, Frame
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
@@ -80,6 +81,8 @@ class _Loop:
         self.execution = StepExecution(run, compiled, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
         self._shared: dict[tuple[tuple[str, object], ...], Mapping[str, object]] = {}
+        self.enough = False
+        """Whether ``until`` was true after an item."""
         self.unknown = False
         """Whether the items are known only in a real run (dry-run and probe): one represents all of them."""
 
@@ -179,6 +182,9 @@ class _Loop:
             signal = self._perform(item)
             if signal is not None:
                 return [signal]
+            if self.enough:
+                del items[item.index + 1 :]
+                break
         return []
 
     def _child(self, item: _Item, layer: Layer) -> StepExecution:
@@ -193,6 +199,7 @@ class _Loop:
             depth=self.frame.depth + 1,
             caught=self.frame.caught,
             base=self.frame.base,
+            quiet=self.frame.quiet,
         )
         key = f"{self.key}[{quote(self.run.services.masker.mask_text(item.label), safe='')}]"
         return StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)
@@ -212,6 +219,13 @@ class _Loop:
             item.outputs = {n: v for n, v in layer.vars.items() if layer.owners.get(n)}
         if layer.exported or layer.scopes:
             item.kept = layer
+        if self.compiled.until is not None and done.signal is None:
+            try:
+                self.enough = is_enough(self.compiled.until, done, child)
+            except Undecided:
+                self.unknown = True
+            except TemplateError as error:
+                return unanswerable(child, error)
         return done.signal
 
     def _facts(self, item: _Item, done: Done) -> Mapping[str, object]:

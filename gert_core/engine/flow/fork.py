@@ -40,7 +40,8 @@ def run_block(
     from gert_core.engine.flow.lists import run_list
     from gert_core.engine.steps.blocks import child_frame
 
-    frame = child_frame(execution, layer, key=key, branch=branch, caught=caught, within=within)
+    quiet = node.block is not None and node.block.quiet
+    frame = child_frame(execution, layer, key=key, branch=branch, caught=caught, within=within, quiet=quiet)
     return run_list(execution.run, node, frame)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Frame:
     """One pass over one list of steps: its variables, key prefix, deadline and indentation on screen."""
 
-    __slots__ = ("base", "branch", "caught", "deadline", "depth", "layer", "prefix", "visits")
+    __slots__ = ("base", "branch", "caught", "deadline", "depth", "layer", "prefix", "quiet", "visits")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Frame:
         depth: int = 0,
         caught: bool = False,
         base: Deadline | None = None,
+        quiet: bool = False,
     ) -> None:
         self.layer = layer
         self.prefix = prefix
@@ -41,6 +42,8 @@ class Frame:
         self.depth = depth
         self.caught = caught
         """Whether the run continues after a failure that ends this list, unless the step around it fails by itself."""
+        self.quiet = quiet
+        """Whether the steps of the list are not shown one by one."""
         self.visits: dict[str, int] = {}
 
     def open_key(self, step_id: str) -> str:

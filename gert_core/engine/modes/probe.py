@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gert_core.api.error_kinds import ErrorKind
+from gert_core.api import ErrorKind, Undecided
 from gert_core.engine.modes.explore import symbolic_result
 from gert_core.engine.modes.real import ask_person, attach_file, call_tool, decide_by_provider, open_session, wait
 from gert_core.engine.steps.outputs import report_violations
@@ -77,7 +77,9 @@ class ProbeBackend:
         return execution.services.stop.time.now()
 
     def sleep(self, execution: StepExecution, seconds: float) -> None:
-        """Wait, cancellable."""
+        """Wait, cancellable; a step with blocks waits for what the steps that were not run would bring about."""
+        if not execution.compiled.leaf:
+            raise Undecided("what happens during the wait")
         wait(execution, seconds)
 
     def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:

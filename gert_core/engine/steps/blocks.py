@@ -88,6 +88,7 @@ def child_frame(
     branch: Mapping[str, object] | None,
     caught: bool,
     within: Deadline | None = None,
+    quiet: bool = False,
 ) -> Frame:
     """Return the frame of one pass over a block; its key prefix is determined here, in the calling thread."""
     middle = "" if key is None else f"{key}/"
@@ -99,6 +100,7 @@ def child_frame(
         depth=execution.frame.depth + 1,
         caught=caught or execution.continues,
         base=within or execution.frame.base,
+        quiet=quiet or execution.frame.quiet,
     )
 
 

@@ -61,10 +61,12 @@ class CompiledStep:
         "principal",
         "pure",
         "scope",
+        "single",
         "summary",
         "synced",
         "timeout",
         "type",
+        "until",
         "use",
         "when",
     )
@@ -101,11 +103,16 @@ class CompiledStep:
         self.description = None if fields.description is None or self.described is not None else fields.description
         self.scope = None if fields.scope is None else compile_value(fields.scope)
         self.timeout = fields.timeout if fields.timeout is not None else step_type.timeout
+        if "timeout" in step_type.owns:
+            self.timeout = None
         each = fields.for_each
         self.over = None if each is None else compile_value(each.over)
         self.key_template = None if each is None or each.key is None else compile_value(each.key)
+        self.until = None if each is None or each.until is None else compile_condition(each.until)
         self.parallel_limit = None if each is None else compile_value(each.max_parallel or 16)
         self.blocks: tuple[Block, ...] = tuple(one.block for one in node.blocks if one.block is not None)
+        self.single = not self.leaf and all(block.quiet for block in self.blocks)
+        """Whether it is shown in one line, although it has blocks."""
         self.list_blocks: BlocksFn | None = resolve(step_type.blocks) if step_type.blocks is not None else None
         given = fields.principal
         named = None if given is None else compile_value(given.model_dump(exclude_none=True))

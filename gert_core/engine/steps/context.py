@@ -11,16 +11,16 @@ from gert_core.api import BlockResult, ErrorKind, RunError, StepProblem, Undecid
 from gert_core.contracts import find_action
 from gert_core.engine.flow import fork
 from gert_core.engine.signals import Rank, Unwind
-from gert_core.engine.state import Layer
 from gert_core.engine.steps.blocks import StepBlocks, block_result
-from gert_core.engine.steps.cleanup import FAILURE, Cleanup
+from gert_core.engine.steps.cleanup import Cleanup
 from gert_core.engine.steps.clock import Clock
+from gert_core.engine.steps.passes import Passes
 from gert_core.engine.steps.tool_calls import call_tool
 from gert_core.engine.steps.visibility import visible
 from gert_core.engine.trees import copy_data
 from gert_core.plugin.kinds import STEP
 from gert_core.plugin.printing import outside
-from gert_core.template import compile_condition, compile_value
+from gert_core.template import UndefinedVariable, compile_condition, compile_value
 from gert_core.trace.events import CORE_EVENTS
 from gert_core.trace.writer import EventDataError
 
@@ -59,6 +59,7 @@ class AttemptContext:
         self.may_end = False
         """In dry-run: whether a block that was run ends the run unless something in it fails."""
         self._caught: list[tuple[BlockResult, Signal]] = []
+        self._passes = Passes(execution)
         self.cleanup: Cleanup | None = None
         """What the step's cleanup blocks share, once one of them has run."""
         self.fault: Exception | None = None
@@ -119,8 +120,26 @@ class AttemptContext:
     def render(self, value: object) -> object:
         return copy_data(compile_value(value).render(self._enter().layer))
 
-    def test(self, expression: object, *, bind: Mapping[str, object] | None = None) -> bool:
-        return compile_condition(expression).test(self._enter().view(bind))
+    def test(
+        self,
+        expression: object,
+        *,
+        bind: Mapping[str, object] | None = None,
+        after: BlockResult | None = None,
+        undefined: bool | None = None,
+    ) -> bool:
+        execution = self._enter()
+        layer = execution.layer if after is None else self._passes.after(after)
+        try:
+            return compile_condition(expression).test(execution.view(bind, layer))
+        except UndefinedVariable:
+            if undefined is None:
+                raise
+            return undefined
+
+    def show(self, text: str) -> None:
+        execution = self._enter()
+        execution.services.progress.shown(execution.info, text)
 
     def now(self) -> datetime:
         self._enter()
@@ -173,34 +192,25 @@ class AttemptContext:
         execution = self._enter(cleanup=node.cleanup)
         self._require_first([node])
         self._note(node, key)
-        kind, doubts = execution.compiled.type.name, execution.run.doubts
-        layer, branch, within = execution.layer, execution.frame.branch, None
-        if bind or node.repeats or node.cleanup:
-            layer = Layer(execution.layer, stays=not node.repeats, loop=node.path if node.repeats else None)
-            layer.bind({kind: dict(bind)} if bind else {})
+        doubts, branch, within = execution.run.doubts, execution.frame.branch, None
+        layer = self._passes.open(node, bind)
         if node.cleanup:
             self.cleanup = self.cleanup or Cleanup(execution, node)
             layer.bind(self.cleanup.names([signal for _, signal in self._caught]))
             within = self.cleanup.deadline
-        before = set(layer.vars) if layer is execution.layer else ()
         try:
             with outside():
                 signal = fork.run_block(execution, node, layer, key=key, branch=branch, caught=catch, within=within)
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
-        produced = {n: v for n, v in layer.vars.items() if layer.owners.get(n) and n not in before}
-        produced.update(layer.passed)
-        if node.repeats and key is not None:
-            execution.layer.write_scope((kind, execution.compiled.id, str(key)), produced)
-        elif layer is not execution.layer and not node.repeats:
-            execution.layer.absorb(layer, bound=frozenset({kind, FAILURE}))
+        produced = self._passes.close(node, layer, key=key)
         if catch:
             self._require_decided([signal], node.name, doubts)
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
         (result,) = self._collect([(signal, produced)], catch=catch, cleanup=node.cleanup)
-        return result
+        return self._passes.keep(result)
 
     def fork(
         self,

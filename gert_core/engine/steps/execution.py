@@ -278,6 +278,8 @@ class StepExecution:
                 maybe=self.maybe,
                 continues=self.continues,
                 description=self.description,
+                quiet=self.frame.quiet,
+                single=compiled.single,
             )
         return info
 
@@ -320,9 +322,10 @@ class StepExecution:
         """Return a status as a variable: its word, or in dry-run a symbol when it is not known."""
         return Symbol(f"{{{{ .{self.compiled.id}.status }}}}") if self.uncertain else str(status)
 
-    def view(self, bind: Mapping[str, object] | None = None) -> View | Layer:
-        """Return the variables of this step, with its type's own names bound."""
-        return self.layer if not bind else View(self.layer, {self.compiled.type.name: bind})
+    def view(self, bind: Mapping[str, object] | None = None, layer: Layer | None = None) -> View | Layer:
+        """Return the variables of this step or of a layer below it, with its type's own names bound."""
+        layer = layer or self.layer
+        return layer if not bind else View(layer, {self.compiled.type.name: bind})
 
 
 __all__ = ["StepExecution"]

@@ -39,7 +39,7 @@ def check_runbook(
     check_head(ctx)
     check_names(ctx, facts)
     check_paths(ctx)
-    check_step_types(ctx)
+    check_step_types(ctx, facts)
     check_tool_use(ctx, facts)
     Variables(ctx, facts).run()
     check_concurrent(ctx, facts)

@@ -67,12 +67,14 @@ def perhaps(entry: Entry, before: Entry | None) -> Entry:
 class Environment:
     """Variables with an undo log, so that a block's changes can be undone and merged without copying."""
 
-    __slots__ = ("_log", "names", "open")
+    __slots__ = ("_log", "hidden", "names", "open")
 
     def __init__(self) -> None:
         self.names: dict[Key, Entry] = {}
         self.open = False
         """Whether a step before this point has unknown outputs, so that absence proves nothing."""
+        self.hidden: dict[Key, StepNode] = {}
+        """Names that a step inside a loop sets too, without exporting them: after the loop they are as before it."""
         self._log: list[tuple[Key, Entry | None]] = []
 
     def set(self, key: Key, entry: Entry) -> None:
@@ -97,6 +99,8 @@ class Environment:
             )
         self._log.append((key, old))
         self.names[key] = entry
+        if self.hidden and sure:
+            self.hidden.pop(key, None)
 
     def mark(self) -> int:
         """Return the current point of the undo log."""
@@ -115,6 +119,14 @@ class Environment:
             else:
                 names[key] = old
         return changed
+
+    def hide(self, inside: Mapping[Key, Entry]) -> None:
+        """Note which names the steps of a loop that is left have set besides an outer step or input."""
+        for key, entry in inside.items():
+            if isinstance(key, str) and not entry.stays and key in self.names:
+                setter = next((step for step in entry.steps() if step.id != key), None)
+                if setter is not None and all(setter is not step for step in self.names[key].steps()):
+                    self.hidden[key] = setter
 
     def merge(self, blocks: Sequence[Mapping[Key, Entry]], *, every: bool) -> None:
         """Add what blocks set: all of them ran (``every``), or exactly one did."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.patterns import pattern_errors
@@ -54,7 +55,7 @@ class CheckedTemplate:
 class References:
     """The check of a runbook's templates, step by step, against the environment at that point."""
 
-    __slots__ = ("_around", "_step", "ctx", "env", "facts", "jumps", "unresolved")
+    __slots__ = ("_around", "_inside", "_step", "ctx", "env", "facts", "jumps", "unresolved")
 
     def __init__(self, ctx: Context, env: Environment, facts: FactTable) -> None:
         self.ctx = ctx
@@ -63,6 +64,7 @@ class References:
         self.unresolved = UnresolvedReferences(ctx, env, facts)
         self.jumps = ctx.flow.jumps
         self._step: StepNode | None = None
+        self._inside: Sequence[Path] = ()
         self._around: dict[Path, int] | None = None
 
     def compiled(self, text: object, *, condition: bool = False) -> CheckedTemplate:
@@ -73,14 +75,15 @@ class References:
             found = self.ctx.texts[key] = CheckedTemplate(text, condition=condition)
         return found
 
-    def enter(self, step: StepNode | None) -> None:
-        """Make ``step`` the one whose templates are checked next."""
+    def enter(self, step: StepNode | None, *, inside: Sequence[Path] = ()) -> None:
+        """Make ``step`` the one whose templates are checked next; they see the rounds of the loops ``inside`` it."""
         self._step = step
+        self._inside = inside
         self._around = None
 
     def check(self, found: Sequence[TemplateText]) -> None:
         """Check texts of the current step."""
-        names = self.env.names
+        names, hidden = self.env.names, self.env.hidden
         for text in found:
             if type(text.value) is bool:
                 continue
@@ -91,6 +94,8 @@ class References:
             for reference in compiled.references:
                 path = reference.path
                 entry = names.get(path[0])
+                if hidden and path[0] in hidden:
+                    self._hidden(text, reference)
                 if (
                     entry is not None
                     and not self.jumps
@@ -163,7 +168,7 @@ class References:
         if rest[0] in _OF_LOOPS and not (loops and step.fields.for_each is not None):
             return None
         # A step has a status from the start, but one inside a loop is readable only inside that loop.
-        return _OWN[rest[0]] if set(step.loops_around()) <= set(self._step.loops_around()) else None
+        return _OWN[rest[0]] if set(step.loops_around()) <= {*self._step.loops_around(), *self._inside} else None
 
     def _field(self, name: str, field: str) -> Shape | None:
         """Return the shape of a field of a step's type, which an output of the same name does not hide here."""
@@ -191,6 +196,22 @@ class References:
             message,
             path=text.path,
             hint=hint,
+            offset=_offset(text.value, path=reference.path, offset=reference.offset),
+        )
+
+    def _hidden(self, text: TemplateText, reference: Reference) -> None:
+        """Warn about a name that is read after a loop, where a step inside the loop sets it without exporting it."""
+        name, setter = reference.path[0], self.env.hidden[reference.path[0]]
+        outer = self.env.names.get(name)
+        if outer is None or any(setter.path == step.path for step in outer.steps()):
+            return
+        replaceable = any(True for _ in outer.steps())
+        self.ctx.add(
+            "shadowed-by-loop",
+            f"`.{name}` is the value from before the loop: `{setter.id}` inside it sets `{name}` for its round only",
+            path=text.path,
+            severity=Severity.WARNING,
+            hint=f"add `export: [{name}]` to `{setter.id}`" if replaceable else f"rename the output of `{setter.id}`",
             offset=_offset(text.value, path=reference.path, offset=reference.offset),
         )
 

@@ -19,6 +19,8 @@ from gert_core.validation.domain.scopes import check_scope, check_visibility, sc
 from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import Facts, FactTable
@@ -90,6 +92,8 @@ class Variables:
         if step.blocks:
             self._blocks(step, later=later)
         if loop is not None:
+            if loop.until is not None:
+                self._until(step, facts, loop.until)
             self._leave_loop(step, mark)
         if not facts.known and fields.scope is None:
             self.env.open = True
@@ -106,14 +110,15 @@ class Variables:
         if kind is Flow.IN_ORDER:
             cleanup = [block for block in step.blocks if block.cleanup]
             blocks = step.blocks[: len(step.blocks) - len(cleanup)]
+            rounds: dict[object, Entry] = {}
             mark = env.mark()
             for block in blocks:
                 # A failure in it may be handled by a later block, which then runs without what it would have set.
-                self._in_order(step, block, stops=block is not blocks[-1] and may_fail(block))
+                rounds |= self._in_order(step, block, stops=block is not blocks[-1] and may_fail(block))
             if cleanup:
                 clean_up(self, blocks, cleanup, env.rewind(mark), continues=step.fields.continue_on_fail)
-            self.refs.enter(step)
-            self._with_binds(step, later)
+            self.refs.enter(step, inside=[block.path for block in step.blocks if block.repeats])
+            self._with_binds(step, later, rounds)
             return
         outcomes: list[dict[object, Entry]] = []
         for block in step.blocks:
@@ -129,7 +134,8 @@ class Variables:
         env.merge(outcomes, every=kind is Flow.ALL_OF)
         self.refs.enter(step)
 
-    def _in_order(self, step: StepNode, block: BlockNode, *, stops: bool) -> None:
+    def _in_order(self, step: StepNode, block: BlockNode, *, stops: bool) -> dict[object, Entry]:
+        """Check a block that runs in turn; return what its rounds set, which only the step's conditions see."""
         env = self.env
         repeats = block.repeats
         if repeats:
@@ -138,22 +144,44 @@ class Variables:
         mark = env.mark()
         self._bind(step, block)
         inner = block.block
+        if inner is not None and inner.runs[1] != 1:
+            self._earlier_rounds(block)
         self.walk(block, sure=inner is None or inner.runs[0] > 0)
         changed = env.rewind(mark)
         for key, entry in changed.items():
             if entry.stays or (not repeats and key != step.type.name):
                 env.set(key, perhaps(entry, env.names.get(key)) if stops else entry)
+        if not repeats:
+            return {}
+        env.hide(changed)
+        return {key: entry for key, entry in changed.items() if key != step.type.name}
+
+    def _earlier_rounds(self, block: BlockNode) -> None:
+        """Define what an earlier round may have set: the steps of a block see it until they have run again."""
+        for step in block.steps:
+            facts, loop = self.facts.of(step), step.fields.for_each
+            if loop is not None:
+                self.env.set(step.id, Entry(_collection(facts.result, keyed=loop.key is not None), sure=False))
+                continue
+            self.env.set(step.id, Entry(facts.shape, sure=False))
+            for name, shape in facts.outputs.items() if step.fields.scope is None else ():
+                self.env.set(name, perhaps(Entry(shape), self.env.names.get(name)))
+            for inner in step.blocks:
+                if not inner.repeats:
+                    self._earlier_rounds(inner)
 
     def _bind(self, step: StepNode, block: BlockNode) -> None:
         if block.block is not None and block.block.binds:
             bound = {name: declared_shape(kind) for name, kind in block.block.binds.items()}
             self.env.set(step.type.name, Entry(Shape("object", fields=bound)))
 
-    def _with_binds(self, step: StepNode, later: list[TemplateText]) -> None:
-        """Check conditions that are evaluated after the blocks: what the blocks bind is still defined there."""
+    def _with_binds(self, step: StepNode, later: list[TemplateText], rounds: Mapping[object, Entry]) -> None:
+        """Check conditions that are evaluated after the blocks: what the blocks bind and set is still defined there."""
         if not later:
             return
         mark = self.env.mark()
+        for key, entry in rounds.items():
+            self.env.set(key, entry)
         for block in step.blocks:
             self._bind(step, block)
         self.refs.check(later)
@@ -163,10 +191,22 @@ class Variables:
         loop = step.fields.for_each
         if loop is None:
             return
-        for key, entry in self.env.rewind(mark).items():
+        changed = self.env.rewind(mark)
+        for key, entry in changed.items():
             if entry.stays:
                 self.env.set(key, entry)
+        self.env.hide({key: entry for key, entry in changed.items() if key != loop.as_})
         self.refs.unresolved.leaked[loop.as_] = step
+
+    def _until(self, step: StepNode, facts: Facts, until: object) -> None:
+        """Check the condition that ends a for_each early: it sees the item with its results and steps."""
+        mark = self.env.mark()
+        self.env.define(step.id, facts.shape, step, sure=True)
+        for name, shape in facts.outputs.items() if not step.blocks else ():
+            self.env.define(name, shape, step, sure=True)
+        self.refs.enter(step, inside=[step.path])
+        self.refs.check([TemplateText(until, True, (*step.path, "for_each", "until"))])
+        self.env.rewind(mark)
 
     # -- what a step defines -----------------------------------------------------------------------------------
 

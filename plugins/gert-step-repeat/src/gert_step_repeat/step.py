@@ -25,7 +25,7 @@ def _bounded(value: object) -> object:
 class RepeatSpec(StepModel):
     """The bound and the condition of a loop."""
 
-    max: Templated[Annotated[int, Field(ge=1)]] = Field(description="The maximum number of iterations.")
+    max: Templated[Annotated[int, Field(ge=0)]] = Field(description="The maximum number of iterations.")
     until: Expr | None = Field(default=None, description="Stop as soon as this is true after an iteration.")
     steps: Steps | None = Field(default=None, description="The block, when written inside `repeat`.")
 
@@ -64,22 +64,23 @@ def body(step: RepeatStep) -> list[object]:
 
 def blocks(step: RepeatStep) -> list[Block]:
     """Return one block that runs once or more often: a loop also with ``max: 1``, so what it sets stays inside."""
-    return [Block(name="iteration", steps=body(step), runs=(1, None), binds=BINDS)]
+    return [Block(name="iteration", steps=body(step), runs=(int(step.repeat.max != 0), None), binds=BINDS)]
 
 
 def run(step: RepeatStep, ctx: StepContext) -> Completed:
     """Run the block until the condition is true or the bound is reached."""
     (block,) = ctx.blocks
     ctx.emit("repeat_start", {"step_id": ctx.step_id, "max": step.repeat.max})
-    index = 0
+    rounds = 0
     for index in range(step.repeat.max):
         bind = {"index": index, "round": index}
-        ctx.run_block(block, key=index, bind=bind)
-        done = step.repeat.until is not None and ctx.test(step.repeat.until, bind=bind)
+        result = ctx.run_block(block, key=index, bind=bind)
+        rounds += 1
+        done = step.repeat.until is not None and ctx.test(step.repeat.until, bind=bind, after=result)
         ctx.emit("repeat_iteration", {"step_id": ctx.step_id, "index": index, "until_result": done})
         if done:
             break
-    return Completed(fields={"iterations": index + 1})
+    return Completed(fields={"iterations": rounds})
 
 
 __all__ = ["RepeatSpec", "RepeatStep", "blocks", "run"]

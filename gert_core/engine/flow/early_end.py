@@ -1,0 +1,37 @@
+"""End a loop over items early: ask its ``until`` after an item."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.api import ErrorKind
+from gert_core.engine.signals import Failure, Rank, Signal
+
+if TYPE_CHECKING:
+    from gert_core.engine.flow.frame import Done
+    from gert_core.engine.steps.execution import StepExecution
+    from gert_core.template import Condition, TemplateError
+
+
+def is_enough(until: Condition, done: Done, item: StepExecution) -> bool:
+    """Return whether the loop ends after an item, whose own results and steps are in view."""
+    layer, compiled = item.layer, item.compiled
+    if compiled.leaf and done.ran:
+        layer.promote(compiled.id, done.outputs)
+    layer.set_step(compiled.id, {**done.fields, **done.outputs}, item.status(done.status))
+    return until.test(layer)
+
+
+def unanswerable(item: StepExecution, error: TemplateError) -> Signal:
+    """Return the signal of a loop whose ``until`` cannot be evaluated."""
+    failure = Failure(
+        key=item.key,
+        step_id=item.compiled.id,
+        status="error",
+        kind=ErrorKind.TEMPLATE,
+        message=f"for_each.until: {error.message}",
+    )
+    return Signal(rank=Rank.FAILED, failures=(failure,))
+
+
+__all__ = ["is_enough", "unanswerable"]

@@ -1,0 +1,139 @@
+"""Model and run of ``wait``: a pause, or rounds of steps that look until a condition is true."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from gert_core.api import Block, BlockStatus, Completed, ErrorKind, Failed
+from gert_core.kit.models import Duration, Expr, StepModel, Steps, Templated
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pydantic.config import JsonDict
+
+    from gert_core.api import BlockResult, Result, StepContext
+
+EVERY: Final = 10.0
+"""Seconds from the start of one look to the start of the next."""
+_NULL: Final[JsonDict] = {"type": "null"}
+
+
+class WaitStep(StepModel):
+    """Either ``for`` alone, or ``steps`` with ``timeout`` and mostly ``until``."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {
+                    "required": ["for"],
+                    "properties": {"for": {"not": _NULL}, "until": _NULL, "steps": _NULL},
+                },
+                {
+                    "required": ["steps", "timeout"],
+                    "properties": {"for": _NULL, "steps": {"type": "array"}, "timeout": {"not": _NULL}},
+                },
+            ]
+        }
+    )
+
+    for_: Templated[Duration] | None = Field(default=None, alias="for", description="How long to wait.")
+    until: Expr | None = Field(
+        default=None, description="Look again until this is true; without it, until all steps succeed."
+    )
+    every: Templated[Duration] = Field(default=EVERY, description="From the start of a look to the next; 10s.")
+    timeout: Duration | None = Field(default=None, description="How long the condition may take to become true.")
+    steps: Steps | None = Field(default=None, description="The steps that look; a failed look means: not yet.")
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> WaitStep:
+        problem = _problem(self)
+        if problem is not None:
+            raise PydanticCustomError("wait-shape", "{problem}", {"problem": problem})
+        return self
+
+
+def _problem(step: WaitStep) -> str | None:
+    if step.for_ is not None:
+        others = [name for name in ("until", "steps") if getattr(step, name) is not None]
+        return f"`for` waits for a time alone: remove {' and '.join(f'`{n}`' for n in others)}" if others else None
+    if step.steps is None:
+        return "`until` needs `steps` that look" if step.until is not None else "a wait needs `for` or `steps`"
+    return None if step.timeout is not None else "a wait with `steps` needs a `timeout`, such as `timeout: 10m`"
+
+
+def blocks(step: WaitStep) -> list[Block]:
+    """Return the steps of one look; the last look stays readable after the wait."""
+    if step.steps is None:
+        return []
+    look = Block(
+        name="look",
+        steps=step.steps,
+        runs=(1, None),
+        binds={"round": "int"},
+        keeps=True,
+        quiet=True,
+        read_only="wait-look-writes",
+    )
+    return [look]
+
+
+def run(step: WaitStep, ctx: StepContext) -> Result:
+    """Wait; a run that was interrupted waits no longer than it would have, and looks at least once more."""
+    if step.for_ is not None:
+        return _pass(step.for_, step.timeout, ctx)
+    began = ctx.now()
+    end = began + timedelta(seconds=step.timeout or 0.0)
+    number, looked = 1, began
+    while True:
+        ctx.show(f"round {number}")
+        result = ctx.run_block(ctx.blocks[0], key=number - 1, bind={"round": number}, catch=True)
+        reached = _is_reached(step, ctx, result, number)
+        ctx.emit("wait_round", {"step_id": ctx.step_id, "round": number, "result": reached})
+        now = ctx.now()
+        fields = {"rounds": number, "waited": round((now - began).total_seconds(), 3)}
+        if reached:
+            return Completed(fields=fields)
+        # Decided by the time when the look began: one that an interrupted run had not decided about is repeated.
+        if looked >= end:
+            return Failed(kind=ErrorKind.WAIT_TIMEOUT, message=_message(step, result, number), fields=fields)
+        ctx.sleep(_pause(looked, now, end=end, every=step.every))
+        number, looked = number + 1, ctx.now()
+
+
+def _pass(seconds: float, timeout: float | None, ctx: StepContext) -> Result:
+    """Wait for a time, at most until the step's own timeout."""
+    waited = seconds if timeout is None else min(seconds, timeout)
+    ctx.sleep(waited)
+    fields = {"rounds": 0, "waited": waited}
+    if waited < seconds:
+        return Failed(
+            kind=ErrorKind.WAIT_TIMEOUT, message=f"the timeout of {waited:g}s is shorter than the wait", fields=fields
+        )
+    return Completed(fields=fields)
+
+
+def _is_reached(step: WaitStep, ctx: StepContext, result: BlockResult, number: int) -> bool:
+    """Return whether the wait is over: a failed look and a condition with an undefined name mean not yet."""
+    if result.status is not BlockStatus.SUCCESS:
+        return False
+    return step.until is None or ctx.test(step.until, bind={"round": number}, after=result, undefined=False)
+
+
+def _pause(looked: datetime, now: datetime, *, end: datetime, every: float) -> float:
+    """Return the seconds until the next look, of which the last one is at the end."""
+    return max(0.0, (min(looked + timedelta(seconds=every), end) - now).total_seconds())
+
+
+def _message(step: WaitStep, result: BlockResult, number: int) -> str:
+    rounds = f"after {number} round{'s' if number > 1 else ''}"
+    if result.message is not None:
+        return f"the last look failed {rounds}: {result.failed_key}: {result.message}"
+    return f"not true {rounds}: {step.until}"
+
+
+__all__ = ["WaitStep", "blocks", "run"]

@@ -1,0 +1,83 @@
+"""The wait step: a time, rounds of looks, a condition, its own timeout, and what stays readable."""
+
+from __future__ import annotations
+
+import gert_step_wait
+import pytest
+
+from gert_core.api import DocumentError
+from gert_core.plugin.registry import Registry
+from gert_core.testing import GertRunner, finish
+from gert_core.testing.conformance import StepTypeConformance
+
+RUNBOOK = """
+apiVersion: kernel/v0
+meta: { name: waits, inputs: { enough: { type: int, default: 2 } } }
+steps:
+  - { id: settle, type: wait, for: 20ms }
+  - id: ready
+    type: wait
+    until: "{{ ge .wait.round .enough }}"
+    every: 10ms
+    timeout: 1s
+    steps:
+      - { id: inner, type: wait, for: 1ms }
+  - type: finish
+"""
+
+
+class TestWaitConformance(StepTypeConformance):
+    plugin = gert_step_wait
+    runbook = RUNBOOK
+    slow = RUNBOOK.replace("for: 20ms", "for: 60s")
+
+
+@pytest.fixture
+def runner(tmp_path) -> GertRunner:
+    return GertRunner(directory=tmp_path, registry=Registry.build(scan=(), extra_plugins=[gert_step_wait, finish]))
+
+
+def fields(ran, key):
+    return ran.of("step_complete", key)[0]["fields"]
+
+
+def test_it_looks_until_the_condition_is_true(runner: GertRunner) -> None:
+    ran = runner(RUNBOOK, inputs={"enough": 3})
+    ran.assert_outcome("resolved")
+    assert [e["result"] for e in ran.of("wait_round", "ready")] == [False, False, True]
+    assert fields(ran, "ready")["rounds"] == 3
+    assert 0.02 <= fields(ran, "ready")["waited"] < 1
+    assert fields(ran, "settle") == {"rounds": 0, "waited": 0.02}
+
+
+def test_when_the_time_is_up_it_has_failed_and_looked_once_more(runner: GertRunner) -> None:
+    ran = runner(RUNBOOK.replace("timeout: 1s", "timeout: 25ms"), inputs={"enough": 1000})
+    (complete,) = ran.of("step_complete", "ready")
+    assert complete["status"] == "failed"
+    assert complete["failure"]["kind"] == "wait_timeout"
+    rounds = complete["fields"]["rounds"]
+    assert complete["failure"]["message"] == f"not true after {rounds} rounds: {{{{ ge .wait.round .enough }}}}"
+    assert complete["fields"]["waited"] >= 0.025
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ("{ id: a, type: wait }", "a wait needs `for` or `steps`"),
+        ("{ id: a, type: wait, until: '{{ true }}', timeout: 1s }", "`until` needs `steps` that look"),
+        ("{ id: a, type: wait, for: 1s, until: '{{ true }}', steps: [] }", "remove `until` and `steps`"),
+        ("{ id: a, type: wait, steps: [] }", "needs a `timeout`, such as `timeout: 10m`"),
+    ],
+)
+def test_other_shapes_are_refused(runner: GertRunner, step, message) -> None:
+    with pytest.raises(DocumentError) as caught:
+        runner(f"apiVersion: kernel/v0\nmeta: {{ name: shapes }}\nsteps:\n  - {step}\n  - type: finish\n")
+    (finding,) = caught.value.diagnostics
+    assert (finding.rule, finding.line) == ("wait-shape", 4)
+    assert message in finding.message
+
+
+def test_a_loop_of_no_rounds_of_time_is_refused(runner: GertRunner) -> None:
+    with pytest.raises(DocumentError) as caught:
+        runner(RUNBOOK.replace("every: 10ms", "every: 0s"))
+    assert [d.rule for d in caught.value.diagnostics] == ["duration-syntax"]
