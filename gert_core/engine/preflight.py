@@ -12,13 +12,14 @@ from gert_core.contracts import find_action
 from gert_core.engine.modes.peers import find_transport
 from gert_core.kit.processes.spawn import find_program
 from gert_core.plugin.kinds import TRANSPORT
+from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gert_core.api import ApprovalProvider, Contract
     from gert_core.contracts import Contracts
-    from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode, ToolNode
+    from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
     from gert_core.engine.request import Request
     from gert_core.engine.steps.compiled import CompiledRunbook
 
@@ -80,31 +81,42 @@ class _Walk:
         self._runbook = runbook
         self._contracts = contracts
         self._changed = False
-        self._harmless: set[Path] = set()
+        self._inert: set[str] = set()
+        """The types of steps of which nothing is to be noted unless they declare or jump: most of a long runbook."""
 
     def block(self, block: BlockNode, *, certain: bool) -> Iterator[Use]:
         for step in block.steps:
             fields = step.fields
+            if step.type.name in self._inert and fields.contract is None and fields.next is None:
+                continue
             own = certain and fields.when is None and fields.for_each is None and not fields.continue_on_fail
             use = self._runbook.functions.tool_use(step)
+            contract = None
             if use is not None:
                 tool = self._runbook.tools[use.tool]
                 action = find_action(tool, use.action)[0]
+                contract = tool.contracts[action] if fields.contract is None else None
                 yield Use(step=step, tool=tool, action=action, certain=own, unchanged=not self._changed)
             if step.blocks:
                 together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(_once, step.blocks))
                 for inner in step.blocks:
                     yield from self.block(inner, certain=together)
             if not self._changed:
-                self._note(step)
+                self._changed = _may_change(contract or self._contracts.of(step))
+                if not self._changed and use is None and _is_inert(step):
+                    self._inert.add(step.type.name)
             certain = certain and not _leaves(step)
 
-    def _note(self, step: StepNode) -> None:
-        """Note whether a step may change something; most steps of a long runbook share a few contracts."""
-        key = self._contracts.key(step)
-        if key not in self._harmless:
-            self._changed = _may_change(self._contracts.of(step))
-            self._harmless.add(key)
+
+def _is_inert(step: StepNode) -> bool:
+    """Return whether all leaves of the type have the same contract as this one and call no tool."""
+    kind = step.type
+    return (
+        kind.flow is Flow.LEAF
+        and kind.tool_use is None
+        and step.fields.contract is None
+        and not callable(resolve(kind.contract))
+    )
 
 
 def _may_change(contract: Contract) -> bool:

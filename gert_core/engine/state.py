@@ -80,6 +80,8 @@ class Layer:
         while layer is not None:
             value = layer.vars.get(head, MISSING)
             if value is not MISSING:
+                if len(path) == 1 and not isinstance(value, Symbol):
+                    return value
                 return require_known(walk_known(value, path[1:], path) if len(path) > 1 else value, path)
             if head in layer.steps:
                 return self._of_step(layer.steps[head], head, path[1:], path)

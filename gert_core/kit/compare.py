@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gert_core.api.diagnostics import Finding
+
+
+@cache
+def _template_equal() -> Callable[[object, object], bool]:
+    """Import the function once: an import statement in ``equal`` would cost more than the comparison."""
+    from gert_core.template import equal as found
+
+    return found
 
 
 def equal(a: object, b: object) -> bool:
     """Return whether two values are equal as with ``eq``: numbers equal numeric strings, booleans their words."""
-    from gert_core.template import equal as _equal
-
-    return _equal(a, b)
+    return _template_equal()(a, b)
 
 
 def order(a: object, b: object) -> int:

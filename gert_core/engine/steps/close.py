@@ -34,10 +34,12 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     outputs = result.outputs
     try:
         failed = not isinstance(result, Completed)
-        outputs = _json_data(execution, outputs) if outputs else {}
-        outputs = check_contract(execution, outputs, failed=failed)
-        fields = _json_data(execution, result.fields) if result.fields else {}
-        fields = check_fields(execution, fields, failed=failed)
+        outputs = normalise(execution, outputs) if outputs else {}
+        if outputs or execution.compiled.declares_outputs or execution.rendered_levels:
+            outputs = check_contract(execution, outputs, failed=failed)
+        fields = normalise(execution, result.fields) if result.fields else {}
+        if fields or execution.compiled.type.fields:
+            fields = check_fields(execution, fields, failed=failed)
     except StepProblem as problem:
         if not isinstance(result, Errored):  # an error is not hidden by another one
             result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
@@ -52,15 +54,6 @@ def close(execution: StepExecution, result: Result | None) -> Done:
     if status is StepStatus.ERROR and isinstance(result, Errored) and not result.acted and execution.compiled.leaf:
         data["started"] = False
     return finish(execution, status, data)
-
-
-def _json_data(execution: StepExecution, values: Mapping[str, object]) -> dict[str, object]:
-    """Return outputs or fields as a reader of the trace would decode them."""
-    try:
-        return normalise(values)
-    except StepProblem as problem:
-        fault = type_fault(execution, "run", Unusable(problem.message))
-        raise StepProblem(problem.kind, fault.message) from None
 
 
 def _close_end(execution: StepExecution, result: Ended) -> Done:
@@ -153,8 +146,8 @@ def finish(
 
 
 def _write(execution: StepExecution, status: StepStatus, data: Mapping[str, Any], seconds: float) -> None:
-    facts = {"step_id": execution.compiled.id, "status": str(status)}
-    execution.add(EventType.STEP_COMPLETE, {**facts, **data, "duration": format_duration(seconds)})
+    written = {"step_id": execution.compiled.id, "status": status.value, **data, "duration": format_duration(seconds)}
+    execution.add(EventType.STEP_COMPLETE, written)
 
 
 def _evaluation(execution: StepExecution) -> Evaluation:

@@ -42,6 +42,7 @@ class CompiledStep:
         "body",
         "contract",
         "contract_key",
+        "declares_outputs",
         "described",
         "description",
         "external",
@@ -95,6 +96,8 @@ class CompiledStep:
         self.external = self.use is not None or step_type.requires_contract
         self.hidden = tuple(name for name in step_type.fields if name in contracts.outputs(node))
         """The fields of its type that outputs of the same name hide at ``.id``; they are at ``.step.id`` still."""
+        self.declares_outputs = self.external or step_type.outputs is not None or bool(self.contract.outputs)
+        """Whether outputs are missing when it has none."""
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")
         self.when = None if fields.when is None else compile_condition(fields.when)
         described = None if fields.description is None else compile_value(fields.description)

@@ -51,7 +51,7 @@ class AttemptContext:
         self._thread = threading.get_ident()
         self._open = True
         self._keys: set[int | None] = set()
-        self._clock = Clock(execution)
+        self._clock: Clock | None = None
         self._random: random.Random | None = None
         self._blocks: StepBlocks | None = None
         self.ran: list[BlockNode] = []
@@ -144,15 +144,20 @@ class AttemptContext:
     def now(self) -> datetime:
         self._enter()
         try:
-            return self._clock.now()
+            return self._own_clock().now()
         except RunError as fault:
             self.fault = fault
             raise Unwind from None
 
+    def _own_clock(self) -> Clock:
+        if self._clock is None:
+            self._clock = Clock(self._execution)
+        return self._clock
+
     def sleep(self, seconds: float) -> None:
         self._enter()
         try:
-            self._clock.sleep(seconds)
+            self._own_clock().sleep(seconds)
         except RunError as fault:
             self.fault = fault
             raise Unwind from None

@@ -276,7 +276,7 @@ class StepExecution:
                 loop=compiled.over is not None and self.item is None,
                 item=self.item,
                 maybe=self.maybe,
-                continues=self.continues,
+                continues=compiled.node.fields.continue_on_fail or self.frame.caught,
                 description=self.description,
                 quiet=self.frame.quiet,
                 single=compiled.single,

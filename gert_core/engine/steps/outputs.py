@@ -22,17 +22,23 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 120
 """How many characters of outputs a message about them shows."""
+_EXACT: Final[Mapping[str, type]] = {"string": str, "int": int, "bool": bool, "list": list, "object": dict}
+"""The types whose values need no coercion."""
 _UNCHANGED = (str, int, bool, type(None), Symbol)
 
 
-def normalise(values: Mapping[str, object]) -> dict[str, object]:
-    """Return values as a reader of the trace would decode them: through JSON once, unless that changes nothing."""
+def normalise(execution: StepExecution, values: Mapping[str, object]) -> dict[str, object]:
+    """Return outputs or fields as a reader of the trace would decode them.
+
+    They go through JSON once, unless that changes nothing.
+    """
     if all(type(value) in _UNCHANGED and type(name) is str for name, value in values.items()):
         return dict(values)
     try:
         decoded: dict[str, object] = json.loads(json.dumps(dict(values), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise StepProblem(ErrorKind.OUTPUT_TYPE, f"an output cannot be written as JSON: {error}") from None
+        fault = type_fault(execution, "run", Unusable(f"an output cannot be written as JSON: {error}"))
+        raise StepProblem(ErrorKind.OUTPUT_TYPE, fault.message) from None
     return decoded
 
 
@@ -43,8 +49,6 @@ def check_contract(execution: StepExecution, outputs: dict[str, object], *, fail
     turn any violation into an error of the step.
     """
     compiled, contract = execution.compiled, execution.contract
-    if not (outputs or compiled.external or compiled.type.outputs is not None or contract.outputs):
-        return outputs
     if any(isinstance(value, Symbol) for value in outputs.values()):
         return outputs
     params = contract.outputs if compiled.external else _declared(execution)
@@ -104,8 +108,6 @@ def check_fields(execution: StepExecution, fields: dict[str, object], *, failed:
     A result that was not computed by the type, such as one in a scenario, may lack fields.
     """
     kind = execution.compiled.type
-    if not fields and not kind.fields:
-        return fields
     violations: list[tuple[str, str, str]] = []
     declared: dict[str, object] = {}
     for name, value in fields.items():
@@ -115,11 +117,14 @@ def check_fields(execution: StepExecution, fields: dict[str, object], *, failed:
             violations.append((ErrorKind.UNDECLARED_OUTPUT, message, "warning"))
             continue
         try:
-            declared[name] = value if value is None or isinstance(value, Symbol) else coerce(value, wanted)
+            if value is None or type(value) is _EXACT.get(wanted) or isinstance(value, Symbol):
+                declared[name] = value
+            else:
+                declared[name] = coerce(value, wanted)
         except ValueError as error:
             fault = type_fault(execution, "run", Unusable(f"field {name!r}: {error}"))
             raise StepProblem(ErrorKind.OUTPUT_TYPE, fault.message) from None
-    if not failed and not execution.substituted:
+    if len(declared) < len(kind.fields) and not failed and not execution.substituted:
         for name in kind.fields:
             if name not in declared:
                 message = f"field {name!r} is declared by step type {kind.name} but was not returned"
