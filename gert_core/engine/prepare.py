@@ -15,7 +15,7 @@ from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import chosen_provider, new_place, recorded_place
-from gert_core.engine.progress import SafeProgress
+from gert_core.engine.progress import Progress, SafeProgress
 from gert_core.engine.request import MODES
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
 from gert_core.engine.steps.compiled import CompiledRunbook
@@ -124,14 +124,21 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         backend=backend,
         masker=masker,
         plugins=plugins.during(place.run_id, place.directory.path if place.directory else None),
-        progress=SafeProgress(
-            request.progress, lambda fault: log_fault("progress", fault, environ=request.environ, mask=masker.mask_text)
-        ),
+        progress=_listener(request, masker),
         stop=request.stop,
         recorded=recorded,
         children=_children(place, stack),
     )
     return Run(facts, services)
+
+
+def _listener(request: Request, masker: Masker) -> Progress:
+    """Return the listener of the run, whose errors do not reach it; one that does nothing has none."""
+    if type(request.progress) is Progress:
+        return request.progress
+    return SafeProgress(
+        request.progress, lambda fault: log_fault("progress", fault, environ=request.environ, mask=masker.mask_text)
+    )
 
 
 def _children(place: Place, stack: ExitStack) -> Children | None:

@@ -151,7 +151,10 @@ class TraceWriter:
         body = self.encode(data) if encoded is None else encoded
         rest = b',"data":' + body
         if principal is not None:
-            rest = self._principal(principal) + rest
+            last_principal, encoded_principal = self._last_principal
+            if principal is not last_principal:  # most events of a run are the kernel's
+                encoded_principal = self._principal(principal)
+            rest = encoded_principal + rest
         if step_key is not None:
             last, encoded_key = self._last_key
             if step_key is not last:  # the events of a step follow each other
@@ -240,9 +243,6 @@ class TraceWriter:
         return head
 
     def _principal(self, principal: Mapping[str, object]) -> bytes:
-        last, encoded = self._last_principal
-        if principal is last:  # most events of a run are the kernel's
-            return encoded
         facts = tuple(principal.items())
         known = self._people.get(facts)
         if known is None:

@@ -146,7 +146,7 @@ def finish(
 
 
 def _write(execution: StepExecution, status: StepStatus, data: Mapping[str, Any], seconds: float) -> None:
-    written = {"step_id": execution.compiled.id, "status": status.value, **data, "duration": format_duration(seconds)}
+    written = {"step_id": execution.compiled.id, "status": str(status), **data, "duration": format_duration(seconds)}
     execution.add(EventType.STEP_COMPLETE, written)
 
 

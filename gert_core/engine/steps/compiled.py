@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import PURE, Contract, Flow, Principal
 from gert_core.contracts import Contracts, find_action
@@ -11,7 +11,7 @@ from gert_core.plugin.lazy import resolve
 from gert_core.template import compile_condition, compile_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from gert_core.api import Block, ToolUse
     from gert_core.api.steps import BlocksFn
@@ -45,6 +45,7 @@ class CompiledStep:
         "declares_outputs",
         "described",
         "description",
+        "exact_fields",
         "external",
         "governed",
         "has_inputs",
@@ -98,6 +99,8 @@ class CompiledStep:
         """The fields of its type that outputs of the same name hide at ``.id``; they are at ``.step.id`` still."""
         self.declares_outputs = self.external or step_type.outputs is not None or bool(self.contract.outputs)
         """Whether outputs are missing when it has none."""
+        self.exact_fields = _exact(step_type.fields)
+        """What its fields are when none of them needs a coercion; None where that is never certain."""
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")
         self.when = None if fields.when is None else compile_condition(fields.when)
         described = None if fields.description is None else compile_value(fields.description)
@@ -133,6 +136,14 @@ class CompiledStep:
         if self._run is None:
             self._run = resolve(self.type.run)
         return self._run
+
+
+_EXACT: Final[Mapping[str, type]] = {"string": str, "int": int, "bool": bool, "list": list, "object": dict}
+
+
+def _exact(fields: Mapping[str, str]) -> dict[str, type] | None:
+    found = {name: _EXACT[kind] for name, kind in fields.items() if kind in _EXACT}
+    return found if len(found) == len(fields) else None
 
 
 def must_sync(contract: Contract) -> bool:

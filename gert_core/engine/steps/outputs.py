@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 120
 """How many characters of outputs a message about them shows."""
-_EXACT: Final[Mapping[str, type]] = {"string": str, "int": int, "bool": bool, "list": list, "object": dict}
-"""The types whose values need no coercion."""
 _UNCHANGED = (str, int, bool, type(None), Symbol)
 
 
@@ -107,7 +105,13 @@ def check_fields(execution: StepExecution, fields: dict[str, object], *, failed:
 
     A result that was not computed by the type, such as one in a scenario, may lack fields.
     """
-    kind = execution.compiled.type
+    kind, exact = execution.compiled.type, execution.compiled.exact_fields
+    if exact is not None and len(fields) == len(exact):
+        for name, value in fields.items():
+            if type(value) is not exact.get(name):
+                break
+        else:
+            return fields
     violations: list[tuple[str, str, str]] = []
     declared: dict[str, object] = {}
     for name, value in fields.items():
@@ -117,10 +121,7 @@ def check_fields(execution: StepExecution, fields: dict[str, object], *, failed:
             violations.append((ErrorKind.UNDECLARED_OUTPUT, message, "warning"))
             continue
         try:
-            if value is None or type(value) is _EXACT.get(wanted) or isinstance(value, Symbol):
-                declared[name] = value
-            else:
-                declared[name] = coerce(value, wanted)
+            declared[name] = value if value is None or isinstance(value, Symbol) else coerce(value, wanted)
         except ValueError as error:
             fault = type_fault(execution, "run", Unusable(f"field {name!r}: {error}"))
             raise StepProblem(ErrorKind.OUTPUT_TYPE, fault.message) from None
