@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -104,6 +103,8 @@ def _how(actual: str) -> str:
 
 
 def _suggestion(name: str, step_ids: Collection[str]) -> str:
+    from difflib import get_close_matches  # only mistakes need it
+
     near = get_close_matches(step_id_of(name), step_ids, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

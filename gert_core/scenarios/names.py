@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -27,6 +27,7 @@ class StepPart(Struct, frozen=True):
     item: str | None = None
 
 
+@lru_cache(maxsize=1024)  # the scenarios of a runbook name the same steps
 def parts_of(name: str) -> tuple[tuple[StepPart | str, ...], bool]:
     """Return the steps and block numbers of a name or step key in order, and whether it is a well-formed one."""
     found: list[StepPart | str] = []
@@ -38,6 +39,13 @@ def parts_of(name: str) -> tuple[tuple[StepPart | str, ...], bool]:
         found.append(match["number"] or StepPart(match["id"], match["visit"], match["item"]))
         at = match.end()
     return tuple(found), bool(found) and isinstance(found[-1], StepPart)
+
+
+def _quoted(label: str) -> str:
+    """Return the label of an item as it is in step keys."""
+    from urllib.parse import quote  # only names of items need it
+
+    return quote(label, safe="")
 
 
 def step_id_of(name: str) -> str:
@@ -95,7 +103,7 @@ def _is_item(asked: str, label: str | None, place: int | None) -> bool:
         return False
     if asked.isdecimal():
         return place == int(asked)
-    return label in (asked, quote(asked, safe=""))
+    return label in (asked, _quoted(asked))
 
 
 # -- names that no step or item can have -------------------------------------------------------------------------------
@@ -145,7 +153,7 @@ def _no_item(node: StepNode, item: str) -> str | None:
         labels = [to_text(key.render(MappingVariables({loop.as_: value}))) for value in loop.over]
     except TemplateError:  # it needs more than the item
         return None
-    if any(_is_item(item, quote(label, safe=""), None) for label in labels):
+    if any(_is_item(item, _quoted(label), None) for label in labels):
         return None
     return f"no item of step {node.id} has this key; it has {', '.join(labels[:8])}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -63,6 +62,8 @@ class Selection(Struct, frozen=True, kw_only=True):
 
 
 def _hint(word: str, known: Sequence[str], noun: str) -> str:
+    from difflib import get_close_matches  # only mistakes need it
+
     near = get_close_matches(word, known, n=1)
     if near:
         return f"did you mean {near[0]!r}?"

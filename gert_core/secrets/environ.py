@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_PREFIX: Final = "GERT_"
+"""How all of the following begin: asked first, because every tool step looks at the whole environment."""
 _OWN: Final = re.compile(r"GERT_.*_KEY.*")
 """What no tool receives: signing and verifying keys, their ids and algorithms."""
 _KEY: Final = re.compile(r"GERT_.*_KEY(?:_.+)?")
@@ -23,7 +25,15 @@ def own_keys(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if value and _KEY.fullmatch(name) and not _NO_KEY.fullmatch(name) and not _is_public(name, value, environ)
+        if name[:5] == _PREFIX
+        and value
+        and _KEY.fullmatch(name)
+        and not _NO_KEY.fullmatch(name)
+        and not _is_public(name, value, environ)
+        and value
+        and _KEY.fullmatch(name)
+        and not _NO_KEY.fullmatch(name)
+        and not _is_public(name, value, environ)
     }
 
 
@@ -57,7 +67,7 @@ def child_environ(
 ) -> dict[str, str]:
     """Return ``environ`` without the declared secrets that are not allowed and without any of gert's own keys."""
     hidden = frozenset(declared) - frozenset(allowed)
-    return {k: v for k, v in environ.items() if k not in hidden and not _OWN.fullmatch(k)}
+    return {k: v for k, v in environ.items() if k not in hidden and not (k[:5] == _PREFIX and _OWN.fullmatch(k))}
 
 
 __all__ = ["child_environ", "own_keys", "provider_variables"]
