@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from contextlib import suppress
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -57,10 +57,11 @@ class Children:
                 self._fd = os.open(self._path, _FLAGS, 0o600)
                 self._same = f'"boot":"{boot_id()}","step":'
             line = self._free.pop() if self._free else self._lines
-            self._lines = max(self._lines, line + 1)
-            name = json.dumps(step)
+            if line == self._lines:
+                self._lines += 1
+            name = encode_basestring_ascii(step)
             if len(name) > _STEP:  # a key is as long as the names in it
-                name = json.dumps(step[: _STEP // 8])
+                name = encode_basestring_ascii(step[: _STEP // 8])
             text = f'{{"pid":{pid},"from":{began:.3f},"to":{now():.3f},{self._same}{name}}}'
             os.pwrite(self._fd, text.encode().ljust(LINE - 1) + b"\n", line * LINE)
             return line
