@@ -12,6 +12,7 @@ from gert_core.api import ApprovalResponse, ErrorKind
 from gert_core.approvals.requests import comparable_id, parse_time
 from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
+from gert_core.governance.mapping import is_mapped
 from gert_core.governance.people import AGENT, NO_PEOPLE, id_fault
 
 if TYPE_CHECKING:
@@ -151,8 +152,7 @@ def _stranger(response: ApprovalResponse, request: ApprovalRequest, known: Appro
         if person is None or comparable_id(person.id) != comparable_id(who):
             message = f"no policy says that {who!r} is {'/'.join(_identity(response.identity))}"
             return _aside(ErrorKind.APPROVER_UNKNOWN, message)
-        started = {name for own in known.actors for name in people.known_as(own)}
-        if request.exclude_actor and not any(map(people.named, started)):
+        if request.exclude_actor and not is_mapped(people, known.actors):
             message = f"no policy says which person started the run, so {who!r} may be the same"
             return _aside(ErrorKind.APPROVER_UNKNOWN, message)
     if request.approvers and not named:

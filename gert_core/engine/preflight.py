@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
     from gert_core.engine.request import Request
     from gert_core.engine.steps.compiled import CompiledRunbook
+    from gert_core.governance import Policies
 
 
 class Use(Struct, frozen=True, kw_only=True):
@@ -36,7 +37,12 @@ class Use(Struct, frozen=True, kw_only=True):
 
 
 def preflight(
-    request: Request, compiled: CompiledRunbook, *, provider: Callable[[], ApprovalProvider | None]
+    request: Request,
+    compiled: CompiledRunbook,
+    *,
+    policies: Policies,
+    actors: frozenset[str],
+    provider: Callable[[], ApprovalProvider | None],
 ) -> ApprovalProvider | None:
     """Return the approval provider of a real run; refuse the run when it would certainly fail for want of something.
 
@@ -66,9 +72,23 @@ def preflight(
             hint="provide what is missing; --no-preflight runs it as far as it goes",
             diagnostics=findings,
         )
-    for sentence in warnings:
+    for sentence in (*warnings, *_unmapped(compiled, policies, actors, approval)):
         request.progress.warn(sentence)
     return approval
+
+
+def _unmapped(
+    compiled: CompiledRunbook, policies: Policies, actors: frozenset[str], approval: ApprovalProvider | None
+) -> list[str]:
+    """Return whose answers will not count, where people do not answer at this terminal."""
+    rules = (rule for source in policies.sources for rule in source.rules)
+    if approval is None or approval.blocking or not any(rule.exclude_actor or rule.approvers for rule in rules):
+        return []
+    from gert_core.governance.explain import explain
+    from gert_core.governance.mapping import unmapped
+
+    decisions = (explained.decision for explained in explain(compiled.runbook, policies))
+    return unmapped(policies, decisions, actors)
 
 
 def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use]:

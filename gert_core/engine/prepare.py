@@ -81,7 +81,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         registry=request.registry,
         project=request.project,
     )
-    approval = _approval_provider(request, compiled)
+    approval = _approval_provider(request, compiled, policies, actor)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
@@ -246,13 +246,16 @@ def _os_user(request: Request) -> str:
     return os_user() if request.resume is None else str(request.resume.run.state.facts.get("os_user") or "")
 
 
-def _approval_provider(request: Request, compiled: CompiledRunbook) -> ApprovalProvider | None:
+def _approval_provider(
+    request: Request, compiled: CompiledRunbook, policies: Policies, actor: str
+) -> ApprovalProvider | None:
     """Return the approval provider; a fresh real run is refused when it would certainly fail for want of something."""
     if request.mode != "real" or request.resume is not None or not request.preflight:
         return _find_provider(request)
     from gert_core.engine.preflight import preflight
 
-    return preflight(request, compiled, provider=lambda: _find_provider(request))
+    actors = frozenset((actor, os_user())) - {""}
+    return preflight(request, compiled, policies=policies, actors=actors, provider=lambda: _find_provider(request))
 
 
 def _find_provider(request: Request) -> ApprovalProvider | None:

@@ -125,6 +125,43 @@ def test_without_people_it_is_said_that_keys_come_from_the_environment(gert):
     assert "the person who resumes the run chooses the keys" in gert("policy", "explain", "book.yaml", *flags).out
 
 
+@pytest.mark.parametrize(
+    ("rule", "people", "said"),
+    [
+        ({"exclude_actor": True}, {}, "no policy says which person 'olga' or "),
+        ({"exclude_actor": True}, {"bob": {"slack": "T1/U1"}}, "no policy says which person 'olga' or "),
+        ({"exclude_actor": True}, {"olga": {"slack": "T1/U1"}}, None),
+        ({"exclude_actor": True}, {"boss": {"login": "olga"}}, None),
+        ({"approvers": ["bob", "carol"]}, {"bob": {}}, "no policy declares 'carol', who may approve, as a person"),
+        ({"approvers": ["bob"]}, {"bob": {}}, None),
+        ({}, {"bob": {}}, None),
+    ],
+)
+def test_it_is_said_whose_answers_cannot_count_before_anything_runs(gert, rule, people, said):
+    """Answers that come with an identity need people; who is not declared is named before the run."""
+    flags = policy(gert, rule=json.dumps(rule), **({"people": people} if people else {}))
+    ran = gert("exec", "book.yaml", "--approval", "inbox", "--as", "olga", *flags)
+    assert ran.code == 0, ran.all
+    explained = gert("policy", "explain", "book.yaml", *flags, GERT_ACTOR="olga")
+    as_json = gert("policy", "explain", "book.yaml", "--json", *flags, GERT_ACTOR="olga").document["approvers_unknown"]
+    if said is None:
+        assert "set aside" not in ran.all + explained.out
+        assert as_json == []
+        return
+    for text in (ran.err, explained.out, "\n".join(as_json)):
+        assert said in text
+        assert "is set aside (approver_unknown)" in text
+    asked_here = gert("exec", "book.yaml", "--approval", "stdin", "--as", "olga", *flags)
+    assert "set aside" not in asked_here.all, "who answers at the terminal has no other identity"
+
+
+def test_policy_explain_says_that_no_people_are_declared(gert):
+    said = gert("policy", "explain", "book.yaml", *policy(gert)).out
+    assert "no policy declares people: an answer that comes with an identity" in said
+    gert.write(book=BOOK.replace("tools: [act]", "").replace("- {id: act, type: tool, tool: act}", ""))
+    assert "no policy declares people" not in gert("policy", "explain", "book.yaml").out
+
+
 def test_one_key_is_not_two_people(gert):
     refused = gert("exec", "book.yaml", *policy(gert, people={n: {"keys": [ALICE_KEY]} for n in ("alice", "bob")}))
     assert (refused.code, "have a key in common" in refused.err) == (2, True), refused.all

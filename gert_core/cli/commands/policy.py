@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import os
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +14,10 @@ from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.session import project_here, registry_for
 from gert_core.documents.floor import floor_files
 from gert_core.documents.project_file import FILE_NAME
+from gert_core.engine.run import default_actor, os_user
 from gert_core.governance import Policies, load_policies
 from gert_core.governance.explain import Explained, explain
+from gert_core.governance.mapping import NO_PEOPLE_DECLARED, unmapped
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -44,10 +47,12 @@ def explain_(
         raise _unreadable(loaded)
     policies = load_policies(registry=registry, project=project, files=policy or [], runbook=loaded.runbook)
     steps = list(explain(loaded.runbook, policies))
+    unknown = _unknown(policies, steps)
     if json:
-        out(json_.dumps(_json(str(runbook), project, policies, steps), ensure_ascii=False))
+        document = {**_json(str(runbook), project, policies, steps), "approvers_unknown": unknown}
+        out(json_.dumps(document, ensure_ascii=False))
     else:
-        _print(project, policies, steps)
+        _print(project, policies, steps, unknown)
     return 1 if any(step.problem for step in steps) else 0
 
 
@@ -58,6 +63,16 @@ def _unreadable(loaded: Loaded) -> DocumentError:
         hint="`gert validate` shows everything that is wrong",
         diagnostics=errors,
     )
+
+
+def _unknown(policies: Policies, steps: list[Explained]) -> list[str]:
+    """Return whose answers cannot count, if the current user starts the run."""
+    decisions = [step.decision for step in steps]
+    if not any(decision is not None and decision.needs_approval for decision in decisions):
+        return []
+    without = [] if policies.people.persons else [NO_PEOPLE_DECLARED]
+    actors = frozenset((default_actor(os.environ), os_user())) - {""}
+    return without + unmapped(policies, decisions, actors)
 
 
 def _project_file(project: Project | None) -> str | None:
@@ -79,7 +94,7 @@ def _json(file: str, project: Project | None, policies: Policies, steps: list[Ex
     }
 
 
-def _print(project: Project | None, policies: Policies, steps: list[Explained]) -> None:
+def _print(project: Project | None, policies: Policies, steps: list[Explained], unknown: list[str]) -> None:
     out(f"project: {_project_file(project) or 'none'}")
     out(f"machine floor: {', '.join(map(str, floor_files())) or 'none'}")
     names = ", ".join(source.name for source in policies.sources) or "none"
@@ -88,6 +103,8 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained]) 
     out(f"approvals: within {_time(policies.approval_timeout)}{signed}")
     if policies.keys_by_environment:
         out(f"  {KEYS_BY_ENVIRONMENT}")
+    for sentence in unknown:
+        out(f"  {escape(sentence)}")
     for person in policies.people.persons.values():
         keys = f"{len(person.keys)} key{'' if len(person.keys) == 1 else 's'}"
         out(f"person: {escape(person.id)} ({keys})")
