@@ -29,6 +29,7 @@ KIT_MODULES: Final = (
     "processes",
     "children",
     "compare",
+    "approval_screen",
     "display",
     "excerpts",
     "plain",

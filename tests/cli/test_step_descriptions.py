@@ -124,10 +124,10 @@ steps:
     assert code == 0, err
     ticket = json.loads(out)["pending"][0]["ticket_id"]
     _, out, _ = gert("approvals", "show", ticket)
-    lines = [line.split(None, 1) for line in out.splitlines()[1:]]
+    lines = [line.removeprefix("| ").split(None, 1) for line in out.splitlines()[1:]]
     names = [name for name, *_ in lines]
-    assert ["about:", about] in lines
-    assert names.index("about:") < names.index("command:")
+    assert ["author's", f"description = {about}"] in lines
+    assert names[0] == names[-1] == "command"
     assert gert("approve", ticket, "--as", "alice")[0] == 0
     code, out, err = gert("resume", "--run", json.loads(gert("runs", "list", "--json")[1])["runs"][0]["run_id"], "-v")
     assert code == 0, err

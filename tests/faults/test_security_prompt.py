@@ -103,6 +103,37 @@ def test_a_reflex_does_not_approve_what_is_of_high_risk(gert):
     assert (answer["approver_id"], answer["method"], answer["reason"]) == ("ann", "stdin", "seen")
 
 
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_ticket_is_shown_as_the_prompt_shows_it(gert, columns):
+    """One renderer: the gutter, the order, the cut and the spelling of what cannot be seen."""
+    note = "".join(f"line {number}\n" for number in range(60)) + "\x1b[2J\u202egnp"
+    with Terminal(gert, "exec", "book.yaml", "--var", f"note={note}", columns=columns) as terminal:
+        prompt = [line for line in terminal.until("Approve act? ").lines if line.startswith("|")]
+        terminal.type("n ann\n").end()
+    gert("exec", "book.yaml", "--var", f"note={note}", "--approval", "inbox")
+    (ticket,) = gert("approvals", "list", "--json").document["approvals"]
+    shown = gert("approvals", "show", ticket["ticket_id"], COLUMNS=str(columns)).out
+    title, *lines = shown.splitlines()
+    assert title.startswith(f"Ticket {ticket['ticket_id']}: ste")
+    assert "| status     pending" in lines
+    assert without(lines, "status", "run", "requested", "approvals", "hash", "expires") == without(prompt, "expires")
+    assert len(prompt) > 30
+    assert all(len(line) <= columns and line.startswith("|") for line in lines)
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "SHA-256" in shown
+
+
+def without(lines: list[str], *labels: str) -> list[str]:
+    """The rows with other labels."""
+    kept, label = [], ""
+    for line in lines:
+        label = line[2:13].strip() or label
+        if label not in labels:
+            kept.append(line)
+    return kept
+
+
 def test_an_answer_from_a_pipe_is_recorded_as_one(gert):
     assert gert("exec", "book.yaml", answers="y ann\n").code == 0
     (answer,) = answers(gert)

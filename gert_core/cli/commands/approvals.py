@@ -11,7 +11,8 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.session import project_here
-from gert_core.kit.display import readable_key, readable_time, value_lines
+from gert_core.kit.approval_screen import describe, width
+from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.directory import runs_root
 
 _HEADER: Final = ("TICKET", "STATUS", "RISK", "STEP", "REQUESTED BY", "APPROVALS", "EXPIRES", "RUN")
@@ -75,31 +76,19 @@ def _colour(status: str) -> str:
 
 
 def _show(entry: Entry, now: datetime) -> None:
+    """Print a request as the prompt shows it, with what is known about the ticket."""
     request = entry.request
-    facts: dict[str, object] = {
+    more = {
         "status": entry.status(now),
-        "runbook": request.runbook_name,
         "run": request.run_id,
-        "step": f"{readable_key(request.step_key)} ({request.step_type})",
-        "rule": request.rule,
-        "about": request.description,
-        "risk": request.risk_level,
-        **{name: request.contract.get(name) for name in ("effects", "writes", "reads")},
-        "idempotent": request.contract.get("idempotent"),
-        "inputs": dict(request.inputs),
-        "command": list(request.command),
-        "approvals": f"{len(entry.approvers)} of {request.min_approvers}",
         "requested": f"by {request.requested_by} {readable_time(request.created, now=now)}",
-        "expires": readable_time(request.expires_at, now=now),
+        "approvals": f"{len(entry.approvers)} of {request.min_approvers}",
         "hash": request.request_hash,
     }
-    out(paint(request.ticket_id, "bold"))
-    for name, value in facts.items():
-        if value not in (None, "", [], {}):
-            first, *more = value_lines(value)
-            out(f"  {name + ':':<12} {escape(first)}")
-            for line in more:
-                out(f"  {'':<12} {escape(line)}")
+    title, *lines = describe(request, columns=width(), title=f"Ticket {request.ticket_id}", more=more)
+    out(paint(title, "bold"))
+    for line in lines:
+        out(line)
 
 
 __all__ = ["list_", "show"]

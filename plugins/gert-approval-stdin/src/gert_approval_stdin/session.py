@@ -9,8 +9,8 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from gert_approval_stdin.display import describe, name_of, width
 from gert_core.api import WRONG_ANSWERS, ApprovalResponse, ApprovalTicket
+from gert_core.kit.approval_screen import describe, name_of, width
 from gert_core.kit.plain import cut, escape
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _YES: Final = r"y|yes"
 _NO: Final = r"n|no"
 _BY_NAME: Final = frozenset({"high", "critical"})
 """The risks at which a reflex must not approve."""
+_UNSIGNED: Final = "required; a line typed here is not signed (use the inbox and `gert approve`)"
 _NAME: Final = 40
 """Columns of a step's name in a question; the whole name is in the request."""
 
@@ -56,7 +57,7 @@ class StdinSession:
             shown = (
                 [cut(_again(request), columns)]
                 if given
-                else describe(request, actor=self._services.actor, columns=columns)
+                else ["", *describe(request, actor=self._services.actor, columns=columns, signature=_UNSIGNED)]
             )
             for text in shown:
                 console.say(text)

@@ -27,15 +27,23 @@ _USUAL: Final = 80
 _SHOWN: Final = ("program", "connect", "method", "stdin", "env", "cwd")
 
 
-def describe(request: ApprovalRequest, *, actor: str, columns: int) -> Iterator[str]:
+def describe(
+    request: ApprovalRequest,
+    *,
+    columns: int,
+    actor: str = "",
+    title: str = "Approval needed",
+    signature: str = "required",
+    more: Mapping[str, str] | None = None,
+) -> Iterator[str]:
     """Yield the request as lines of at most ``columns``; everything in it is masked already.
 
-    Only gert writes to the left of the gutter and into the column of labels, so a value can imitate neither.
+    Only gert writes to the left of the gutter and into the column of labels, so a value can imitate neither. ``more``
+    are further rows by their labels, ``signature`` is said where the request needs one.
     """
     frame = _Frame(columns)
     command = _command(request)
-    yield ""
-    yield cut(f"Approval needed: step {name_of(request)} of {escape(request.runbook_name)}", columns)
+    yield cut(f"{title}: step {name_of(request)} of {escape(request.runbook_name)}", columns)
     yield from frame.rows("command", command)
     started: Mapping[str, Any] = request.document.get("command") or {}
     for name in _SHOWN:
@@ -62,11 +70,11 @@ def describe(request: ApprovalRequest, *, actor: str, columns: int) -> Iterator[
     if request.exclude_actor:
         yield from frame.rows("", f"{actor or request.requested_by} started the run and may not approve it")
     if request.require_signed:
-        yield from frame.rows(
-            "signature", "required; a line typed here is not signed (use the inbox and `gert approve`)"
-        )
+        yield from frame.rows("signature", signature)
     if request.expires_at:
         yield from frame.rows("expires", readable_time(request.expires_at))
+    for label, value in (more or {}).items():
+        yield from frame.rows(label, value)
     yield from frame.rows("command", command)
 
 
