@@ -30,6 +30,7 @@ def _digest(step: StepNode) -> str:
             "condition": node.block.condition,
             "jump": node.block.jump,
             "steps": list(node.block.steps),
+            **({"cleanup": True} if node.cleanup else {}),
         }
         for node in step.blocks
         if node.block is not None

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import GertError
+from gert_core.api.steps import Block
 from gert_core.documents import yaml
 from gert_core.documents.lookup import find_tool
 from gert_core.documents.merge import tool_contract
@@ -85,6 +86,11 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
         root = reader.read(steps, ("steps",))
     else:
         root = BlockNode(block=None, steps=[], path=("steps",))
+    cleanup = tuple(
+        reader.read(listed, (name,), block=Block(name=name, steps=listed, runs=(least, 1), cleanup=True))
+        for name, least in (("on_failure", 0), ("finally", 1))
+        if isinstance(listed := raw.get(name), list)
+    )
     diagnostics += reader.diagnostics
     tools = _ToolLoader(document, project=project, packs=registry.tool_packs())
     if model is not None:
@@ -93,7 +99,13 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     if model is None:
         return Loaded(document=document, diagnostics=diagnostics)
     runbook = Runbook(
-        document=document, model=model, root=root, functions=functions, tools=tools.nodes, by_id=reader.by_id
+        document=document,
+        model=model,
+        root=root,
+        functions=functions,
+        tools=tools.nodes,
+        by_id=reader.by_id,
+        cleanup=cleanup,
     )
     for step in runbook.walk():
         if step.fields.contract is not None:

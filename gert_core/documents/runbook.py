@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
 from gert_core.documents.fields import Category, Duration, Given, Model, Name, Text, ValueType, no_items
 from gert_core.documents.policy import GovernanceModel  # noqa: TC001 - pydantic reads it
-from gert_core.kit.models import Expr, Steps, Templated  # noqa: TC001 - pydantic reads it
+from gert_core.kit.models import Expr, SomeSteps, Steps, Templated  # noqa: TC001 - pydantic reads it
 
 API_VERSION: Final = "kernel/v0"
 
@@ -90,6 +90,12 @@ class RunbookModel(Model):
         default_factory=no_items, description="Every tool that steps may use: a name, `pack/name` or a path."
     )
     steps: Steps = Field(description="The steps, in order.")
+    on_failure: Given[SomeSteps] = Field(
+        default=None, description="Steps to run when the run fails or is denied; an `end` among them gives its outcome."
+    )
+    finally_: Given[SomeSteps] = Field(
+        default=None, alias="finally", description="Steps to run last, whatever became of the others."
+    )
     extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
 
 

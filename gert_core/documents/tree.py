@@ -48,7 +48,7 @@ class StepNode(Struct, kw_only=True, eq=False):
 
 
 class BlockNode(Struct, kw_only=True, eq=False):
-    """One list of steps: the runbook's own (``owner`` None) or a block of a step."""
+    """One list of steps: the runbook's own or its cleanup (``owner`` None), or a block of a step."""
 
     block: Block | None
     steps: list[StepNode]
@@ -101,6 +101,13 @@ class Runbook(Struct, kw_only=True, eq=False):
     """The functions of the types of its steps."""
     tools: dict[str, ToolNode] = field(default_factory=dict)
     by_id: dict[str, StepNode] = field(default_factory=dict)
+    cleanup: tuple[BlockNode, ...] = ()
+    """The lists that run after the runbook's own: ``on_failure`` and ``finally``, as far as it has them."""
+
+    @property
+    def lists(self) -> tuple[BlockNode, ...]:
+        """The lists of the runbook itself: its steps and its cleanup."""
+        return (self.root, *self.cleanup)
 
     @property
     def name(self) -> str:
@@ -109,7 +116,7 @@ class Runbook(Struct, kw_only=True, eq=False):
 
     def walk(self) -> Iterator[StepNode]:
         """Yield every step at any depth, in document order."""
-        stack = [iter(self.root.steps)]
+        stack = [iter(block.steps) for block in reversed(self.lists)]
         while stack:
             for step in stack[-1]:
                 yield step

@@ -93,7 +93,12 @@ def _unmapped(
 
 def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use]:
     """Yield the steps that call tools, in the order of the document."""
-    return _Walk(runbook, contracts).block(runbook.root, certain=True) if runbook.tools else iter(())
+    walk = _Walk(runbook, contracts)
+    listed = runbook.lists if runbook.tools else ()
+    # Where failures of the run are handled, a step that fails for want of something is not the end of it.
+    certain = not any(block.handles for block in listed)
+    for block in listed:
+        yield from walk.block(block, certain=certain and not block.cleanup)
 
 
 class _Walk:

@@ -148,9 +148,14 @@ class Run:
         )
 
     def _run_steps(self, frame: Frame) -> Signal | None:
-        """Run the steps of the runbook; return what stopped them."""
+        """Run the steps of the runbook and its cleanup; return what stopped them."""
         try:
-            return run_list(self, self.facts.runbook.root, frame)
+            signal = run_list(self, self.facts.runbook.root, frame)
+            if self.facts.runbook.cleanup:
+                from gert_core.engine.flow.closing import close_run
+
+                signal = close_run(self, frame, signal)
+            return signal
         except PluginFault as fault:  # between steps: a function that worked before the run
             failure = Failure(key="", step_id="", status="error", kind=fault.kind, message=fault.message)
             return Signal(rank=Rank.FAILED, failures=(failure,))

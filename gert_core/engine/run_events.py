@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from gert_core import __version__
-from gert_core.api import ErrorKind, Principal, RunStatus
+from gert_core.api import Principal, RunStatus
 from gert_core.api.events import EventType
 from gert_core.documents.generated import generated_digests
 from gert_core.engine.flow.frame import step_id_of
-from gert_core.engine.signals import Failure, Rank
+from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
 from gert_core.plugin.states import PluginState
 from gert_core.values import format_duration
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gert_core.api import Outcome
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.run import Run
-    from gert_core.engine.signals import Signal
+    from gert_core.engine.signals import Failure, Signal
     from gert_core.engine.state import Layer
 
 _KEPT: Final = {"reconciled": "done"}
@@ -127,20 +127,12 @@ def _conclusion(run: Run, signal: Signal | None) -> tuple[RunStatus, Outcome | N
     symbolic = run.services.backend.symbolic
     if signal is None and symbolic:
         return RunStatus.COMPLETED, None, ()
-    if signal is None:
-        message = "the steps ended without an outcome"
-        return (
-            RunStatus.ERROR,
-            None,
-            (Failure(key="", step_id="", status="error", kind=ErrorKind.NO_OUTCOME, message=message),),
-        )
+    signal = signal or NO_OUTCOME
     if signal.rank is Rank.ENDED:
         # A dry-run that reached several ends does not know which one it will be.
         undecided = symbolic and len(run.possible) != 1
         return RunStatus.COMPLETED, None if undecided else signal.outcome or run.possible[0], ()
-    if signal.rank is Rank.CANCELLED:
-        return RunStatus.CANCELLED, None, signal.ordered
-    return RunStatus.ERROR if signal.status == "error" else RunStatus.FAILED, None, signal.ordered
+    return run_status(signal), None, signal.ordered
 
 
 def write_abandoned(run: Run) -> None:

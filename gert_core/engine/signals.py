@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from gert_core.api import ErrorKind, RunStatus
 from gert_core.runs.state import Failure
 
 if TYPE_CHECKING:
@@ -106,7 +107,29 @@ class Unwind(BaseException):
     """The exit from a step type's ``run`` because of a signal of its blocks; no ``except Exception`` catches it."""
 
 
+def run_status(signal: Signal | None) -> RunStatus:
+    """Return the status of a run that this signal ends."""
+    if signal is None or signal.rank is Rank.ENDED:
+        return RunStatus.COMPLETED
+    if signal.rank is Rank.CANCELLED:
+        return RunStatus.CANCELLED
+    return RunStatus.ERROR if signal.status == "error" else RunStatus.FAILED
+
+
 CANCELLED: Final = Signal(rank=Rank.CANCELLED)
+NO_OUTCOME: Final = Signal(
+    rank=Rank.FAILED,
+    failures=(
+        Failure(
+            key="",
+            step_id="",
+            status="error",
+            kind=ErrorKind.NO_OUTCOME,
+            message="the steps ended without an outcome",
+        ),
+    ),
+)
+"""What becomes of a run whose steps come to their end."""
 
 
-__all__ = ["CANCELLED", "Failure", "Rank", "Signal", "SignalCollector", "Unwind"]
+__all__ = ["CANCELLED", "NO_OUTCOME", "Failure", "Rank", "Signal", "SignalCollector", "Unwind", "run_status"]

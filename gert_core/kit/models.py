@@ -38,6 +38,12 @@ def _steps(value: object) -> object:
     return value
 
 
+def _some_steps(value: object) -> object:
+    if isinstance(value, list) and not value:
+        raise PydanticCustomError("missing-field", "it has no steps: write at least one, or remove the field")
+    return _steps(value)
+
+
 def _template(value: object, info: ValidationInfo) -> object:
     rendered = bool(info.context and info.context.get("rendered"))
     if rendered or not isinstance(value, str) or "{{" not in value:
@@ -54,6 +60,14 @@ Steps = Annotated[
     STEPS,
 ]
 """A child list of steps: the raw nodes, with their positions."""
+
+SomeSteps = Annotated[
+    Any,
+    BeforeValidator(_some_steps),
+    WithJsonSchema({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}),
+    STEPS,
+]
+"""A child list of at least one step."""
 
 Expr = Annotated[bool | str, EXPR]
 """An expression evaluated later by ``ctx.test``; never rendered before ``run``."""
@@ -75,6 +89,7 @@ __all__ = [
     "Expr",
     "InputsModel",
     "Raw",
+    "SomeSteps",
     "StepModel",
     "Steps",
     "TemplateText",

@@ -201,6 +201,8 @@ def parent_key(key: str) -> str:
         return key[: key.rfind("[")]
     parent = key.rpartition("/")[0]
     above, _, number = parent.rpartition("/")
+    if not above and number.startswith("@"):  # the cleanup of the run: no step is around its steps
+        return ""
     return above if number.isdigit() else parent
 
 

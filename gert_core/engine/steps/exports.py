@@ -115,7 +115,17 @@ def exclusive(one: StepNode, other: StepNode) -> bool:
             if arm.path == block.path:
                 return False
             return step.type.flow is Flow.ONE_OF or _replaces(arm, block) or _replaces(block, arm)
-    return False
+    first, then = _top(one), _top(other)
+    return _replaces(first, then) or _replaces(then, first)
+
+
+def _top(node: StepNode) -> BlockNode:
+    """Return the list of the runbook that a step is in, at any depth."""
+    while True:
+        assert node.within is not None  # noqa: S101 - every step is in a list
+        if node.within.owner is None:
+            return node.within
+        node = node.within.owner
 
 
 def _replaces(block: BlockNode, other: BlockNode) -> bool:

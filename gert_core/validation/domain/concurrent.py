@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def check_concurrent(ctx: Context, facts: FactTable) -> None:
     """Report clashes of names and conflicts of resources in every step whose blocks run concurrently."""
     if any(step.type.flow is Flow.ALL_OF for step in ctx.steps):
-        _names(ctx, ctx.runbook.root, facts)
+        for block in ctx.runbook.lists:
+            _names(ctx, block, facts)
 
 
 def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:

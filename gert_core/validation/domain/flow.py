@@ -110,7 +110,8 @@ class FlowMap:
         self.assumes = False
         """Whether it was taken to be so anywhere."""
         self._lists: dict[Path, ListFlow] = {}
-        self._analyse(runbook.root)
+        for block in runbook.lists:
+            self._analyse(block)
 
     def of(self, block: BlockNode) -> ListFlow:
         """Return the flow of one list."""

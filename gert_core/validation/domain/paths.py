@@ -18,7 +18,8 @@ _END_HINT = "finish every path with a step that ends the run, for instance as th
 
 def check_paths(ctx: Context) -> None:
     """Report jumps, unreachable steps and paths without an outcome."""
-    _lists(ctx, ctx.runbook.root)
+    for block in ctx.runbook.lists:
+        _enter(ctx, block)
     if ctx.broken:
         return
     root = ctx.runbook.root
@@ -26,6 +27,12 @@ def check_paths(ctx: Context) -> None:
         _ends(ctx, ctx.sure_flow, root, severity=Severity.ERROR)
     else:
         _ends(ctx, ctx.flow, root, severity=Severity.WARNING)
+
+
+def _enter(ctx: Context, block: BlockNode) -> None:
+    if block.cleanup and not block.handles:
+        check_no_end(ctx, block)
+    _lists(ctx, block)
 
 
 def _lists(ctx: Context, block: BlockNode) -> None:
@@ -38,9 +45,7 @@ def _lists(ctx: Context, block: BlockNode) -> None:
         _unreachable(ctx, block, reached)
     for step in block.steps:
         for inner in step.blocks:
-            if inner.cleanup and not inner.handles:
-                check_no_end(ctx, inner)
-            _lists(ctx, inner)
+            _enter(ctx, inner)
 
 
 def _unreachable(ctx: Context, block: BlockNode, reached: set[int]) -> None:

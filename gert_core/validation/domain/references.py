@@ -30,6 +30,7 @@ _OWN: Final = {"status": declared_shape("string"), RETRY: declared_shape("int"),
 _RUN: Final = Shape(
     "object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook", "started")}
 )
+_CLOSING: Final = Shape("object", fields={**(_RUN.fields or {}), "status": declared_shape("string")})
 
 
 class CheckedTemplate:
@@ -55,7 +56,7 @@ class CheckedTemplate:
 class References:
     """The check of a runbook's templates, step by step, against the environment at that point."""
 
-    __slots__ = ("_around", "_inside", "_step", "ctx", "env", "facts", "jumps", "unresolved")
+    __slots__ = ("_around", "_inside", "_step", "closing", "ctx", "env", "facts", "jumps", "unresolved")
 
     def __init__(self, ctx: Context, env: Environment, facts: FactTable) -> None:
         self.ctx = ctx
@@ -63,6 +64,8 @@ class References:
         self.facts = facts
         self.unresolved = UnresolvedReferences(ctx, env, facts)
         self.jumps = ctx.flow.jumps
+        self.closing = False
+        """Whether the cleanup of the run is checked, where the run has a status."""
         self._step: StepNode | None = None
         self._inside: Sequence[Path] = ()
         self._around: dict[Path, int] | None = None
@@ -115,7 +118,7 @@ class References:
         if head == SCOPE and head not in names:
             return self._scope(path)
         if head == "run" and head not in names:
-            return follow(_RUN, path, 1)
+            return follow(_CLOSING if self.closing else _RUN, path, 1)
         start = 1
         if head == "step" and head not in names and len(path) > 1:
             head, start = path[1], 2

@@ -43,7 +43,11 @@ class Variables:
         for name, declared in self.ctx.runbook.model.meta.inputs.items():
             self.env.set(name, Entry(declared_shape(declared.type)))
         check_constants(self.ctx, self.env, self.refs)
-        self.walk(self.ctx.runbook.root, sure=True)
+        book, mark = self.ctx.runbook, self.env.mark()
+        self.walk(book.root, sure=True)
+        if book.cleanup:
+            self.refs.closing = True
+            clean_up(self, [book.root], book.cleanup, self.env.rewind(mark), continues=False)
 
     def walk(self, block: BlockNode, *, sure: bool) -> None:
         """Check the steps of a list in order."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from gert_core.api import CLEANUP_TIMEOUT, Block, BlockStatus, Completed, Finding, Severity
 from gert_core.kit.durations import Duration  # noqa: TC001 - pydantic reads it
-from gert_core.kit.models import STEPS, StepModel, Steps
+from gert_core.kit.models import SomeSteps, StepModel, Steps
 
 if TYPE_CHECKING:
     from gert_core.api import StepContext
@@ -18,23 +17,6 @@ STEPS_BLOCK: Final = "steps"
 ON_FAILURE: Final = "on_failure"
 FINALLY: Final = "finally"
 _FAILED: Final = (BlockStatus.FAILED, BlockStatus.ERROR)
-
-
-def _some(value: object) -> object:
-    if isinstance(value, list) and not value:
-        raise PydanticCustomError("missing-field", "it has no steps: write at least one, or remove the field")
-    if not isinstance(value, list):
-        raise PydanticCustomError("list_type", "Input should be a list of steps")
-    return value
-
-
-SomeSteps = Annotated[
-    Any,
-    BeforeValidator(_some),
-    WithJsonSchema({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}),
-    STEPS,
-]
-"""A list of at least one step: an empty one would swallow failures without a word."""
 
 
 class BlockStep(StepModel):
