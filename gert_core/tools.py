@@ -7,12 +7,15 @@ import re
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.api.transports import Action
+from gert_core.documents.tree import ITSELF
 from gert_core.kit import excerpts
 from gert_core.kit.wire import decode
-from gert_core.template import MappingVariables, TemplateError, compile_value, matches, to_text
+from gert_core.template import MappingVariables, TemplateError, compile_value, matches, to_text, walk
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
@@ -28,13 +31,25 @@ if TYPE_CHECKING:
 _compiled: Final[Callable[[str], Template]] = functools.lru_cache(maxsize=4096)(compile_value)
 
 
-def render_action(tool: ToolNode, action: str, inputs: Mapping[str, object], *, idempotency_key: str) -> Action:
-    """Render an action; the step's resolved inputs are the only variables.
+REPLAYED: Final = "<tool.dir>"
+"""``.tool.dir`` in a replay, which is the same on every machine."""
 
+
+def render_action(
+    tool: ToolNode,
+    action: str,
+    inputs: Mapping[str, object],
+    *,
+    idempotency_key: str,
+    directory: str | None = None,
+) -> Action:
+    """Render an action; the step's resolved inputs and ``.tool.dir`` are the only variables.
+
+    ``directory`` stands for ``.tool.dir``; None: the directory of the tool's file.
     Every element becomes one argument: null becomes an empty one, lists and maps become compact JSON.
     """
     model = tool.tool.actions[action]
-    render = _Renderer(tool, action, inputs, partial=False)
+    render = _Renderer(tool, action, inputs, partial=False, directory=directory)
     return Action(
         name=action,
         argv=tuple([render(raw, "argv", index) for index, raw in enumerate(model.argv or ())]),
@@ -53,10 +68,12 @@ def call_inputs(contract: Contract, inputs: Mapping[str, object], *, idempotency
     return inputs
 
 
-def preview(tool: ToolNode, action: str, inputs: Mapping[str, object]) -> tuple[str, ...]:
+def preview(
+    tool: ToolNode, action: str, inputs: Mapping[str, object], *, directory: str | None = None
+) -> tuple[str, ...]:
     """Return the command to show before it runs; values known only in a real run remain as their templates."""
     model = tool.tool.actions[action]
-    render = _Renderer(tool, action, inputs, partial=True)
+    render = _Renderer(tool, action, inputs, partial=True, directory=directory)
     program = tool.tool.meta.binary
     if model.argv:
         words = [render(raw, "argv", index) for index, raw in enumerate(model.argv)]
@@ -64,16 +81,42 @@ def preview(tool: ToolNode, action: str, inputs: Mapping[str, object]) -> tuple[
     return (program or tool.name, render.optional(model.method, "method") or action)
 
 
+class _ActionVariables(MappingVariables):
+    """The inputs of an action, and ``tool.dir``, which is looked up only where it is used."""
+
+    __slots__ = ("_directory", "_tool")
+
+    def __init__(self, data: Mapping[str, object], tool: ToolNode, directory: str | None) -> None:
+        super().__init__(data)
+        self._tool = tool
+        self._directory = directory
+
+    def resolve(self, path: tuple[str, ...]) -> object:
+        """Return the value at ``path``."""
+        if path[0] != ITSELF:
+            return super().resolve(path)
+        found = {"dir": self._directory or self._tool.directory}
+        return walk({ITSELF: found}, path, full=path)
+
+
 class _Renderer:
     """A renderer of the fields of one action to text."""
 
     __slots__ = ("_partial", "_variables", "_where")
 
-    def __init__(self, tool: ToolNode, action: str, inputs: Mapping[str, object], *, partial: bool) -> None:
+    def __init__(
+        self,
+        tool: ToolNode,
+        action: str,
+        inputs: Mapping[str, object],
+        *,
+        partial: bool,
+        directory: str | None = None,
+    ) -> None:
         contract = tool.contracts.get(action)
         # A declared input that is not given is null, not undefined.
         known = {name: None for name in contract.inputs if name not in inputs} if contract else {}
-        self._variables: Variables = MappingVariables({**known, **inputs} if known else inputs)
+        self._variables: Variables = _ActionVariables({**known, **inputs} if known else inputs, tool, directory)
         self._where = f"action {action!r} of tool {tool.name!r}"
         self._partial = partial
 
@@ -109,7 +152,7 @@ def extract(action: ActionModel, contract: Contract, reply: Reply) -> dict[str, 
     declared outputs called ``stdout``, ``stderr`` and ``exit_code``. Undeclared and missing outputs are left to the
     contract check. Raises ``StepProblem``: ``extract``, ``output_type``.
     """
-    found = dict(_extracted(action.extract, reply) if action.extract else _unextracted(contract, reply))
+    found = dict(_extracted(action, contract, reply) if action.extract else _unextracted(contract, reply))
     for name, value in found.items():
         param = contract.outputs.get(name)
         if param is None or (value is None and not param.required):
@@ -132,20 +175,38 @@ def _unextracted(contract: Contract, reply: Reply) -> Iterator[tuple[str, object
         yield "exit_code", reply.exit_code
 
 
-def _extracted(rules: Mapping[str, ExtractModel], reply: Reply) -> Iterator[tuple[str, object]]:
+def assessed(action: ActionModel, reply: Reply) -> Reply:
+    """Return the reply, failed or not by the action's ``exit_codes`` where it lists any."""
+    if action.exit_codes is None or reply.exit_code is None:
+        return reply
+    if reply.exit_code in action.exit_codes:
+        return replace(reply, failed=False, message="")
+    program = reply.command[0] if reply.command else "the tool"
+    message = reply.message or f"{program} exited with code {reply.exit_code}, which `exit_codes` does not list"
+    return replace(reply, failed=True, message=message)
+
+
+def _extracted(action: ActionModel, contract: Contract, reply: Reply) -> Iterator[tuple[str, object]]:
     sources = _Sources(reply)
-    for name, rule in rules.items():
+    # A tool that failed need not have outputs.
+    failed = reply.failed or bool(reply.exit_code and action.exit_codes is None)
+    for name, rule in (action.extract or {}).items():
         try:
             value = sources.read(rule)
         except _ExtractError as error:
-            if reply.failed or reply.exit_code:
-                continue  # a tool that failed need not have outputs
+            param = contract.outputs.get(name)
+            if failed or (param is not None and not param.required and not error.rule):
+                continue
             raise StepProblem(ErrorKind.EXTRACT, f"output {name!r} cannot be extracted: {error}") from None
         yield name, value
 
 
 class _ExtractError(Exception):
-    """A reply without the value that an extract rule describes."""
+    """A reply without the value that an extract rule describes; ``rule``: the rule itself cannot be followed."""
+
+    def __init__(self, message: str, *, rule: bool = False) -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class _Sources:
@@ -167,7 +228,7 @@ class _Sources:
             text = to_text(value)
             match = matches(rule.pattern, text)
         except TemplateError as error:
-            raise _ExtractError(f"pattern {rule.pattern!r}: {error.message}") from None
+            raise _ExtractError(f"pattern {rule.pattern!r}: {error.message}", rule=True) from None
         if match is None:
             raise _ExtractError(f"pattern /{rule.pattern}/ does not match {source} {first_line(text)}")
         return match.part
@@ -195,7 +256,7 @@ def walk_json(value: object, path: str) -> object:
     while position < len(rest):
         match = _STEP.match(rest, position)
         if match is None:
-            raise _ExtractError(f"path {path!r} is not valid: write items.0.name or items[0].name")
+            raise _ExtractError(f"path {path!r} is not valid: write items.0.name or items[0].name", rule=True)
         position = match.end()
         name = next(group for group in match.groups() if group is not None)
         try:
@@ -226,4 +287,4 @@ def first_line(text: str) -> str:
     return excerpts.quoted(line) if line else "(empty)"
 
 
-__all__ = ["call_inputs", "extract", "first_line", "preview", "render_action", "walk_json"]
+__all__ = ["REPLAYED", "assessed", "call_inputs", "extract", "first_line", "preview", "render_action", "walk_json"]

@@ -27,6 +27,7 @@ KIT_MODULES: Final = (
     "models",
     "durations",
     "processes",
+    "programs",
     "children",
     "compare",
     "approval_screen",

@@ -17,7 +17,7 @@ class Target(Struct, frozen=True, kw_only=True):
     """The target of a session: the tool's name, its program or address, and its whole environment.
 
     ``environ`` is complete: its secrets included, signing keys excluded. ``config`` is the tool's ``meta.config`` as
-    written.
+    written. ``cwd`` is the directory that a program starts in, by ``meta.cwd``; None: gert's own.
     """
 
     tool: str
@@ -25,6 +25,7 @@ class Target(Struct, frozen=True, kw_only=True):
     connect: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Json] = field(default_factory=dict)
+    cwd: str | None = None
 
 
 class Action(Struct, frozen=True, kw_only=True):

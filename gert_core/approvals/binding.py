@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.kit.processes.spawn import find_program
+from gert_core.kit.programs import find_program
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
@@ -56,12 +56,13 @@ def matches_document(request: ApprovalRequest) -> bool:
     return all(document.get(name) == value for name, value in shown.items())
 
 
-def resolve_program(name: str | None, environ: Mapping[str, str]) -> dict[str, str | None]:
+def resolve_program(name: str | None, environ: Mapping[str, str], cwd: str | None = None) -> dict[str, str | None]:
     """Return the program that would be started with this environment: its absolute path and the hash of its content.
 
+    It is started in ``cwd``, or in gert's own directory.
     Both are null when it is not found. A script's interpreter and what a program loads are not covered.
     """
-    path = find_program(name, environ) if name else None
+    path = find_program(name, environ, cwd) if name else None
     if path is None:
         return {"program": None, "program_sha256": None}
     absolute = Path(path).absolute()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,9 @@ class ToolLookup(Struct, frozen=True, kw_only=True):
     searched: tuple[str, ...] = ()
     reason: str = ""
     hint: str | None = None
+    pack: str | None = None
+    hidden: str | None = None
+    """A file of that name in ``tools`` of a directory that is not searched, when pack ``pack`` provides it instead."""
 
 
 def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> ToolLookup:
@@ -55,7 +59,20 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
         hint = f"no tool pack {parts[0]!r} is installed; it would come from the distribution gert-tools-{parts[0]}"
     elif not hits and len(parts) == 1:
         hint = suggest(entry, _available(base=base, project=project, packs=packs))
-    return ToolLookup(path=hits[0][1] if hits else None, searched=tuple(searched), hint=hint)
+    if not hits:
+        return ToolLookup(path=None, searched=tuple(searched), hint=hint)
+    pack, file = hits[0]
+    hidden = _hidden(entry, base=base) if len(parts) == 1 else None
+    return ToolLookup(path=file, searched=tuple(searched), pack=pack, hidden=hidden)
+
+
+def _hidden(entry: str, *, base: Path) -> str | None:
+    """Return the path, from ``base``, of a tool's file that an author may mean: above ``base``, or where gert runs."""
+    here = base.absolute()
+    for directory in (Path.cwd(), *here.parents):
+        if directory != here and _is_file(directory / "tools" / f"{entry}{SUFFIX}"):
+            return os.path.relpath(directory / "tools" / f"{entry}{SUFFIX}", here)
+    return None
 
 
 def _available(*, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> list[str]:

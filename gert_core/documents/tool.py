@@ -13,6 +13,7 @@ from gert_core.documents.runbook import SecretModel  # noqa: TC001 - pydantic re
 
 API_VERSION: Final = "tool/v0"
 _MCP_TOOL: Final = "mcp_tool"
+ExitCode = Annotated[int, Field(ge=0, le=255)]
 
 
 class ExtractModel(Model):
@@ -60,7 +61,12 @@ class ActionModel(Model):
     extract: Given[dict[Name, ExtractModel]] = Field(
         default=None, description="How the answer becomes the declared outputs."
     )
-    timeout: Given[Duration] = Field(default=None, description="How long the action may take.")
+    exit_codes: Given[Annotated[list[ExitCode], Field(min_length=1)]] = Field(
+        default=None, description="Exit codes that are answers; every other one is a failure. Default `[0]`."
+    )
+    timeout: Given[Duration] = Field(
+        default=None, description="The longest the action may take, instead of the tool's; a step can only shorten it."
+    )
 
     @model_validator(mode="after")
     def _given_once(self) -> ActionModel:
@@ -87,10 +93,18 @@ class ToolMeta(Model):
     config: dict[str, Any] = Field(
         default_factory=dict, description="What else the transport needs, handed over as written."
     )
+    cwd: Given[Literal["caller", "tool", "runbook", "project"]] = Field(
+        default=None,
+        description="The directory a program starts in: that of gert's caller (default), of this file, of the "
+        "runbook, or of the project.",
+    )
     platform: list[Literal["linux", "darwin", "windows", "freebsd", "openbsd"]] = Field(
         default_factory=no_items, description="Operating systems it is for; default any."
     )
-    timeout: Given[Duration] = Field(default=None, description="How long an action may take; default 60s.")
+    timeout: Given[Duration] = Field(
+        default=None,
+        description="The longest an action may take; without one a step's own `timeout` holds, else 60s.",
+    )
     secrets: list[SecretModel] = Field(default_factory=no_items, description="Secrets the tool needs.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Path = tuple[str | int, ...]
 """Where a step or block stands in its document; no two of them have the same."""
+
+ITSELF: Final = "tool"
+"""In a tool's file, the tool itself: `.tool.dir` in templates, and a value of `meta.cwd`."""
 
 
 class StepNode(Struct, kw_only=True, eq=False):
@@ -84,11 +87,20 @@ class ToolNode(Struct, kw_only=True, eq=False):
     document: Document
     contracts: dict[str, Contract] = field(default_factory=dict)
     """The merged contract (tool, action, defaults) of every action."""
+    cwd: str | None = None
+    """The directory its programs start in, by ``meta.cwd``; None: the one gert was started in."""
 
     @property
     def digest(self) -> str:
         """``sha256:`` and the hash of the file's bytes."""
         return self.document.digest
+
+    @property
+    def directory(self) -> str:
+        """The directory of its file, ``.tool.dir`` in its templates."""
+        from pathlib import Path as FilePath
+
+        return str((self.document.path or FilePath()).parent.resolve())
 
 
 class Runbook(Struct, kw_only=True, eq=False):
@@ -127,4 +139,4 @@ class Runbook(Struct, kw_only=True, eq=False):
                 stack.pop()
 
 
-__all__ = ["BlockNode", "Path", "Runbook", "StepNode", "ToolNode"]
+__all__ = ["ITSELF", "BlockNode", "Path", "Runbook", "StepNode", "ToolNode"]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gert_core.api import UNKNOWN, Diagnostic, ErrorKind, Flow, PluginError, UsageError
 from gert_core.contracts import find_action
 from gert_core.engine.modes.peers import find_transport
-from gert_core.kit.processes.spawn import find_program
+from gert_core.kit.programs import find_program
 from gert_core.plugin.kinds import TRANSPORT
 from gert_core.plugin.lazy import resolve
 
@@ -191,7 +191,7 @@ def _absent(request: Request, use: Use, program: str) -> bool:
     path = (use.tool.tool.actions[use.action].env or {}).get("PATH")
     if "{{" in f"{path}{program if use.tool.tool.meta.binary is None else ''}":
         return False  # known when the step is rendered
-    return find_program(program, request.environ if path is None else {"PATH": str(path)}) is None
+    return find_program(program, request.environ if path is None else {"PATH": str(path)}, use.tool.cwd) is None
 
 
 def _found(use: Use, kind: str, message: str, *, path: tuple[str | int, ...], hint: str) -> Diagnostic:

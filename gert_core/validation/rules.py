@@ -93,6 +93,8 @@ _WARNINGS: Final = {
     "secret-missing": "a required secret is not in the environment",
     "shadowed-by-loop": "a name read after a loop that a step inside the loop sets too, without exporting it",
     "wait-look-writes": "a wait looks with a step that writes",
+    "program-missing": "the program that an action starts is not found",
+    "timeout-ignored": "a step's `timeout` is longer than its tool or action allows",
     "not-acted-on": "a field that has no effect",
 }
 
@@ -108,7 +110,10 @@ def _table() -> Mapping[str, Rule]:
     return MappingProxyType(rules)
 
 
+MACHINE: Final = frozenset({"secret-missing", "program-missing", "platform-mismatch"})
+"""Warnings that depend on the machine rather than on the document; ``--strict`` does not count them."""
+
 RULES: Final[Mapping[str, Rule]] = _table()
 """Every rule of the core and of the standard step types; plugins may report others."""
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["MACHINE", "RULES", "Rule"]

@@ -21,6 +21,8 @@ ANOTHER_MEANING = {
     ("gert_core.engine.modes.peers", "wait"): "a method of approval sessions",
     ("gert_core.engine.modes.real", "wait"): "a method of deadlines, exported under its name",
     ("gert_core.testing.books", "parallel"): "a field of `for_each`",
+    ("gert_core.documents.tree", "tool"): "the tool itself in a tool's file",
+    ("gert_core.documents.tool", "tool"): "a value of `meta.cwd`",
 }
 
 

@@ -36,7 +36,9 @@ def validate(
         Path | None,
         typer.Option("--sarif", metavar="FILE", help="Also write the findings as SARIF 2.1.0.", readable=False),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail too.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Let warnings fail too, except those about this machine.")
+    ] = False,
 ) -> int:
     """Check runbooks, tools, policies, projects and scenarios without running anything."""
     session = _Session(ctx.obj)
@@ -50,7 +52,7 @@ def validate(
         out(json_.dumps(documents[0] if single else documents, ensure_ascii=False))
     else:
         _show(results, found, strict=strict)
-    failing = found if strict else [item for item in found if item.severity is Severity.ERROR]
+    failing = [item for item in found if _counts(item, strict=strict)]
     return 1 if failing else 0
 
 
@@ -171,7 +173,14 @@ def _summary(result: Validated, *, strict: bool) -> None:
 
 
 def _passes(result: Validated, *, strict: bool) -> bool:
-    return not result.diagnostics if strict else result.valid
+    return not any(_counts(item, strict=strict) for item in result.diagnostics)
+
+
+def _counts(item: Diagnostic, *, strict: bool) -> bool:
+    """Return whether a finding makes the command fail; what depends on the machine never does by being a warning."""
+    from gert_core.validation.rules import MACHINE
+
+    return item.severity is Severity.ERROR or (strict and item.rule not in MACHINE)
 
 
 def _write_sarif(path: Path, found: Iterable[Diagnostic]) -> None:

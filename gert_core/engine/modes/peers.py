@@ -113,6 +113,7 @@ def open_transport(execution: StepExecution, tool: ToolNode) -> ToolSession:
         connect=meta.connect,
         config=deepcopy(meta.config),
         environ=facts.secrets.child_environ(facts.environ, tool.name),
+        cwd=tool.cwd,
     )
     lent = services.plugins.of(TRANSPORT, transport.name)
     session = ToolSession(execution.run, TRANSPORT, transport.name)

@@ -14,7 +14,7 @@ from gert_core.api import Answer, ErrorKind, NoAnswer, Principal, StepProblem
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.kit.durable import sync_name
 from gert_core.plugin.kinds import STEP
-from gert_core.tools import call_inputs, extract, render_action
+from gert_core.tools import assessed, call_inputs, extract, render_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -117,10 +117,12 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     except StepProblem as problem:
         problem.acted = False
         raise
-    timeout = model.timeout or tool.tool.meta.timeout or DEFAULT_TOOL_TIMEOUT
+    timeout = model.timeout or tool.tool.meta.timeout
+    if timeout is None and execution.compiled.timeout is None:
+        timeout = DEFAULT_TOOL_TIMEOUT
     execution.services.journal.sync()
     try:
-        reply = session.call(rendered, inputs, execution.deadline.within(timeout))
+        reply = assessed(model, session.call(rendered, inputs, execution.deadline.within(timeout)))
     except StepProblem as problem:
         execution.acted = execution.acted or problem.acted
         raise

@@ -23,7 +23,7 @@ from gert_core.api import (
 )
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.steps.approval import approval_process
-from gert_core.tools import extract, preview
+from gert_core.tools import REPLAYED, assessed, extract, preview
 from gert_core.trace.events import EPOCH
 
 if TYPE_CHECKING:
@@ -243,13 +243,15 @@ def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str
         stdout=given.stdout,
         stderr=given.stderr,
         outputs=given.outputs,
-        command=preview(tool, action, inputs),
+        command=preview(tool, action, inputs, directory=REPLAYED),
         failed=given.exit_code != 0,
     )
+    model = tool.tool.actions[action]
+    reply = assessed(model, reply)
     if given.outputs is not None:
         return reply
     try:
-        return replace(reply, outputs=extract(tool.tool.actions[action], tool.contracts[action], reply))
+        return replace(reply, outputs=extract(model, tool.contracts[action], reply))
     except StepProblem as problem:
         problem.detail = {"command": list(reply.command), "stdout": reply.stdout, "stderr": reply.stderr}
         raise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gert_core.api import ApprovalRequest
 from gert_core.approvals import ticket_id
 from gert_core.approvals.binding import VERSION, document_hash, resolve_program
-from gert_core.tools import preview, render_action
+from gert_core.tools import REPLAYED, preview, render_action
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def _shown_command(execution: StepExecution) -> tuple[str, ...]:
     use, action = execution.compiled.use, execution.compiled.action
     if use is None or action is None:
         return ()
-    words: tuple[str, ...] = preview(execution.facts.runbook.tools[use.tool], action, execution.inputs)
+    tool, where = execution.facts.runbook.tools[use.tool], _tool_directory(execution)
+    words: tuple[str, ...] = preview(tool, action, execution.inputs, directory=where)
     return tuple(execution.services.masker.mask_text(word) for word in words)
 
 
@@ -122,16 +123,17 @@ def _command(execution: StepExecution) -> dict[str, Any] | None:
         return None
     tool = facts.runbook.tools[compiled.use.tool]
     key = facts.idempotency_key(execution.key)
-    action = render_action(tool, compiled.action, execution.inputs, idempotency_key=key)
+    where = _tool_directory(execution)
+    action = render_action(tool, compiled.action, execution.inputs, idempotency_key=key, directory=where)
     binary, secrets = tool.tool.meta.binary, facts.secrets.present(sorted(facts.secrets.allowed(tool.name)))
     argv = [binary, *action.argv[1:]] if binary and action.argv else list(action.argv)
     command: dict[str, Any] = {
-        **_program(execution, argv[0] if argv else binary, action.env),
+        **_program(execution, argv[0] if argv else binary, action.env, tool.cwd),
         "argv": argv,
         "stdin": action.stdin,
         # Secrets stand here by their names; what is rendered from one is masked like everything else.
         "env": {**{name: f"secret {name}" for name, there in secrets.items() if there}, **action.env},
-        "cwd": _directory(execution),
+        "cwd": _directory(execution, tool.cwd),
     }
     if not argv:
         command |= {"connect": tool.tool.meta.connect, "method": action.method or action.name}
@@ -141,15 +143,20 @@ def _command(execution: StepExecution) -> dict[str, Any] | None:
 
 
 def _program(
-    execution: StepExecution, name: str | None, environ: Mapping[str, str] | None = None
+    execution: StepExecution, name: str | None, environ: Mapping[str, str] | None = None, cwd: str | None = None
 ) -> Mapping[str, str | None]:
     if execution.facts.mode == "replay":  # nothing is started, and the trace is the same on every machine
         return {"program": None, "program_sha256": None}
-    return resolve_program(name, {**execution.facts.environ, **(environ or {})})
+    return resolve_program(name, {**execution.facts.environ, **(environ or {})}, cwd)
 
 
-def _directory(execution: StepExecution) -> str | None:
-    return None if execution.facts.mode == "replay" else os.getcwd()  # noqa: PTH109 - as a tool sees it
+def _directory(execution: StepExecution, cwd: str | None = None) -> str | None:
+    return None if execution.facts.mode == "replay" else cwd or os.getcwd()  # noqa: PTH109 - as a tool sees it
+
+
+def _tool_directory(execution: StepExecution) -> str | None:
+    """Return what ``.tool.dir`` is; None is the directory itself."""
+    return REPLAYED if execution.facts.mode == "replay" else None
 
 
 __all__ = ["build_request", "window_of"]

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from gert_core.kit.processes.child import Child
 
 
-def start(argv: Sequence[str], *, environ: Mapping[str, str]) -> Child:
+def start(argv: Sequence[str], *, environ: Mapping[str, str], cwd: str | None = None) -> Child:
     """Start a program that keeps running: write to it, read its lines, end it (``Child.close``).
 
-    Raises ``StepProblem`` (``not_found``, ``spawn``) like ``run``.
+    ``cwd`` is the directory it starts in, None: gert's own. Raises ``StepProblem`` (``not_found``, ``spawn``) like
+    ``run``.
     """
     from gert_core.kit.processes.child import Child
 
-    return Child(argv, environ=environ)
+    return Child(argv, environ=environ, cwd=cwd)
 
 
 def __getattr__(name: str) -> object:

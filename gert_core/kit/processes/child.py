@@ -31,7 +31,7 @@ _CHUNK: Final = 65536
 class Child:
     """One running program. One thread iterates ``lines``; the other methods may be called from any thread."""
 
-    def __init__(self, argv: Sequence[str], *, environ: Mapping[str, str]) -> None:
+    def __init__(self, argv: Sequence[str], *, environ: Mapping[str, str], cwd: str | None = None) -> None:
         self.program: Final = argv[0] if argv else ""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
@@ -45,7 +45,7 @@ class Child:
                 ends = os.pipe()
                 kept.append(ends[mine])
                 given.append(ends[theirs])
-            self._group = spawn(argv, environ=environ, stdin=given[0], stdout=given[1], stderr=given[2])
+            self._group = spawn(argv, environ=environ, stdin=given[0], stdout=given[1], stderr=given[2], cwd=cwd)
         except BaseException as error:
             for fd in (*kept, *given):
                 os.close(fd)

@@ -50,11 +50,13 @@ def run(
     deadline: Deadline,
     stdin: bytes = b"",
     limit: int = OUTPUT_LIMIT,
+    cwd: str | None = None,
 ) -> ProcessResult:
-    """Run ``argv`` without a shell, in its own session and gert's directory, until it has ended.
+    """Run ``argv`` without a shell, in its own session, until it has ended.
 
-    ``environ`` is the program's whole environment. Raises ``StepProblem``: ``timeout``, ``cancelled``,
-    ``output_too_large``, ``not_found``, ``spawn``. On the first three the group gets TERM, KILL after 5 s.
+    ``environ`` is the program's whole environment; ``cwd`` the directory it starts in, None: gert's own.
+    Raises ``StepProblem``: ``timeout``, ``cancelled``, ``output_too_large``, ``not_found``, ``spawn``.
+    On the first three the group gets TERM, KILL after 5 s.
     """
     if deadline.stopped:
         cancelled = deadline.cancelled
@@ -65,7 +67,7 @@ def run(
         )
     watch = _Watch(argv, limit, deadline.remaining())
     try:
-        watch.start(environ, stdin)
+        watch.start(environ, stdin, cwd)
         watch.follow(deadline)
         return watch.result(deadline)
     finally:
@@ -89,7 +91,7 @@ class _Watch:
         self.stdin = -1
         self.group: Group | None = None
 
-    def start(self, environ: Mapping[str, str], stdin: bytes) -> None:
+    def start(self, environ: Mapping[str, str], stdin: bytes, cwd: str | None = None) -> None:
         """Create the pipes and spawn; input that fits into a pipe is written before the program starts."""
         self.chunks: tuple[list[bytes], list[bytes]] = ([], [])
         given: list[int] = []
@@ -105,7 +107,7 @@ class _Watch:
                 os.set_blocking(self.stdin, False)
                 self.pending = memoryview(stdin)
                 self.feed()
-            self.group = spawn(self.argv, environ=environ, stdin=source, stdout=given[0], stderr=given[1])
+            self.group = spawn(self.argv, environ=environ, stdin=source, stdout=given[0], stderr=given[1], cwd=cwd)
         except OSError as error:  # no descriptor left
             message = f"{self.argv[0]!r} could not be started: {error.strerror}"
             raise StepProblem(ErrorKind.SPAWN, message, acted=False) from None

@@ -13,13 +13,24 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.kit.children import now
 from gert_core.kit.processes.group import Group, running
+from gert_core.kit.programs import look_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None, stdout: int, stderr: int) -> Group:
+def spawn(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    stdin: int | None,
+    stdout: int,
+    stderr: int,
+    cwd: str | None = None,
+) -> Group:
     """Start ``argv`` with these descriptors (``stdin`` None: empty) as the leader of a new session and process group.
+
+    ``cwd`` is the directory it starts in; None is gert's own.
 
     A session of its own has no terminal: the program can neither read what a person types at ours nor push input into
     it, and a terminal's signals reach only us.
@@ -31,7 +42,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
         message = "there is no program to run: the command is empty; give argv or meta.binary"
         raise StepProblem(ErrorKind.SPAWN, message, acted=False)
     began = now()
-    pid = None if running() else _spawn_alone(argv, environ, stdin, stdout, stderr)
+    pid = None if running() or cwd is not None else _spawn_alone(argv, environ, stdin, stdout, stderr)
     if pid is not None:
         return Group(pid, argv[0], began)
     import subprocess
@@ -40,6 +51,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
         process = subprocess.Popen(
             argv,
             env=environ,
+            cwd=cwd,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=stdout,
             stderr=stderr,
@@ -49,7 +61,7 @@ def spawn(argv: Sequence[str], *, environ: Mapping[str, str], stdin: int | None,
             start_new_session=True,
         )
     except OSError as error:
-        raise _not_started(argv, environ, error) from None
+        raise _not_started(argv, environ, error, cwd) from None
     except ValueError as error:  # a NUL byte, a text that has no bytes
         message = f"{argv[0]!r} cannot be started with these arguments: {error}"
         raise StepProblem(ErrorKind.SPAWN, message, acted=False) from None
@@ -64,7 +76,7 @@ _DEFAULTS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 def _spawn_alone(
     argv: Sequence[str], environ: Mapping[str, str], stdin: int | None, stdout: int, stderr: int
 ) -> int | None:
-    path = _find(argv[0], environ)
+    path = look_up(argv[0], environ)
     if path is None or min(stdout, stderr, 3 if stdin is None else stdin) < 3:  # not where the child's own go
         return None
     actions: list[tuple[Any, ...]] = [
@@ -81,26 +93,6 @@ def _spawn_alone(
         return None
 
 
-def _find(program: str, environ: Mapping[str, str]) -> str | None:
-    if "/" in program:
-        return program
-    for directory in environ.get("PATH", os.defpath).split(":"):
-        path = f"{directory}/{program}"
-        if directory and os.access(path, os.X_OK):
-            return path
-    return None
-
-
-def find_program(program: str, environ: Mapping[str, str]) -> str | None:
-    """Return the executable file that a program would be started from; ``None`` when there is none."""
-    path = _find(program, environ)
-    if path is not None and os.access(path, os.X_OK):
-        return path
-    import shutil
-
-    return shutil.which(program, path=environ.get("PATH"))
-
-
 @functools.cache
 def _close_inherited() -> tuple[tuple[Any, ...], ...]:
     """Close what the program that started us left open; descriptors made by Python do not reach children anyway."""
@@ -115,15 +107,18 @@ def _close_inherited() -> tuple[tuple[Any, ...], ...]:
     return tuple(actions)
 
 
-def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError) -> StepProblem:
+def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError, cwd: str | None) -> StepProblem:
     program, number, kind = argv[0], error.errno, ErrorKind.SPAWN
-    if number in (errno.ENOENT, errno.ENOTDIR):
-        path = _find(program, environ)
+    if cwd is not None and not os.access(cwd, os.X_OK):
+        message = f"{program!r} cannot be started in {cwd!r}: {os.strerror(number or errno.ENOENT)}"
+    elif number in (errno.ENOENT, errno.ENOTDIR):
+        path = look_up(program, environ, cwd)
         if path is not None and os.access(path, os.X_OK):
             message = f"{path!r} names an interpreter that does not exist; correct its '#!' line"
         elif "/" in program:
             kind = ErrorKind.NOT_FOUND
-            message = f"program {program!r} does not exist; a relative path starts where gert was started"
+            start = "where gert was started" if cwd is None else f"at {cwd}"
+            message = f"program {program!r} does not exist; a relative path starts {start}"
         else:
             kind = ErrorKind.NOT_FOUND
             message = f"program {program!r} was not found on PATH; install it, or set meta.binary of the tool"

@@ -31,7 +31,7 @@ def check_runbook(
     from gert_core.validation.domain.paths import check_paths
     from gert_core.validation.domain.step_checks import check_step_types
     from gert_core.validation.domain.toolfiles import ToolFile
-    from gert_core.validation.domain.tools import check_tool_use
+    from gert_core.validation.domain.tools import check_tool_use, used_actions
     from gert_core.validation.domain.variables import Variables
 
     ctx = Context(runbook, registry=registry, project=project, environ=environ, report=report, gaps=gaps)
@@ -43,8 +43,10 @@ def check_runbook(
     check_tool_use(ctx, facts)
     Variables(ctx, facts).run()
     check_concurrent(ctx, facts)
+    used = used_actions(ctx, facts)
     for node in {tool.document: tool for tool in runbook.tools.values()}.values():
-        ToolFile(report, node.document, node.tool).check(registry=registry, environ=environ)
+        known = used.get(node.document.file, set()) if used is not None else None
+        ToolFile(report, node.document, node.tool, cwd=node.cwd).check(registry=registry, environ=environ, used=known)
 
 
 __all__ = ["check_runbook"]

@@ -6,8 +6,11 @@ import sys
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api import Severity
 from gert_core.documents.merge import tool_contract
+from gert_core.documents.tree import ITSELF
 from gert_core.template import TemplateError, compile_value
+from gert_core.validation.domain.commands import check_command, check_programs
 from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.report import listing
@@ -16,7 +19,7 @@ from gert_core.validation.domain.shapes import MissingMember, declared_shape, fo
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from gert_core.api import Contract
     from gert_core.documents.contract import ContractModel
@@ -33,19 +36,23 @@ _RENDERED: Final = ("argv", "method", "mcp_tool", "stdin", "env", "config")
 class ToolFile:
     """One tool document that is checked."""
 
-    __slots__ = ("document", "report", "tool")
+    __slots__ = ("_idle", "cwd", "document", "report", "tool")
 
-    def __init__(self, report: Report, document: Document, tool: ToolModel) -> None:
+    def __init__(self, report: Report, document: Document, tool: ToolModel, *, cwd: str | None = None) -> None:
         self.report = report
         self.document = document
         self.tool = tool
+        self.cwd = cwd
+        self._idle = False
+        """Whether no step uses the action that is checked."""
 
-    def check(self, *, registry: Registry, environ: Mapping[str, str]) -> None:
-        """Report findings about the file itself."""
+    def check(self, *, registry: Registry, environ: Mapping[str, str], used: Container[str] | None = None) -> None:
+        """Report findings about the file itself; ``used`` are the actions that a runbook uses, None: all of them."""
         tool = self.tool
         self._defaults(tool.contract, ("contract",))
         seen: set[tuple[Path, str]] = set()
         for name, action in tool.actions.items():
+            self._idle = used is not None and name not in used
             contract, relaxed = tool_contract(tool, name)
             for item in relaxed:
                 if (item.path, item.message) not in seen:
@@ -56,13 +63,33 @@ class ToolFile:
             self._templates(name, contract)
             self._extract(name, action, contract)
             self._program(name, action)
+            check_command(self._add, name, action)
+        self._idle = False
+        check_programs(self._add, tool, registry=registry, environ=environ, used=used, cwd=self.cwd)
+        self._reserved()
         self._transport_and_platform(registry)
         who = f"tool `{tool.meta.name}`"
         check_secrets(self.report, self.document, tool.secrets, base=("secrets",), who=who, environ=environ)
         check_secrets(self.report, self.document, tool.meta.secrets, base=("meta", "secrets"), who=who, environ=environ)
 
     def _add(self, rule: str, message: str, **where: Any) -> None:
+        if self._idle:  # what is wrong with it cannot make the runbook fail
+            where["severity"] = Severity.WARNING
         self.report.add(rule, message, document=self.document, **where)
+
+    def _reserved(self) -> None:
+        """Report inputs that would hide ``.tool``."""
+        contracts: dict[Path, ContractModel | None] = {("contract",): self.tool.contract}
+        contracts |= {("actions", name, "contract"): action.contract for name, action in self.tool.actions.items()}
+        for path, contract in contracts.items():
+            if contract is not None and ITSELF in (contract.inputs or {}):
+                self._add(
+                    "reserved-name",
+                    f"input `{ITSELF}`: in a tool, `.{ITSELF}` is the tool itself, with `.{ITSELF}.dir`",
+                    path=(*path, "inputs", ITSELF),
+                    key=True,
+                    hint=f"call the input something else, such as `{ITSELF}_name`",
+                )
 
     def _templates(self, name: str, contract: Contract) -> None:
         """Check the templates of an action: only its inputs are defined in them."""
@@ -89,7 +116,11 @@ class ToolFile:
     def _reference(self, action: str, contract: Contract, text: TemplateText, reference: Reference) -> None:
         head = reference.path[0]
         param = contract.inputs.get(head)
-        if param is None:
+        if head == ITSELF:
+            if reference.path[1:] == ("dir",):
+                return
+            what, hint = "knows of its tool only the directory", "write `.tool.dir`"
+        elif param is None:
             what = f"declares no input `{head}`"
             known = listing(contract.inputs) if contract.inputs else "none"
             hint = self.report.did_you_mean(head, contract.inputs, prefix=".") or f"its inputs: {known}"

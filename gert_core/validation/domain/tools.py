@@ -10,7 +10,7 @@ from gert_core.validation.domain.report import listing
 
 if TYPE_CHECKING:
     from gert_core.api import ToolUse
-    from gert_core.documents.tree import StepNode
+    from gert_core.documents.tree import StepNode, ToolNode
     from gert_core.documents.type_functions import MissingTool
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import FactTable
@@ -25,6 +25,8 @@ def check_tool_use(ctx: Context, facts: FactTable) -> None:
                 _undeclared(ctx, step, known.use)
             elif known.action is None:
                 _action(ctx, step, known.use, list(known.tool.tool.actions))
+            elif step.fields.timeout is not None:
+                _timeout(ctx, step, known.tool, known.action)
         elif known.missing is not None:
             _missing(ctx, step, known.missing)
         if known.known and step.fields.contract is not None:
@@ -35,6 +37,18 @@ def check_tool_use(ctx: Context, facts: FactTable) -> None:
                     path=(*step.path, *relaxed.path),
                     hint="a step's contract can only add to what its tool or type declares",
                 )
+
+
+def used_actions(ctx: Context, facts: FactTable) -> dict[str, set[str]] | None:
+    """Return the actions that steps use, by the file of their tool; None when steps could not be read."""
+    if ctx.broken:
+        return None
+    used: dict[str, set[str]] = {}
+    for step in ctx.steps:
+        known = facts.of(step)
+        if known.tool is not None and known.action is not None:
+            used.setdefault(known.tool.document.file, set()).add(known.action)
+    return used
 
 
 def _undeclared(ctx: Context, step: StepNode, use: ToolUse) -> None:
@@ -78,6 +92,26 @@ def _action(ctx: Context, step: StepNode, use: ToolUse, actions: list[str]) -> N
     )
 
 
+def _timeout(ctx: Context, step: StepNode, tool: ToolNode, action: str) -> None:
+    """Report a step's time limit that the tool's own, which is always reached before, keeps from taking effect."""
+    own, model = step.fields.timeout, tool.tool.actions[action]
+    limit = model.timeout or tool.tool.meta.timeout
+    if own is None or limit is None or own <= limit:
+        return
+    raw = tool.document.value
+    holder, written = (
+        (f"action `{action}`", raw["actions"][action]["timeout"])
+        if model.timeout
+        else (f"tool `{tool.name}`", raw["meta"]["timeout"])
+    )
+    ctx.add(
+        "timeout-ignored",
+        f"`timeout: {step.raw['timeout']}` has no effect: {holder} may take {written} at most",
+        path=(*step.path, "timeout"),
+        hint=f"raise `timeout` in {tool.document.file}, or leave it out here",
+    )
+
+
 def _missing(ctx: Context, step: StepNode, missing: MissingTool) -> None:
     """Report a tool or action that the contract of the step's type asks for."""
     owner = named(ctx.registry.providers(STEP, step.type.name))
@@ -95,4 +129,4 @@ def _where(step: StepNode, value: str) -> tuple[str | int, ...]:
     return (*step.path, field) if field is not None else step.path
 
 
-__all__ = ["check_tool_use"]
+__all__ = ["check_tool_use", "used_actions"]

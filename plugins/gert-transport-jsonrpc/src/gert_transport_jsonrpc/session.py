@@ -76,7 +76,8 @@ class JsonRpcSession:
             if failure is not None and failure.fault is PeerFault.PROTOCOL:
                 raise failure  # not reported yet: it came after the last answer
             if client is None or failure is not None:
-                client = Client(start(command, environ={**self._target.environ, **dict(env)}))
+                environ = {**self._target.environ, **dict(env)}
+                client = Client(start(command, environ=environ, cwd=self._target.cwd))
                 self._clients[key] = client
             return client
 

@@ -1,0 +1,99 @@
+"""Check the commands of a tool's actions: no shell words, and programs that are found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.kit.programs import find_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Mapping
+
+    from gert_core.documents.tool import ActionModel, ToolModel
+    from gert_core.plugin.registry import Registry
+
+    Add = Callable[..., None]
+
+_SHELL: Final = frozenset({"|", "||", "&&", "&", ">", ">>", "<", "2>", "2>>", "2>&1", "&>", "|&"})
+_COMPARING: Final = frozenset({"expr", "test", "[", "[["})
+"""Programs that such words mean something to."""
+
+
+def check_command(add: Add, name: str, action: ActionModel) -> None:
+    """Report words that only a shell understands, with the command as a shell would run it."""
+    argv = [str(word) for word in action.argv]
+    if not argv or argv[0].rpartition("/")[2] in _COMPARING:
+        return
+    index = next((index for index, word in enumerate(argv) if index and word in _SHELL), None)
+    if index is not None:
+        add(
+            "not-acted-on",
+            f"`{argv[index]}` is handed to `{argv[0]}` as an argument: no shell is involved",
+            path=("actions", name, "argv", index),
+            hint=f"write `argv: {_spelled(argv)}`",
+        )
+
+
+def _spelled(argv: list[str]) -> str:
+    """Return a command for a shell as a list; what is rendered is handed over, so that it is never read as code."""
+    import shlex  # only mistakes need it
+
+    words: list[str] = []
+    values: list[str] = []
+    for word in argv:
+        if word in _SHELL:
+            words.append(word)
+        elif "{{" in word:
+            values.append(word)
+            words.append(f'"${len(values)}"')
+        else:
+            words.append(shlex.quote(word))
+    script = _quoted(" ".join(words))
+    return f"[sh, -c, {', '.join([script, *(['sh'] if values else []), *map(_quoted, values)])}]"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def check_programs(
+    add: Add,
+    tool: ToolModel,
+    *,
+    registry: Registry,
+    environ: Mapping[str, str],
+    used: Container[str] | None,
+    cwd: str | None,
+) -> None:
+    """Report programs that are not found here, of the actions that are used, each once."""
+    wanted = tool.meta.transport
+    transport = registry.transport(wanted) if wanted is not None else _default(registry)
+    if transport is None or not transport.starts_program:
+        return
+    binary = tool.meta.binary
+    seen: set[tuple[str, object]] = set()
+    for name, action in tool.actions.items():
+        if used is not None and name not in used:
+            continue
+        program = binary or (str(action.argv[0]) if action.argv else "")
+        path = action.env.get("PATH")
+        if not program or "{{" in f"{path}{program}" or (program, path) in seen:
+            continue
+        seen.add((program, path))
+        if "/" in program and cwd is None and not program.startswith("/"):
+            continue  # it starts where the caller is, which may be anywhere
+        if find_program(program, environ if path is None else {"PATH": str(path)}, cwd) is None:
+            where = "is not an executable file" if "/" in program else "is not on PATH"
+            add(
+                "program-missing",
+                f"program `{program}` {where}, so steps that use `{tool.meta.name}` will fail here",
+                path=("meta", "binary") if binary else ("actions", name, "argv", 0),
+                hint="install it, or set `meta.binary`; no change needed if it is run elsewhere",
+            )
+
+
+def _default(registry: Registry) -> Any:
+    return next((found for found in registry.transports().values() if found.default), None)
+
+
+__all__ = ["check_command", "check_programs"]
