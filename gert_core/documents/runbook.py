@@ -29,6 +29,7 @@ def _loop_name(value: str) -> str:
     return value
 
 
+OutputPath = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$")]
 Over = Annotated[
     Any,
     BeforeValidator(_over),
@@ -168,12 +169,21 @@ class StepFields(Model):
     scope: Given[Text] = Field(
         default=None, description="A namespace for the outputs, such as `round/0`; may hold templates."
     )
-    export: list[Name] = Field(default_factory=no_items, description="Outputs to promote to global variables.")
+    export: list[Name] | dict[Name, OutputPath] = Field(
+        default_factory=no_items,
+        description="Outputs to make global variables: a list of names, or a map `{new_name: output}`.",
+    )
     visibility: Given[VisibilityModel] = Field(default=None, description="What the step may see.")
     principal: Given[PrincipalModel] = Field(default=None, description="Who acts in this step.")
     timeout: Given[Duration] = Field(default=None, description="How long the step may take.")
     contract: Given[ContractModel] = Field(default=None, description="What the step declares about itself.")
     extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
+
+    @property
+    def exports(self) -> dict[str, str]:
+        """The names the step exports, each with the output (or the path into one) that it gets."""
+        export = self.export
+        return export if isinstance(export, dict) else {name: name for name in export}
 
 
 __all__ = [

@@ -66,7 +66,8 @@ class Layer:
         self.scopes: dict[str, object] = {}
         self.retries: dict[str, int] = {}
         self.owners: dict[str, str] = {}
-        self.exported: set[str] = set()
+        self.exported: dict[str, tuple[str, object]] = {}
+        """By name: the step that exported it last, and the value."""
         self.passed: dict[str, object] = {}
         self.run: Mapping[str, object] = parent.run if parent is not None else {}
         self.book: Mapping[str, StepNode] = parent.book if parent is not None else {}
@@ -192,6 +193,13 @@ class Layer:
                 return layer.owners.get(name, "")
         return None
 
+    def exporter(self, name: str) -> str | None:
+        """Return the step that exported a name last, whoever has promoted it since."""
+        for layer in self._chain():
+            if name in layer.exported:
+                return layer.exported[name][0]
+        return None
+
     def names_visible(self) -> dict[str, object]:
         """Return every global, step and scope visible here, as nested data (shared values, do not change them)."""
         out: dict[str, object] = {}
@@ -280,7 +288,7 @@ class Layer:
             if layer.stays:
                 layer.vars[name] = value
                 layer.owners[name] = step_id
-                layer.exported.add(name)
+                layer.exported[name] = step_id, value
                 return
             layer.vars.pop(name, None)
             layer.owners.pop(name, None)
@@ -310,14 +318,14 @@ class Layer:
 
     def absorb(self, child: Layer, *, bound: frozenset[str] = frozenset(), only_exports: bool = False) -> None:
         """Merge a finished overlay: a forked block wholly, an item of a loop only by what it exported."""
-        for name, value in child.vars.items():
-            if name in bound or (only_exports and name not in child.exported):
+        for name, (step_id, value) in child.exported.items():
+            self.export(step_id, name, value)
+        for name, value in () if only_exports else child.vars.items():
+            owner = child.owners.get(name, "")
+            if name in bound or (name in child.exported and child.exported[name][0] == owner):
                 continue
-            if name in child.exported:
-                self.export(child.owners.get(name, ""), name, value)
-            else:
-                self.vars[name] = value
-                self.owners[name] = child.owners.get(name, "")
+            self.vars[name] = value
+            self.owners[name] = owner
         if not only_exports:
             self.steps.update(child.steps)
             self.own.update(child.own)

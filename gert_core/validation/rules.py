@@ -78,13 +78,14 @@ _MEANING: Final = {
     "inputs-from-unknown": "`inputs_from` names something that is not a map",
     "inputs-from-key": "`inputs_from` spreads a key that the contract does not declare",
     "export-undeclared": "`export` of something the step does not produce",
-    "export-collision": "`export` of a name that an input, a constant or another step has",
+    "export-collision": "`export` of a name that an input or a constant has, or that another step exports too",
     "provider-unknown": "an input's `from` names a source that does not exist",
     "plugin-failed": "an installed plugin failed to check the runbook",
 }
 
 _WARNINGS: Final = {
     "unreachable-step": "no path leads to this step",
+    "export-shadowed": "an output is promoted to a name that another step exports",
     "parallel-conflict": "concurrent blocks touch the same resource and will run one after another",
     "branch-not-exhaustive": "no arm is certain to match",
     "transport-missing": "no installed plugin provides the tool's transport",

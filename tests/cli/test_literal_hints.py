@@ -215,26 +215,36 @@ def test_braces_are_spelled_in_the_other_quotes(validate, opening, quote):
     assert validate(text.replace(f"{quote}{opening}", f"{quote}{right}")) == []
 
 
-def test_an_export_that_collides_is_removed_and_read_by_its_step(validate):
-    for holder in ("inputs: { out: { type: string } }", "constants: { out: x }"):
-        meta = f"apiVersion: kernel/v0\nmeta: {{ name: b, {holder} }}\n"
-        step = STEP.replace("inputs", "scope: one, export: [out], inputs")
-        use = "  - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .out }}' } }\n"
-        text = f"{meta}tools: [echo]\nsteps:\n{step}{use}{END}"
-        rule, hint = validate.only(text)
-        assert (rule, hint) == ("export-collision", "remove it from `export` and read it as `.a.out`")
-        assert validate(text.replace(", export: [out]", "").replace("{{ .out }}", "{{ .a.out }}")) == []
-
-
-def test_an_export_that_collides_with_another_step_is_removed(validate):
-    second = STEP.replace("id: a", "id: b").replace("inputs", "scope: two, export: [out], inputs")
-    text = f"{HEAD}tools: [echo]\nsteps:\n{STEP}{second}{END}"
+@pytest.mark.parametrize("export", ["[out]", "{ out: out }", "{ kept: out, out: exit_code }"])
+@pytest.mark.parametrize("holder", ["inputs: { out: { type: string } }", "constants: { out: x }"])
+def test_an_export_that_collides_with_an_input_or_constant_gets_another_name(validate, holder, export):
+    meta = f"apiVersion: kernel/v0\nmeta: {{ name: b, {holder} }}\n"
+    step = STEP.replace("inputs", f"scope: one, export: {export}, inputs")
+    use = "  - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .out }}' } }\n"
+    text = f"{meta}tools: [echo]\nsteps:\n{step}{use}{END}"
     rule, hint = validate.only(text)
-    assert (rule, hint) == ("export-collision", "remove it from `export` and read it as `.b.out`")
-    assert validate(text.replace(" export: [out],", "")) == []
+    assert rule == "export-collision"
+    (field,) = re.findall(r"`(.*?)`", hint)
+    assert validate(text.replace(f"export: {export}", field).replace("{{ .out }}", "{{ .a_out }}")) == []
 
 
-def test_an_export_that_collides_in_a_loop_is_read_inside_the_loop(validate):
+@pytest.mark.parametrize(
+    "first", ["scope: one, export: [out], ", "export: { out: out }, ", "when: true, export: [out], "]
+)
+@pytest.mark.parametrize("scope", ["", "scope: two, "])
+@pytest.mark.parametrize("jump", ["", "next: { step: a, max: 1 }, "])
+def test_an_export_that_collides_with_another_step_s_gets_another_name(validate, first, scope, jump):
+    one = STEP.replace("inputs", f"{first}inputs")
+    second = STEP.replace("id: a", "id: b").replace("inputs", f"{scope}{jump}export: [out], inputs")
+    text = f"{HEAD}tools: [echo]\nsteps:\n{one}{second}{END}"
+    rule, hint = validate.only(text)
+    assert rule == "export-collision"
+    fields = ", ".join(re.findall(r"`(.*?)`", hint))
+    before, _, after = text.rpartition("export: [out]")
+    assert validate(before + fields + after) == []
+
+
+def test_an_export_that_collides_in_a_loop_gets_another_name(validate):
     inner = "".join(
         f"      - {{ id: {name}, type: tool, tool: echo, inputs: {{ n: x }}, export: [out] }}\n" for name in ("b", "c")
     )
@@ -242,9 +252,22 @@ def test_an_export_that_collides_in_a_loop_is_read_inside_the_loop(validate):
     use = "      - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .c.out }}' } }\n"
     text = f"{HEAD}tools: [echo]\nsteps:\n{loop}{use}{END}"
     rule, hint = validate.only(text)
-    assert (rule, hint) == ("export-collision", "remove it from `export` and read it as `.c.out` inside the loop")
-    first, _, second = text.rpartition(", export: [out]")
-    assert validate(first + second) == []
+    assert rule == "export-collision"
+    fields = ", ".join(re.findall(r"`(.*?)`", hint))
+    first, _, second = text.rpartition("export: [out]")
+    assert validate((first + fields + second).replace(".c.out }}", ".c_out }}")) == []
+
+
+def test_a_promotion_over_an_export_is_given_a_scope(validate):
+    one = STEP.replace("inputs", "scope: one, export: [out], inputs")
+    second = STEP.replace("id: a", "id: b")
+    use = "  - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .out }}{{ .b.out }}' } }\n"
+    text = f"{HEAD}tools: [echo]\nsteps:\n{one}{second}{use}{END}"
+    (found,) = validate(text)
+    assert (found["rule"], found["severity"]) == ("export-shadowed", "warning")
+    scope, path = re.findall(r"`(.*?)`", found["hint"])
+    assert path == ".b.out"
+    assert validate(text.replace("id: b", f"id: b, {scope}")) == []
 
 
 @pytest.mark.parametrize("export", ["", ", export: [out]", ", scope: one, export: [out]"])

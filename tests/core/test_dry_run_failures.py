@@ -229,9 +229,10 @@ def test_a_failure_nothing_handles_ends_the_run(lab):
     assert findings(lab, guard("push end_pushed")) == []
 
 
-def test_a_name_that_only_an_earlier_block_may_have_set_is_no_certain_collision(lab):
-    """The rescue runs when `push` failed, so that `value` may not be taken; the run decides."""
+def test_a_block_and_the_one_that_handles_its_failure_never_collide(lab):
     steps = guard("push", rescue="undo", more="").replace("id: undo,", "id: undo, export: [value],")
-    assert findings(lab, steps, end=True) == []
+    assert findings(lab, steps.replace("id: push,", "id: push, export: [value],"), end=True) == []
     both = guard("push again").replace("id: again,", "id: again, export: [value],")
+    assert findings(lab, both, end=True) == [], "`push` only promotes it"
+    both = both.replace("id: push,", "id: push, export: [value],")
     assert findings(lab, both, end=True) == [("export-collision", "error")]

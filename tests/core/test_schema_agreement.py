@@ -24,6 +24,7 @@ BEYOND_SCHEMA = {"duplicate-step-id", "tool-not-found", "tool-invalid", "side-ef
 
 PATTERNS = {
     "^[A-Za-z_][A-Za-z0-9_-]*$": ["a", "b_1", "_x", "some-name", "Z"],
+    "^[A-Za-z_][A-Za-z0-9_-]*(\\.": ["a", "b_1.0", "some-name.x.y"],
     "^[A-Za-z_][A-Za-z0-9_]*$": ["a", "b_1", "_x", "TOKEN"],
     "^[a-z0-9][a-z0-9_.:/-]*$": ["network", "db", "host:web-1", "0"],
     "\\{\\{": ["{{ .a }}", "x {{ eq .b 1 }} y"],

@@ -37,6 +37,7 @@ PLACES = {
     "end-unreachable": (8, 13),
     "evidence-shape": (5, 9),
     "export-collision": (6, 82),
+    "export-shadowed": (4, 10),
     "export-undeclared": (2, 82),
     "extension-contract": (2, 5),
     "for-each-shape": (5, 32),

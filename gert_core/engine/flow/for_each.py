@@ -14,6 +14,8 @@ from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import NOT_RUN, RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
 from gert_core.engine.steps.execution import StepExecution
+from gert_core.engine.steps.exports import holder
+from gert_core.engine.trees import MISSING, descend
 from gert_core.kit.excerpts import quoted, shorten
 from gert_core.template import ListResults, MapResults, Symbol, TemplateError, to_text
 
@@ -313,14 +315,14 @@ class _Loop:
         """Export each name as the list or map of its values, unless the name is taken; return those exported."""
         exported = []
         layer = self.frame.layer
-        for name in self.compiled.node.fields.export:
-            owner = layer.owner(name)
-            if owner is not None and owner != self.compiled.id:
+        for name, path in self.compiled.exports:
+            owner = layer.exporter(name)
+            if holder(self.execution, name) is not None or owner not in (None, self.compiled.id):
                 self.run.services.progress.warn(
                     f"{self.key}: `{name}` is not exported because the name is taken", step=self.execution.info
                 )
                 continue
-            layer.export(self.compiled.id, name, _values_of(results, name))
+            layer.export(self.compiled.id, name, _values_of(results, name, path))
             exported.append(name)
         return exported
 
@@ -337,12 +339,20 @@ def _status(items: list[_Item], worst: Signal | None) -> StepStatus:
     return StepStatus.FAILED if StepStatus.FAILED in statuses else StepStatus.SUCCESS
 
 
-def _values_of(results: Any, name: str) -> object:
-    if isinstance(results, Symbol):
-        return Symbol(f"{{{{ .{name} }}}}")
-    if isinstance(results, dict):
-        return {key: (value or {}).get(name) for key, value in results.items()}
-    return [(value or {}).get(name) for value in results]
+def _values_of(results: object, name: str, path: tuple[str, ...]) -> object:
+    """Return one output, or field, of every item; null where an item has none."""
+    if isinstance(results, MapResults):
+        return {key: _member(value, results.facts[key], path) for key, value in results.items()}
+    if isinstance(results, ListResults):
+        return [_member(value, facts, path) for value, facts in zip(results, results.facts, strict=True)]
+    return Symbol(f"{{{{ .{name} }}}}")
+
+
+def _member(outputs: object, facts: Mapping[str, object], path: tuple[str, ...]) -> object:
+    found = descend(outputs, path)
+    if found is MISSING:
+        found = descend(facts, path)
+    return None if found is MISSING else found
 
 
 __all__ = ["run_items"]

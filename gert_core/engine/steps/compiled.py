@@ -46,6 +46,7 @@ class CompiledStep:
         "described",
         "description",
         "exact_fields",
+        "exports",
         "external",
         "governed",
         "has_inputs",
@@ -107,6 +108,7 @@ class CompiledStep:
         self.described = None if described is None or described.static else described
         """The description as a template; ``description`` is that of a step whose description has none."""
         self.description = None if fields.description is None or self.described is not None else fields.description
+        self.exports = tuple((name, tuple(path.split("."))) for name, path in fields.exports.items())
         self.scope = None if fields.scope is None else compile_value(fields.scope)
         self.timeout = fields.timeout if fields.timeout is not None else step_type.timeout
         if "timeout" in step_type.owns:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import ErrorKind, Flow, StepProblem, StepStatus
+from gert_core.api import ErrorKind, StepProblem, StepStatus
+from gert_core.documents.exclusive import exclusive
+from gert_core.engine.trees import MISSING, descend
 from gert_core.kit.excerpts import part
+from gert_core.template import Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
 
@@ -73,7 +75,10 @@ def apply_state(
         before = layer.step(compiled.id)
         layer.set_step(compiled.id, before if isinstance(before, dict) else {}, execution.status(status))
         return []
-    exported = [name for name in compiled.node.fields.export if name in outputs]
+    exported: dict[str, object] = {}
+    if compiled.exports:
+        found = ((name, _exported({**fields, **outputs}, name, path)) for name, path in compiled.exports)
+        exported = {name: value for name, value in found if value is not MISSING}
     for name in exported:
         refuse_collision(execution, name)
     hidden = {name: fields[name] for name in compiled.hidden if name in fields} if compiled.hidden else {}
@@ -82,9 +87,16 @@ def apply_state(
         layer.write_scope(execution.scope, outputs)
     else:
         layer.promote(compiled.id, outputs)
-    for name in exported:
-        layer.export(compiled.id, name, outputs[name])
-    return exported
+    for name, value in exported.items():
+        layer.export(compiled.id, name, value)
+    return list(exported)
+
+
+def _exported(values: Mapping[str, object], name: str, path: tuple[str, ...]) -> object:
+    """Return the value that a step exports, or a marker; below one that is known only in a real run, it is so too."""
+    if len(path) > 1 and isinstance(values.get(path[0]), Symbol):
+        return Symbol(f"{{{{ .{name} }}}}")
+    return descend(values, path)
 
 
 def keep_entry(
@@ -95,52 +107,27 @@ def keep_entry(
 
 
 def refuse_collision(execution: StepExecution, name: str) -> None:
-    """Refuse to export a name that an input, a constant or another step has already."""
-    owner = execution.layer.owner(name)
-    if owner is None or owner == execution.compiled.id:
-        return
-    if owner:
-        other = execution.facts.runbook.by_id.get(owner)
-        if other is not None and exclusive(other, execution.compiled.node):
-            return
-    held = f"step {owner}" if owner else "an input, a constant or a loop variable"
-    raise StepProblem(ErrorKind.EXPORT_COLLISION, f"cannot export {name}: the name is taken by {held}")
+    """Refuse to export a name of an input, a constant or a loop variable, or one that another step exports too.
+
+    A name that another step has only promoted is replaced, as a later promotion would replace it.
+    """
+    held = holder(execution, name)
+    if held is not None:
+        raise StepProblem(ErrorKind.EXPORT_COLLISION, f"cannot export {name}: the name is taken by {held}")
 
 
-def exclusive(one: StepNode, other: StepNode) -> bool:
-    """Return whether two steps are in different arms of which only one can run."""
-    arms = {step.path: block for step, block in _ancestry(one)}
-    for step, block in _ancestry(other):
-        if (arm := arms.get(step.path)) is not None:
-            if arm.path == block.path:
-                return False
-            return step.type.flow is Flow.ONE_OF or _replaces(arm, block) or _replaces(block, arm)
-    first, then = _top(one), _top(other)
-    return _replaces(first, then) or _replaces(then, first)
+def holder(execution: StepExecution, name: str) -> str | None:
+    """Return what keeps a step from exporting a name."""
+    layer, facts, compiled = execution.layer, execution.facts, execution.compiled
+    if name in facts.inputs.values or name in facts.constants or layer.owner(name) == "":
+        return "an input, a constant or a loop variable"
+    owner = layer.exporter(name)
+    if owner is None or owner == compiled.id:
+        return None
+    other = facts.runbook.by_id.get(owner)
+    if other is not None and (exclusive(other, compiled.node) or other.fields.for_each is not None):
+        return None
+    return f"step {owner}"
 
 
-def _top(node: StepNode) -> BlockNode:
-    """Return the list of the runbook that a step is in, at any depth."""
-    while True:
-        assert node.within is not None  # noqa: S101 - every step is in a list
-        if node.within.owner is None:
-            return node.within
-        node = node.within.owner
-
-
-def _replaces(block: BlockNode, other: BlockNode) -> bool:
-    """Return whether a block handles the failure of another: its steps take the place of that one's."""
-    return block.handles and not other.cleanup
-
-
-def _ancestry(node: StepNode) -> list[tuple[StepNode, BlockNode]]:
-    """Return the steps around a step, innermost first, each with the block that contains it."""
-    found = []
-    block = node.within
-    while block is not None and block.owner is not None:
-        found.append((block.owner, block))
-        block = block.owner.within
-    return found
-
-
-__all__ = ["apply_state", "completion_data", "exclusive", "keep_entry", "mask_failure", "refuse_collision"]
+__all__ = ["apply_state", "completion_data", "holder", "keep_entry", "mask_failure", "refuse_collision"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import Flow
+from gert_core.validation.domain.exports import export_place
 from gert_core.validation.domain.report import phrase
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:
             at: Path = (*step.path, "id") if step.named else step.path
             for name in facts.of(step).outputs:
                 found[name] = (step, at)
-        for index, name in enumerate(fields.export):
-            found[name] = (step, (*step.path, "export", index))
+        for name in fields.exports:
+            found[name] = (step, export_place(step, name))
     return found
 
 

@@ -15,6 +15,8 @@ Key = Any
 """A name, or for scopes the tuple ``("scope", segment, ...)``."""
 
 SCOPE: Final = "scope"
+EXPORT: Final = "export"
+"""In the key ``(EXPORT, name)``: the steps that export a name, whoever promotes it."""
 EACH: Final = "*"
 """In a scope's key: the results of a for_each, by key or index."""
 BELOW: Final = "**"
@@ -174,4 +176,4 @@ class Environment:
         return None
 
 
-__all__ = ["BELOW", "EACH", "NAMESPACE", "SCOPE", "Entry", "Environment", "Key", "perhaps"]
+__all__ = ["BELOW", "EACH", "EXPORT", "NAMESPACE", "SCOPE", "Entry", "Environment", "Key", "perhaps"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Severity
+from gert_core.validation.domain.exports import export_place
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import Path, StepNode
@@ -53,12 +54,11 @@ def _step_names(ctx: Context, step: StepNode, facts: FactTable, promoted: dict[s
                 path=path,
                 hint="rename one of them",
             )
-    for index, name in enumerate(fields.export):
-        _reserved(ctx, name, (*step.path, "export", index))
+    for name in fields.exports:
+        _reserved(ctx, name, export_place(step, name), key=True)
+        promoted.setdefault(name, step)
     _own_names(ctx, step, facts)
     if fields.scope is not None or loop is not None:
-        for name in fields.export:
-            promoted.setdefault(name, step)
         return
     for name in facts.of(step).outputs:
         promoted.setdefault(name, step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.validation.domain.context import FAILURE
+from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.report import listing
 
@@ -88,7 +89,9 @@ class UnresolvedReferences:
         report = self.ctx.report
         if not report.suggests:
             return None
-        scopes = {"/".join(key[1:]) for key in self.env.names if isinstance(key, tuple) and len(key) > 1}
+        scopes = {
+            "/".join(key[1:]) for key in self.env.names if isinstance(key, tuple) and key[0] == SCOPE and len(key) > 1
+        }
         known = sorted(scope for scope in scopes if "*" not in scope)
         return report.did_you_mean(asked, known, prefix=".scope.") or (
             f"the scopes set before it have {listing(known)}" if known else "no step before it has a `scope`"

@@ -8,8 +8,17 @@ from gert_core.api import Flow
 from gert_core.documents.partial import hides_variables
 from gert_core.validation.domain.cleanup import clean_up
 from gert_core.validation.domain.constants import check_constants
-from gert_core.validation.domain.environment import BELOW, EACH, NAMESPACE, SCOPE, Entry, Environment, perhaps
-from gert_core.validation.domain.exports import check_exports
+from gert_core.validation.domain.environment import (
+    BELOW,
+    EACH,
+    EXPORT,
+    NAMESPACE,
+    SCOPE,
+    Entry,
+    Environment,
+    perhaps,
+)
+from gert_core.validation.domain.exports import check_exports, check_promoted, export_shape
 from gert_core.validation.domain.expressions import TemplateText, templates, texts
 from gert_core.validation.domain.flow import guarded, jump_of, may_fail
 from gert_core.validation.domain.inputs import check_inputs
@@ -29,12 +38,14 @@ if TYPE_CHECKING:
 class Variables:
     """One walk over a runbook's steps."""
 
-    __slots__ = ("ctx", "env", "facts", "refs")
+    __slots__ = ("ctx", "env", "exporting", "facts", "refs")
 
     def __init__(self, ctx: Context, facts: FactTable) -> None:
         self.ctx = ctx
         self.facts = facts
         self.env = Environment()
+        self.exporting = False
+        """Whether a step so far exports something."""
         self.refs = References(ctx, self.env, facts)
 
     def run(self) -> None:
@@ -218,6 +229,8 @@ class Variables:
         env, fields = self.env, step.fields
         if fields.export:
             check_exports(self.ctx, env, step, facts)
+        if self.exporting and fields.scope is None and fields.for_each is None:
+            check_promoted(self.ctx, env, step, facts)
         if fields.for_each is not None:
             self._define_loop(step, facts, sure=sure)
             return
@@ -234,8 +247,9 @@ class Variables:
         else:
             for name, shape in outputs.items():
                 env.define(name, shape, step, sure=sure)
-        for name in fields.export:
-            env.define(name, outputs.get(name, ANY), step, sure=sure, stays=True)
+        for name, source in fields.exports.items():
+            env.define(name, export_shape(step, facts, source), step, sure=sure, stays=True)
+            self._export(name, step)
 
     def _define_loop(self, step: StepNode, facts: Facts, *, sure: bool) -> None:
         """Define the results of a for_each under its id: a list, or a map when it has a key."""
@@ -248,10 +262,16 @@ class Variables:
             self._namespace(segments, step, sure=sure)
             place = BELOW if templated else EACH
             env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True)
-        for name in fields.export:
-            if name not in env.names:
-                shape = _collection(facts.outputs.get(name, ANY), keyed=keyed)
-                env.define(name, shape, step, sure=sure, stays=True)
+        for name, source in fields.exports.items():
+            if name not in env.names or env.names[name].origin is not None:
+                shape = _collection(export_shape(step, facts, source), keyed=keyed)
+                env.define(name, shape, step, sure=sure and (EXPORT, name) not in env.names, stays=True)
+                self._export(name, step)
+
+    def _export(self, name: str, step: StepNode) -> None:
+        self.exporting = True
+        # Never sure, so that the steps that exported it before stay known.
+        self.env.define((EXPORT, name), NAMESPACE, step, sure=False, stays=True)
 
     def _namespace(self, segments: tuple[str, ...], step: StepNode, *, sure: bool) -> None:
         """Define every scope above and including ``segments``."""
