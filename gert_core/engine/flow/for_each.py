@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gert_core.api import ErrorKind, EventType, StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import Done, Frame
+from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, values_of
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
-from gert_core.engine.state import NOT_RUN, RUNNING, STATUS, Layer
+from gert_core.engine.state import RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
 from gert_core.engine.steps.execution import StepExecution
 from gert_core.engine.steps.exports import holder
-from gert_core.engine.trees import MISSING, descend
 from gert_core.kit.excerpts import quoted, shorten
 from gert_core.template import ListResults, MapResults, Symbol, TemplateError, to_text
 
@@ -25,48 +25,12 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.steps.compiled import CompiledStep
 
-_NOT_RUN: Final[Mapping[str, object]] = {STATUS: NOT_RUN, "failure": None}
-
 
 def run_items(run: Run, compiled: CompiledStep, frame: Frame, key: str) -> Done:
     """Run a step with ``for_each`` under its own key: start, every item, complete."""
     if run.services.stop.thrown:
         return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
     return _Loop(run, compiled, frame, key).perform()
-
-
-class _Item:
-    """One item: its position, its value and its result; everything else of it exists only while it runs."""
-
-    __slots__ = ("facts", "index", "kept", "name", "outputs", "scope", "status", "value")
-
-    def __init__(self, index: int, value: object) -> None:
-        self.index = index
-        self.value = value
-        self.name: str | None = None
-        self.status: StepStatus | None = None
-        """``None`` while it has not run."""
-        self.outputs: dict[str, object] | None = None
-        self.scope: tuple[str, ...] | None = None
-        self.kept: Layer | None = None
-        """Its variables, if the loop takes something from them."""
-        self.facts: Mapping[str, object] = _NOT_RUN
-        """What is looked up beside its outputs: status, failure and fields."""
-
-    @property
-    def label(self) -> str:
-        """The key of the item, or its number."""
-        return str(self.index) if self.name is None else self.name
-
-    @property
-    def ran(self) -> bool:
-        """Whether it was executed and not skipped."""
-        return self.status is not None and self.status is not StepStatus.SKIPPED
-
-    @property
-    def uncertain(self) -> bool:
-        """Whether its status is known only in a real run."""
-        return isinstance(self.facts[STATUS], Symbol)
 
 
 class _Loop:
@@ -118,11 +82,11 @@ class _Loop:
 
     # -- before the items ----------------------------------------------------------------------------------------
 
-    def _items(self) -> list[_Item]:
+    def _items(self) -> list[Item]:
         """Return every item."""
-        return [_Item(index, value) for index, value in enumerate(self._over())]
+        return [Item(index, value) for index, value in enumerate(self._over())]
 
-    def _layer(self, item: _Item) -> Layer:
+    def _layer(self, item: Item) -> Layer:
         """Return the variables of an item before it runs."""
         layer = Layer(self.frame.layer, loop=self.compiled.node.path)
         layer.bind({self.each.as_: item.value})
@@ -143,7 +107,7 @@ class _Loop:
             raise StepProblem(ErrorKind.FOR_EACH_SHAPE, f"for_each.over gave {shown}, not a list or a map")
         return value
 
-    def _label(self, items: list[_Item]) -> None:
+    def _label(self, items: list[Item]) -> None:
         """Name each item by its key; names must differ before the first item runs."""
         if self.compiled.key_template is None:
             return
@@ -176,7 +140,7 @@ class _Loop:
 
     # -- the items -----------------------------------------------------------------------------------------------
 
-    def _run_all(self, items: list[_Item], limit: int) -> list[Signal | None]:
+    def _run_all(self, items: list[Item], limit: int) -> list[Signal | None]:
         """Run the items: in parallel all of them, one after another up to the first signal."""
         if self.each.parallel:
             return run_tasks(self.run, len(items), lambda index: self._perform(items[index]), limit=limit)
@@ -189,7 +153,7 @@ class _Loop:
                 break
         return []
 
-    def _child(self, item: _Item, layer: Layer) -> StepExecution:
+    def _child(self, item: Item, layer: Layer) -> StepExecution:
         branch = self.frame.branch
         if self.each.parallel:
             branch = {"index": item.index, "label": item.label, "parent": self.key}
@@ -206,7 +170,7 @@ class _Loop:
         key = f"{self.key}[{quote(self.run.services.masker.mask_text(item.label), safe='')}]"
         return StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)
 
-    def _perform(self, item: _Item) -> Signal | None:
+    def _perform(self, item: Item) -> Signal | None:
         if self.run.services.stop.thrown:
             return CANCELLED
         layer = self._layer(item)
@@ -230,10 +194,10 @@ class _Loop:
                 return unanswerable(child, error)
         return done.signal
 
-    def _facts(self, item: _Item, done: Done) -> Mapping[str, object]:
+    def _facts(self, item: Item, done: Done) -> Mapping[str, object]:
         """Return the facts about an item that has run; items that came out alike share theirs."""
         if done.uncertain:
-            return {name: Symbol(f"{{{{ {name} of item {item.label} }}}}") for name in (*_NOT_RUN, *done.fields)}
+            return {name: Symbol(f"{{{{ {name} of item {item.label} }}}}") for name in (*ITEM_NOT_RUN, *done.fields)}
         facts = {
             **dict.fromkeys(self.compiled.type.fields),
             **done.fields,
@@ -246,7 +210,7 @@ class _Loop:
 
     # -- after the items -----------------------------------------------------------------------------------------
 
-    def _finish(self, items: list[_Item], signals: list[Signal | None]) -> Done:
+    def _finish(self, items: list[Item], signals: list[Signal | None]) -> Done:
         execution, layer = self.execution, self.frame.layer
         collected = SignalCollector()
         collected.add(signals)
@@ -275,7 +239,7 @@ class _Loop:
             done.signal = worst  # in dry-run only if it is sure that an item comes to it
         return done
 
-    def _weigh(self, items: list[_Item]) -> None:
+    def _weigh(self, items: list[Item]) -> None:
         """Decide in a dry-run whether the status of the loop is known."""
         from gert_core.engine.modes.explore import weigh
 
@@ -283,7 +247,7 @@ class _Loop:
         if self.compiled.node.fields.continue_on_fail:
             self.execution.uncertain |= any(item.uncertain for item in items)
 
-    def _sorted_out(self, items: list[_Item]) -> dict[str, object]:
+    def _sorted_out(self, items: list[Item]) -> dict[str, object]:
         """Return the keys (or indexes) of the items that failed, and of those that were skipped."""
         if self.unknown or any(item.uncertain for item in items):
             return {name: Symbol(f"{{{{ .step.{self.compiled.id}.{name} }}}}") for name in ("failed", "skipped")}
@@ -296,7 +260,7 @@ class _Loop:
                 failed.append(name)
         return {"failed": failed, "skipped": skipped}
 
-    def _results(self, items: list[_Item]) -> object:
+    def _results(self, items: list[Item]) -> object:
         if self.unknown:
             return Symbol(f"{{{{ .{self.compiled.id} }}}}")
         facts = [item.facts for item in items]
@@ -305,7 +269,7 @@ class _Loop:
         results = {item.label: item.outputs for item in items}
         return MapResults(results, dict(zip(results, facts, strict=True)))
 
-    def _write_scopes(self, items: list[_Item]) -> None:
+    def _write_scopes(self, items: list[Item]) -> None:
         """Write each item's outputs one level below the scope's own path: ``.scope.round/0.<key>.<output>``."""
         for item in items:
             if item.ran and item.scope is not None:
@@ -322,7 +286,7 @@ class _Loop:
                     f"{self.key}: `{name}` is not exported because the name is taken", step=self.execution.info
                 )
                 continue
-            layer.export(self.compiled.id, name, _values_of(results, name, path))
+            layer.export(self.compiled.id, name, values_of(results, name, path))
             exported.append(name)
         return exported
 
@@ -330,29 +294,13 @@ class _Loop:
         self.execution.add(type, data)
 
 
-def _status(items: list[_Item], worst: Signal | None) -> StepStatus:
+def _status(items: list[Item], worst: Signal | None) -> StepStatus:
     statuses = {item.status for item in items}
     if worst is not None and worst.failures:
         return StepStatus.ERROR if worst.status == "error" else StepStatus.FAILED
     if StepStatus.ERROR in statuses:
         return StepStatus.ERROR
     return StepStatus.FAILED if StepStatus.FAILED in statuses else StepStatus.SUCCESS
-
-
-def _values_of(results: object, name: str, path: tuple[str, ...]) -> object:
-    """Return one output, or field, of every item; null where an item has none."""
-    if isinstance(results, MapResults):
-        return {key: _member(value, results.facts[key], path) for key, value in results.items()}
-    if isinstance(results, ListResults):
-        return [_member(value, facts, path) for value, facts in zip(results, results.facts, strict=True)]
-    return Symbol(f"{{{{ .{name} }}}}")
-
-
-def _member(outputs: object, facts: Mapping[str, object], path: tuple[str, ...]) -> object:
-    found = descend(outputs, path)
-    if found is MISSING:
-        found = descend(facts, path)
-    return None if found is MISSING else found
 
 
 __all__ = ["run_items"]

@@ -1,0 +1,70 @@
+"""The items of a loop: position, value and result of each, and one output of all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import StepStatus
+from gert_core.engine.state import NOT_RUN, STATUS
+from gert_core.engine.trees import MISSING, descend
+from gert_core.template import ListResults, MapResults, Symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.state import Layer
+
+ITEM_NOT_RUN: Final[Mapping[str, object]] = {STATUS: NOT_RUN, "failure": None}
+
+
+class Item:
+    """One item: its position, its value and its result; everything else of it exists only while it runs."""
+
+    __slots__ = ("facts", "index", "kept", "name", "outputs", "scope", "status", "value")
+
+    def __init__(self, index: int, value: object) -> None:
+        self.index = index
+        self.value = value
+        self.name: str | None = None
+        self.status: StepStatus | None = None
+        """``None`` while it has not run."""
+        self.outputs: dict[str, object] | None = None
+        self.scope: tuple[str, ...] | None = None
+        self.kept: Layer | None = None
+        """Its variables, if the loop takes something from them."""
+        self.facts: Mapping[str, object] = ITEM_NOT_RUN
+        """What is looked up beside its outputs: status, failure and fields."""
+
+    @property
+    def label(self) -> str:
+        """The key of the item, or its number."""
+        return str(self.index) if self.name is None else self.name
+
+    @property
+    def ran(self) -> bool:
+        """Whether it was executed and not skipped."""
+        return self.status is not None and self.status is not StepStatus.SKIPPED
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether its status is known only in a real run."""
+        return isinstance(self.facts[STATUS], Symbol)
+
+
+def values_of(results: object, name: str, path: tuple[str, ...]) -> object:
+    """Return one output, or field, of every item; null where an item has none."""
+    if isinstance(results, MapResults):
+        return {key: _member(value, results.facts[key], path) for key, value in results.items()}
+    if isinstance(results, ListResults):
+        return [_member(value, facts, path) for value, facts in zip(results, results.facts, strict=True)]
+    return Symbol(f"{{{{ .{name} }}}}")
+
+
+def _member(outputs: object, facts: Mapping[str, object], path: tuple[str, ...]) -> object:
+    found = descend(outputs, path)
+    if found is MISSING:
+        found = descend(facts, path)
+    return None if found is MISSING else found
+
+
+__all__ = ["ITEM_NOT_RUN", "Item", "values_of"]
