@@ -194,7 +194,7 @@ class Layer:
         return None
 
     def exporter(self, name: str) -> str | None:
-        """Return the step that exported a name last, whoever has promoted it since."""
+        """Return the step that exported a name last, also if another one has promoted it since."""
         for layer in self._chain():
             if name in layer.exported:
                 return layer.exported[name][0]
@@ -334,24 +334,4 @@ class Layer:
             merge_tree(next(layer for layer in self._chain() if layer.stays).scopes, child.scopes)
 
 
-class View:
-    """A layer with some names bound on top, for one expression."""
-
-    __slots__ = ("_bound", "_layer")
-
-    def __init__(self, layer: Layer, bound: Mapping[str, object] | None = None) -> None:
-        self._layer = layer
-        self._bound = bound or {}
-
-    def resolve(self, path: tuple[str, ...]) -> object:
-        """Return the value at a path."""
-        if path[0] in self._bound:
-            return walk(self._bound, path, full=path)
-        return self._layer.resolve(path)
-
-    def names(self) -> Iterable[str]:
-        """Return names to suggest."""
-        return {*self._bound, *self._layer.names()}
-
-
-__all__ = ["FAILURE", "NOT_RUN", "RESERVED", "RUNNING", "STATUS", "Layer", "View"]
+__all__ = ["FAILURE", "NOT_RUN", "RESERVED", "RUNNING", "STATUS", "Layer"]

@@ -10,12 +10,13 @@ from gert_core.engine.flow.frame import Done
 from gert_core.engine.journal import KERNEL
 from gert_core.engine.progress import StepInfo
 from gert_core.engine.signals import CANCELLED, Failure, SignalCollector
-from gert_core.engine.state import RUNNING, View
+from gert_core.engine.state import RUNNING
 from gert_core.engine.steps.attempt import attempt
 from gert_core.engine.steps.close import close, close_recorded, finish
 from gert_core.engine.steps.compiled import summary_of
 from gert_core.engine.steps.render import render_scope, render_step
 from gert_core.engine.steps.visibility import visible
+from gert_core.engine.view import View
 from gert_core.governance.policies import strictest
 from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.kinds import STEP

@@ -16,7 +16,7 @@ Key = Any
 
 SCOPE: Final = "scope"
 EXPORT: Final = "export"
-"""In the key ``(EXPORT, name)``: the steps that export a name, whoever promotes it."""
+"""In the key ``(EXPORT, name)``: the steps that export a name, also if others promote it."""
 EACH: Final = "*"
 """In a scope's key: the results of a for_each, by key or index."""
 BELOW: Final = "**"
