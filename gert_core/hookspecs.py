@@ -161,8 +161,8 @@ def gert_policies(project: ProjectInfo | None) -> Iterable[PolicyPack] | None:
     Called when a command loads policies: before ``exec`` and ``resume`` run anything, and by ``gert policy``.
     ``project`` is the project the command works in, with this plugin's own ``plugins.config``, or None outside of one.
     All sources are merged; the most restrictive applies, so a pack can tighten but never relax. A pack given as
-    ``document`` may depend on the time: a resumed run keeps what was decided and applies today's pack to the rest. A
-    ``file`` that changed since the run started is drift.
+    ``document`` may depend on the time: a resumed run applies today's pack, and what was decided before if
+    that is stricter. A ``file`` that changed since the run started is drift.
 
     - ``None``: this plugin has no policy for this project.
     - If it raises, or returns something other than ``PolicyPack``: the command stops with exit code 3.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gert_core.governance.policies import Decision, Opinion, Policies
+from gert_core.governance.decision import Decision, Opinion
+from gert_core.governance.policies import Policies
 from gert_core.governance.rules import Act, Rule, effective_effects
 from gert_core.governance.sources import Source, load_policies
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gert_core.documents.tree import Runbook, StepNode
-    from gert_core.governance.policies import Decision, Policies
+    from gert_core.governance.decision import Decision
+    from gert_core.governance.policies import Policies
 
 
 class Explained(Struct, frozen=True, kw_only=True):

@@ -9,8 +9,9 @@ from gert_core.governance.people import AGENT, GROUP
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gert_core.governance.decision import Decision
     from gert_core.governance.people import People
-    from gert_core.governance.policies import Decision, Policies
+    from gert_core.governance.policies import Policies
 
 _SET_ASIDE: Final = (
     "an answer that comes with an identity of another system (web, chat) is set aside (approver_unknown)"

@@ -13,6 +13,7 @@ import time
 from hashlib import sha256
 
 import pytest
+from forging import PUBLIC, SEED, append, rewrite
 from gertproc import Gert
 
 TOOL = """\
@@ -477,3 +478,57 @@ def test_an_interrupted_execution_that_is_to_be_redone_is_asked_about_again(gert
     assert resume(gert)["status"] == "completed"
     assert acted(gert) == ["one", "one"]
     assert [data["generation"] for data in of(gert, "approval_submitted")] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "lie", [{"decision": "allow"}, {"min_approvers": 1}, {"exclude_actor": False}, {"approvers": ["eve"]}]
+)
+def test_a_decision_in_the_trace_never_replaces_that_of_the_policies(gert, lie):
+    rule = "require-approval, exclude_actor: true, min_approvers: 2, approvers: [ann, bob]"
+    gert.write(book=BOOK.replace("require-approval, exclude_actor: EXCLUDE", rule))
+    pending(gert)
+
+    def edit(events):
+        kept = [event for event in events if event["type"] != "approval_submitted"]
+        for event in kept:
+            if event["type"] == "governance_decision" and event["step_key"] == "act":
+                event["data"] |= lie
+        return kept
+
+    rewrite(gert, edit)
+    refused = resume(gert)
+    assert refused["error"]["kind"] == "trace_altered"
+    assert "step act" in refused["error"]["message"]
+    assert acted(gert) == []
+
+
+def test_a_decision_of_other_policies_in_the_trace_only_makes_it_stricter(gert):
+    """The facts that the trace states about its policies are forged as well, so that it looks like another answer."""
+    pending(gert)
+
+    def edit(events):
+        events[0]["data"]["gert_version"] = "0.0.1"
+        kept = [event for event in events if event["type"] != "approval_submitted"]
+        for event in kept:
+            if event["type"] == "governance_decision" and event["step_key"] == "act":
+                event["data"]["decision"] = "allow"
+        return kept
+
+    rewrite(gert, edit)
+    assert resume(gert)["status"] == "approval_pending"
+    assert acted(gert) == []
+
+
+def test_a_decision_written_behind_the_seal_of_a_signed_run_is_refused(gert):
+    keys = {"GERT_TRACE_SIGNING_KEY": f"ed25519:{SEED}", "GERT_TRACE_VERIFY_KEY": f"ed25519:{PUBLIC}"}
+    waiting = gert("exec", "book.yaml", "--approval", "inbox", "--json", **keys)
+    assert waiting.document["status"] == "approval_pending", waiting.all
+    decided = next(event for event in gert.events() if event["type"] == "governance_decision")
+    append(
+        gert,
+        {"type": "run_resumed", "data": {"actor": "olga", "from_seq": 1, "void": ["act"]}},
+        {"type": "governance_decision", "step_key": "act", "data": {**decided["data"], "decision": "allow"}},
+    )
+    refused = gert("resume", "--run", gert.run().name, "--json", **keys)
+    assert refused.document["error"]["kind"] == "trace_altered", refused.all
+    assert acted(gert) == []

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
-import json
 import re
 
 import pytest
+from forging import PUBLIC, SEED, chain
 from gertproc import Gert
 
 from gert_core.api import ApprovalResponse
 from gert_core.approvals import UnverifiedError, sign_response, verify_response
 from gert_core.plugin.registry import Registry
 
-SEED = base64.b64encode(bytes(range(32))).decode()
-PUBLIC = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="
 BOOK = """\
 apiVersion: kernel/v0
 meta:
@@ -33,24 +29,6 @@ meta: {name: touch, transport: stdio, binary: touch}
 contract: {effects: [host], writes: [file]}
 actions: {run: {argv: [touch, acted]}}
 """
-
-
-def chain(events: list[dict], *, key: bytes | None = None) -> str:
-    """A whole trace of these events: hashes and seal are right, the signature is an HMAC with ``key``."""
-    lines, previous = [], "0" * 64
-    for number, given in enumerate(events, 1):
-        entry = {name: value for name, value in {**given, "seq": number}.items() if name != "prev_hash"}
-        line = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)[:-1] + f',"prev_hash":"{previous}"}}'
-        if entry["type"] in ("run_complete", "run_suspended"):
-            digest = hashlib.sha256(line.encode()).hexdigest()
-            seal = f',"chain_hash":"{digest}"'
-            if key is not None:
-                seal += f',"signature":"{hmac.new(key, digest.encode(), "sha256").hexdigest()}"'
-            cut = line.rindex('},"prev_hash"')
-            line = line[:cut] + seal + line[cut:]
-        previous = hashlib.sha256(line.encode()).hexdigest()
-        lines.append(line)
-    return "\n".join(lines) + "\n"
 
 
 def event(kind: str, data: dict, **more) -> dict:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.modes.peers import ToolSession
-    from gert_core.engine.resume.recorded import RecordedApproval
+    from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.scenario import CannedApproval, ScenarioModel, ToolResponse
     from gert_core.documents.tree import Runbook, ToolNode
-    from gert_core.engine.resume.recorded import RecordedApproval
+    from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.run import Run
     from gert_core.engine.steps.execution import StepExecution
 

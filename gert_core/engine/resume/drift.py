@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core import __version__
 from gert_core.api import DocumentError, ErrorKind, RunError, UsageError
 from gert_core.documents import yaml
 from gert_core.documents.generated import generated_digests
@@ -96,6 +97,14 @@ def floor_changed(facts: Mapping[str, Any], policies: Policies) -> bool:
     return _floor(before) != _floor(policies.to_json())
 
 
+def same_policies(facts: Mapping[str, Any], policies: Policies) -> bool:
+    """Return whether everything that decides is as it was: policies, the answers of packs, and gert itself."""
+    recorded = facts.get("policies")
+    before = [one.get("digest") for one in recorded if isinstance(one, dict)] if isinstance(recorded, list) else None
+    same = before == [one["digest"] for one in policies.to_json()] and facts.get("policy_digest") == policies.digest
+    return same and facts.get("gert_version") == __version__
+
+
 def _floor(sources: Sequence[Mapping[str, Any]]) -> list[object]:
     return [one.get("digest") for one in sources if one.get("kind") == FLOOR]
 
@@ -139,4 +148,4 @@ def _is_file_of_pack(source: Mapping[str, Any]) -> bool:
     return source.get("kind") == _PACK and "answer" not in source
 
 
-__all__ = ["changes", "floor_changed", "refuse", "same_runbook"]
+__all__ = ["changes", "floor_changed", "refuse", "same_policies", "same_runbook"]

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
-from gert_core.engine.resume.drift import changes, floor_changed, refuse
+from gert_core.engine.resume.drift import changes, floor_changed, refuse, same_policies
 from gert_core.engine.resume.reconcile import kept_results, stated_results
 from gert_core.engine.resume.retry import keys_to_retry, risky_keys
 from gert_core.engine.resume.survivors import wait_for_survivors
@@ -83,6 +83,7 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
         refuse(drift)
     run.recorded.allow_drift = resume.allow_drift
     run.recorded.floor_changed = floor_changed(state.facts, policies)
+    run.recorded.same_policies = same_policies(state.facts, policies)
     policies.schedule_as(recorded_answers(state.facts.get("policies")))
     retry = resume.retry_failed and state.over
     void = keys_to_retry(run.recorded, runbook) if retry else []

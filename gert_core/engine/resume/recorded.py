@@ -11,11 +11,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from gert_core.api import ErrorKind, EventType, Outcome, RunError, StepStatus
 from gert_core.documents.merge import UNKNOWN
 from gert_core.engine.journal import BRANCH
+from gert_core.engine.resume.records import RecordedApproval, RecordedResult
 from gert_core.governance import Decision
 from gert_core.runs.fold import Fold, failure_of
 from gert_core.secrets import Masker
@@ -56,36 +57,6 @@ _AFTER: Final = (*_ONCE, *_APPROVAL)
 """What is still asked of a finished leaf."""
 
 
-class RecordedResult(Struct, frozen=True, kw_only=True):
-    """A finished leaf step, with its secrets put back."""
-
-    status: str
-    outputs: Mapping[str, object]
-    fields: Mapping[str, object]
-    failure: Mapping[str, str] | None = None
-    reason: str | None = None
-    outcome: Outcome | None = None
-
-
-class RecordedApproval(Struct, kw_only=True):
-    """What the trace records about the last ticket of a step."""
-
-    ticket_id: str
-    created: str
-    expires_at: str
-    request_hash: str = ""
-    document: Mapping[str, Any] | None = None
-    """What was requested; None in a trace of 0.1, whose requests covered less."""
-    generation: int = 1
-    voids: int = 0
-    """How often a request of this step changed before the step was executed."""
-    spent: bool = False
-    """Whether its approval served an execution already, so that another one must be approved anew."""
-    responses: list[Mapping[str, object]] = field(default_factory=list)
-    resolved: Mapping[str, object] | None = None
-    """How it was resolved, approved or not."""
-
-
 class FinishedLeaf(Struct, frozen=True, gc=False):
     """The numbers of the events that are still asked of most finished leaves, each 0 when there is none."""
 
@@ -110,6 +81,8 @@ class Recorded:
         """Whether results are taken by step key alone, although documents changed."""
         self.floor_changed = False
         """Whether the machine floor changed, which applies to everything that is not finished."""
+        self.same_policies = False
+        """Whether decisions must be as they were recorded: policies and gert are those of when the run started."""
         self._fold = Fold()
         self._lines = lines
         self._events: dict[str, Numbers] = {}
@@ -346,4 +319,4 @@ def _prefix(key: str) -> str:
     return key[: key.rfind("/") + 1]
 
 
-__all__ = ["Recorded", "RecordedApproval", "RecordedResult"]
+__all__ = ["Recorded"]

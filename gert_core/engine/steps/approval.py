@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gert_core.api import ApprovalRequest, ApprovalSession
-    from gert_core.engine.resume.recorded import RecordedApproval
+    from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.steps.execution import StepExecution
 
 MAX_VOIDS: Final = 3

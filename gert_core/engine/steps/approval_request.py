@@ -15,7 +15,7 @@ from gert_core.trace.events import timestamp
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.engine.resume.recorded import RecordedApproval
+    from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.steps.execution import StepExecution
 
     Window = tuple[str, str]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Result
-    from gert_core.engine.resume.recorded import RecordedResult
+    from gert_core.engine.resume.records import RecordedResult
     from gert_core.engine.steps.execution import StepExecution
 
 

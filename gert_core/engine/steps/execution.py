@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import Errored, ErrorKind, EventType, Principal, StepProblem, StepStatus, Undecided
+from gert_core.api import Errored, ErrorKind, EventType, Principal, RunError, StepProblem, StepStatus, Undecided
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.journal import KERNEL
 from gert_core.engine.progress import StepInfo
@@ -17,7 +17,7 @@ from gert_core.engine.steps.compiled import summary_of
 from gert_core.engine.steps.render import render_scope, render_step
 from gert_core.engine.steps.visibility import visible
 from gert_core.engine.view import View
-from gert_core.governance.policies import strictest
+from gert_core.governance.decision import strictest
 from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.kinds import STEP
 from gert_core.template import Symbol, TemplateError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gert_core.engine.state import Layer
     from gert_core.engine.steps.claims import ExecutionClaim
     from gert_core.engine.steps.compiled import CompiledStep
+    from gert_core.governance import Decision
 
 
 class StepExecution:
@@ -218,17 +219,31 @@ class StepExecution:
         return None
 
     def _recalled(self, recorded: Recorded) -> bool:
-        """Take the decision that an earlier process recorded; after allowed drift it can only make today's stricter."""
+        """Hold a decision that an earlier process recorded against today's; it can only make today's stricter."""
         if recorded.allow_drift or recorded.floor_changed:
             if (earlier := recorded.earlier_decision(self.key)) is not None:
-                self.decision = strictest(self.decision, earlier, risk=self.decision.risk)
-                data = {"step_id": self.compiled.id, **self.decision.to_json()}
-                self.add(EventType.GOVERNANCE_DECISION, data, principal=KERNEL, fresh=True)
+                self._decide_again(strictest(self.decision, earlier, risk=self.decision.risk))
             return earlier is not None
         before = recorded.decision(self.key)
-        if before is not None:
-            self.decision = before
+        if before is not None and before.terms != self.decision.terms:
+            if recorded.same_policies:
+                raise RunError(
+                    f"the trace says of step {self.key}: {before.action}; the policies decide otherwise, and have not"
+                    " changed since the run started",
+                    kind=ErrorKind.TRACE_ALTERED,
+                    hint="somebody has altered the trace: start a new run",
+                )
+            strict = strictest(self.decision, before, risk=self.decision.risk)
+            if strict.terms == before.terms:
+                self.decision = strict
+            else:
+                self._decide_again(strict)
         return before is not None
+
+    def _decide_again(self, decision: Decision) -> None:
+        self.decision = decision
+        data = {"step_id": self.compiled.id, **decision.to_json()}
+        self.add(EventType.GOVERNANCE_DECISION, data, principal=KERNEL, fresh=True)
 
     # -- start ---------------------------------------------------------------------------------------------------
 
