@@ -12,7 +12,7 @@ from gert_core.api.errors import UsageError
 from gert_core.cli.provided import ACTIVITIES, DIAGNOSTICS, HOOKS, OBSERVER, POLICY, TOOL, policies, tools_of
 from gert_core.cli.verbs import VERBS
 from gert_core.plugin import kinds
-from gert_core.plugin.advice import pip
+from gert_core.plugin.advice import would_be_called
 from gert_core.plugin.discovery import normalise
 from gert_core.plugin.selection import unknown_plugin
 
@@ -77,11 +77,9 @@ def _record(kind: RecordKind, name: str, registry: Registry) -> Answer:
         cause = f": {info.cause}" if info.cause else ""
         line = f"{kind.label} {name!r} is missing: plugin {info.label} is {info.state}{cause}"
         return Answer(lines=(line,), known=False, would_provide=provider)
-    lines = (
-        f"no installed plugin provides {kind.label} {name!r}; by its name {provider} would",
-        f"  {pip('install', provider)}",
-    )
-    return Answer(lines=lines, known=False, would_provide=provider)
+    near = _near(name, registry.records(kind))
+    line = f"no installed plugin provides {kind.label} {name!r}{near}"
+    return Answer(lines=(line, f"  {would_be_called(provider)}"), known=False, would_provide=provider)
 
 
 def _tool(name: str, registry: Registry, project: Project | None) -> Answer:

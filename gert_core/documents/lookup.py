@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from gert_core.documents.model_hints import suggest
+from gert_core.plugin.advice import would_be_called
+from gert_core.plugin.kinds import TOOLS, provider_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,7 +58,8 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
     searched += [f"pack {pack}" for pack, _ in sorted(holders)]
     hint = None
     if len(parts) == 2 and parts[0] not in packs:
-        hint = f"no tool pack {parts[0]!r} is installed; it would come from the distribution gert-tools-{parts[0]}"
+        near = suggest(parts[0], sorted(packs))
+        hint = f"{near + '; ' if near else ''}{would_be_called(provider_of(TOOLS, parts[0]))}"
     elif not hits and len(parts) == 1:
         hint = suggest(entry, _available(base=base, project=project, packs=packs))
     if not hits:

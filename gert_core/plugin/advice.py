@@ -41,4 +41,9 @@ def ways_out(problems: Sequence[PluginInfo], missing: Sequence[str] = ()) -> str
     return "; ".join(said)
 
 
-__all__ = ["pip", "ways_out"]
+def would_be_called(provider: str) -> str:
+    """Return the name of a distribution that is not known to exist, without advice to install it."""
+    return f"a distribution that provides it would be called {provider}"
+
+
+__all__ = ["pip", "ways_out", "would_be_called"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import PluginError
 from gert_core.plugin import kinds
-from gert_core.plugin.advice import pip, ways_out
+from gert_core.plugin.advice import ways_out, would_be_called
 from gert_core.plugin.discovery import GROUP, Candidate, normalise
 from gert_core.plugin.discovery import scan as scan_installed
 from gert_core.plugin.selection import Selection, unmet
@@ -231,7 +231,10 @@ class Registry:
         return project_info(owners[0], project) if owners else None
 
     def provider_hint(self, kind: RecordKind, name: str) -> str:
-        """Return which plugin would provide a missing record, installed but not active or not installed."""
+        """Return which plugin would provide a missing record, installed but not active or not installed.
+
+        What is not installed is only named: a command to install a name that was never checked is not to be followed.
+        """
         table = self._table(kind)
         if name in table.conflicts:
             return conflict(kind, name, table.conflicts[name])
@@ -239,7 +242,7 @@ class Registry:
         for info in self.plugins:
             if info.distribution == provider and info.state is not PluginState.ACTIVE:
                 return f"plugin {info.label}, which by its name provides it, is {info.state}: {info.cause}"
-        return f"by its name {provider} would provide it: `{pip('install', provider)}`"
+        return would_be_called(provider)
 
     # -- inside ---------------------------------------------------------------------------------------------
 
@@ -256,7 +259,7 @@ class Registry:
         close = get_close_matches(name, table.records, n=1)
         hint = self.provider_hint(kind, name)
         if close:
-            hint = f"did you mean {close[0]!r}? Otherwise {hint}"
+            hint = f"did you mean {close[0]!r}? {hint}"
         raise UnknownName(f"no installed plugin provides {kind.label} {name!r}", hint=hint)
 
     def _table(self, kind: RecordKind) -> Table:

@@ -121,7 +121,8 @@ def unmet(require: Sequence[str], plugins: Sequence[PluginInfo], *, who: str) ->
         idle = [info for info in own if info.state is not PluginState.ACTIVE]
         install = ""
         if not own:
-            install, why = text, "it is not installed" + _instead(name, plugins)
+            meant = _instead(name, plugins)
+            install, why = "" if meant else text, f"it is not installed{meant}"
         elif len(own) == len(idle):
             why = "it is installed but not active"
         elif idle:

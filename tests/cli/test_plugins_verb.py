@@ -143,7 +143,8 @@ def test_why_explains_a_broken_provider(gert, zoo):
 def test_why_computes_who_would_provide_it(gert):
     code, out, _ = gert("plugins", "why", "transport:carrier_pigeon")
     assert code == 1
-    assert "-m pip install gert-transport-carrier-pigeon" in out
+    assert "a distribution that provides it would be called gert-transport-carrier-pigeon" in out
+    assert "install " not in out
     code, out, _ = gert("plugins", "why", "step:nothing", "--json")
     assert code == 1
     assert json.loads(out) == {"what": "step:nothing", "provided_by": [], "would_provide": "gert-step-nothing"}

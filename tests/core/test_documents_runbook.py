@@ -422,7 +422,7 @@ def test_an_unknown_type_is_explained_with_its_distribution_or_what_became_of_it
     path = tmp_path / "runbook.yaml"
     path.write_text(f"{HEAD}steps: [{{type: dig-deep}}]\n", encoding="utf-8")
     alone = load_runbook(path, registry=Registry.build(scan=()), name="runbook.yaml")
-    assert "by its name gert-step-dig-deep would provide it: `" in only(alone).hint
+    assert "a distribution that provides it would be called gert-step-dig-deep" in only(alone).hint
     fake_dist.add("gert-step-dig-deep", "def broken(:\n", version="2.1")
     broken = load_runbook(path, registry=Registry.build(scan=fake_dist.scan()), name="runbook.yaml")
     assert (

@@ -245,7 +245,7 @@ def test_an_unknown_step_type_names_the_distribution_that_would_provide_it(gert_
     with pytest.raises(UnknownName) as caught:
         gert_registry().step_type("deploy")
     assert isinstance(caught.value, LookupError)
-    assert "pip install gert-step-deploy" in caught.value.hint
+    assert caught.value.hint == "a distribution that provides it would be called gert-step-deploy"
 
 
 def test_an_unknown_step_type_is_compared_with_the_known_ones(fake_dist):
@@ -272,4 +272,4 @@ def test_what_is_switched_off_is_not_advised_to_be_installed(fake_dist):
     )
     with pytest.raises(UnknownName, match="step type 'dance'") as caught:
         registry.step_type("dance")
-    assert "by its name gert-step-dance would provide it" in caught.value.hint
+    assert caught.value.hint.endswith("a distribution that provides it would be called gert-step-dance")

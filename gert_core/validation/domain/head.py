@@ -63,11 +63,12 @@ def _source(ctx: Context, name: str, source: str, words: set[str]) -> None:
     word = source[: min(ends)] if ends else source
     path = ("meta", "inputs", name, "from")
     if word not in words:
+        near = ctx.report.did_you_mean(word, words) or f"known sources: {listing(sorted(words)) or 'none'}"
         ctx.add(
             "provider-unknown",
             f"input `{name}` comes from `{source}`, and `{word}` is not a known source",
             path=path,
-            hint=ctx.report.did_you_mean(word, words) or f"known sources: {listing(sorted(words)) or 'none'}",
+            hint=f"{near}; {ctx.registry.provider_hint(INPUT, word)}",
         )
         return
     resolver = ctx.registry.input_resolvers().get(word)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import Severity
 from gert_core.documents.merge import tool_contract
 from gert_core.documents.tree import ITSELF
+from gert_core.plugin.kinds import TRANSPORT
 from gert_core.template import TemplateError, compile_value
 from gert_core.validation.domain.commands import check_command, check_programs
 from gert_core.validation.domain.expressions import TemplateText, templates
@@ -194,12 +195,12 @@ class ToolFile:
                 hint="write the address itself",
             )
         if meta.transport is not None and registry.transport(meta.transport) is None:
-            installed = listing(sorted(registry.transports())) or "none"
+            near = self.report.did_you_mean(meta.transport, registry.transports())
             self._add(
                 "transport-missing",
                 f"no installed plugin provides the transport `{meta.transport}`; steps that use it will fail",
                 path=("meta", "transport"),
-                hint=self.report.did_you_mean(meta.transport, registry.transports()) or f"installed: {installed}",
+                hint="; ".join(part for part in (near, registry.provider_hint(TRANSPORT, meta.transport)) if part),
             )
         if meta.platform and current_platform() not in meta.platform:
             self._add(
