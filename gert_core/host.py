@@ -128,6 +128,8 @@ def resume(
     outputs: Mapping[str, Mapping[str, object]] | None = None,
     allow_drift: bool = False,
     ticket: str | None = None,
+    yes: bool = False,
+    abort: bool = False,
     registry: Registry | None = None,
     console: Console | None = None,
     progress: Progress | None = None,
@@ -138,8 +140,9 @@ def resume(
     """Resume a run below the runs directory ``root`` in this thread and return its result.
 
     ``retry_failed`` runs failed steps again; ``reconcile`` and ``outputs`` state by step key what became of steps whose
-    effect is unknown; ``allow_drift`` uses recorded results although documents changed. Further ``options`` are fields
-    of ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``host_vars`` ...). Raise ``RunFinished``, which
+    effect is unknown; ``allow_drift`` uses recorded results although documents changed. ``yes`` runs again what took
+    effect before cleanup; ``abort`` runs open cleanup only and ends the run. Further ``options`` are fields of
+    ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``host_vars`` ...). Raise ``RunFinished``, which
     has the ``result``, when there is nothing left to do.
     """
     from gert_core.engine.cancel import Stop as NewStop
@@ -168,6 +171,8 @@ def resume(
                 outputs=outputs or {},
                 allow_drift=allow_drift,
                 ticket=ticket,
+                yes=yes,
+                abort=abort,
             ),
             **options,
         )

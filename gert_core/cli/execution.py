@@ -107,7 +107,7 @@ def exit_code(result: RunResult, *, interrupt_code: int, pending: int) -> int:
         return 0
     if result.status is RunStatus.APPROVAL_PENDING:
         return pending
-    return interrupt_code if result.status is RunStatus.CANCELLED else 1
+    return interrupt_code if result.status is RunStatus.CANCELLED and not result.state.aborted else 1
 
 
 __all__ = ["carry_out", "exit_code"]

@@ -56,6 +56,8 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("retry_failed", ("--retry-failed",), "flag", False, False, None, None),
         ("reconcile", ("--reconcile",), "text", True, False, None, None),
         ("outputs", ("--outputs",), "text", False, False, None, None),
+        ("yes", ("--yes",), "flag", False, False, None, None),
+        ("abort", ("--abort",), "flag", False, False, None, None),
         ("on_drift", ("--on-drift",), "text", False, False, None, None),
         ("var", ("--var",), "text", True, False, None, None),
         ("input_file", ("--input",), "path", True, False, None, None),

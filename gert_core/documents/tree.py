@@ -39,6 +39,14 @@ class StepNode(Struct, kw_only=True, eq=False):
     claimed: bool = False
     """Whether a type other than the written one has taken the step over."""
 
+    @property
+    def in_cleanup(self) -> bool:
+        """Whether it is in a cleanup block, at any depth."""
+        block = self.within
+        while block is not None and not block.cleanup:
+            block = block.owner.within if block.owner is not None else None
+        return block is not None
+
     def loops_around(self) -> Iterator[Path]:
         """Yield the paths of the loops that the step is inside: steps with ``for_each``, and blocks that repeat."""
         block = self.within

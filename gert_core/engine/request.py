@@ -37,6 +37,10 @@ class Resume(Struct, frozen=True, kw_only=True):
     """By step key the outputs of steps reconciled as ``done``."""
     allow_drift: bool = False
     ticket: str | None = None
+    yes: bool = False
+    """Whether steps that took effect before cleanup ran are run again without asking about each."""
+    abort: bool = False
+    """Whether the run is only ended: no further step runs but those of open cleanup."""
 
 
 class Request(Struct, frozen=True, kw_only=True):

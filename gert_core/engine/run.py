@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.progress import Progress
+    from gert_core.engine.resume.abort import Abort
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.resume.recorded import Recorded
     from gert_core.engine.steps.compiled import CompiledRunbook
@@ -111,12 +112,18 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
 class Run:
     """One run: its facts, its services, and its result so far."""
 
-    __slots__ = ("decisions", "doubts", "facts", "faults", "possible", "ready", "services")
+    __slots__ = ("abort", "decisions", "doubts", "facts", "faults", "possible", "ready", "services")
 
     def __init__(self, facts: RunFacts, services: RunServices) -> None:
         self.facts = facts
         self.services = services
         self.decisions = Decisions(facts.policies, services.journal.writer.encode)
+        self.abort: Abort | None = None
+        """Which steps are still entered, when the run is resumed only to be ended."""
+        if facts.resumption is not None and facts.resumption.abort and services.recorded is not None:
+            from gert_core.engine.resume.abort import Abort as Ending
+
+            self.abort = Ending(services.recorded, facts.resumption)
         self.faults: list[BaseException] = []
         """The exceptions that plugins raised."""
         self.doubts = 0

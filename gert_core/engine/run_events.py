@@ -12,6 +12,7 @@ from gert_core.documents.generated import generated_digests
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
 from gert_core.plugin.states import PluginState
+from gert_core.runs.state import ABORTED
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def _write_resumed(run: Run, resumption: Resumption) -> None:
         data["reconciled"] = dict(resumption.reconciled)
     if resumption.ticket is not None:
         data["ticket_id"] = resumption.ticket
+    if resumption.abort:
+        data["abort"] = True
     journal.add(EventType.RUN_RESUMED, data)
     person = Principal(kind="human", id=resumption.actor)
     kept = {key: recorded.completion(key) for key in resumption.kept}
@@ -114,7 +117,7 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
         data["failure"] = failures[0].to_json()
         data["failing"] = [failure.key for failure in failures]
     if status is RunStatus.CANCELLED:
-        data["reason"] = run.services.stop.reason
+        data["reason"] = run.services.stop.reason or ABORTED
     if outputs := layer.globals():  # a finished run's result is read from the trace alone
         data["outputs"] = outputs
     data["duration"] = duration
@@ -124,6 +127,10 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
 
 def _conclusion(run: Run, signal: Signal | None) -> tuple[RunStatus, Outcome | None, tuple[Failure, ...]]:
     """Return status, outcome and failures of a run that is over."""
+    if run.abort is not None and (signal is None or signal.rank is not Rank.CANCELLED):
+        from gert_core.engine.resume.abort import other_failures
+
+        return RunStatus.CANCELLED, None, other_failures(signal)
     symbolic = run.services.backend.symbolic
     if signal is None and symbolic:
         return RunStatus.COMPLETED, None, ()

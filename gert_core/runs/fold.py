@@ -76,6 +76,7 @@ class Fold:
         state = self.state
         state.status = RunStatus.RUNNING
         state.resumed += 1
+        state.aborting = state.aborting or event.data.get("abort") is True
         state.outcome = state.failure = state.finished = state.duration = None
         state.failing = []
         state.result = {}

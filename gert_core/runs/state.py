@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
@@ -10,6 +10,10 @@ from gert_core.api.results import RunStatus, StepStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+ABORTED: Final = "aborted"
+"""The reason of a cancelled run that was ended for good, after its cleanup."""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -98,6 +102,8 @@ class RunState(Struct, kw_only=True):
     tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Tickets submitted and not resolved, with the responses so far."""
     resumed: int = 0
+    aborting: bool = False
+    """Whether it was resumed only to be ended: every later process goes on with that."""
     violations: int = 0
     started: str | None = None
     finished: str | None = None
@@ -114,6 +120,11 @@ class RunState(Struct, kw_only=True):
     def over(self) -> bool:
         """Return whether the run has come to an end (which a cancelled run has only until it is resumed)."""
         return self.finished is not None
+
+    @property
+    def aborted(self) -> bool:
+        """Return whether it was ended for good, so that there is nothing to resume."""
+        return self.status == RunStatus.CANCELLED and self.result.get("reason") == ABORTED
 
     @property
     def pending(self) -> list[dict[str, object]]:
@@ -147,7 +158,7 @@ class RunState(Struct, kw_only=True):
     @property
     def resume_point(self) -> dict[str, Any] | None:
         """Return where ``gert resume`` would go on and what it would need; ``None`` when nothing is left to do."""
-        if self.status == RunStatus.COMPLETED:
+        if self.status == RunStatus.COMPLETED or self.aborted:
             return None
         if unknown := self.unknown_outcomes:
             return {"needs": "reconcile", "steps": [record.key for record in unknown]}
@@ -186,7 +197,7 @@ class RunState(Struct, kw_only=True):
 
     def blocked_on(self, *, live: bool = False) -> str:
         """Return one phrase for lists: what the run waits for; ``live`` when a process is executing it."""
-        if self.status == RunStatus.COMPLETED:
+        if self.status == RunStatus.COMPLETED or self.aborted:
             return ""
         # What is being executed has an outcome when it ends; it is unknown only when its process has gone.
         if not live and (unknown := self.unknown_outcomes):
@@ -206,4 +217,4 @@ def parent_key(key: str) -> str:
     return above if number.isdigit() else parent
 
 
-__all__ = ["Failure", "RunState", "StepState", "parent_key"]
+__all__ = ["ABORTED", "Failure", "RunState", "StepState", "parent_key"]

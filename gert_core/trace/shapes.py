@@ -64,6 +64,7 @@ class _RunEnd(Struct):
 
 class _RunResumed(Struct):
     void: list[str] | None = None
+    abort: bool | None = None
 
 
 class _Contract(Struct):

@@ -31,6 +31,12 @@ def resume(
     outputs: Annotated[
         str | None, typer.Option("--outputs", metavar="JSON", help="The outputs of a step reconciled as done.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --retry-failed: run again what took effect before cleanup.")
+    ] = False,
+    abort: Annotated[
+        bool, typer.Option("--abort", help="Run open cleanup only, and end the run as cancelled.")
+    ] = False,
     on_drift: Annotated[str, typer.Option("--on-drift", metavar="WHAT", help="refuse or allow.")] = "refuse",
     var: Annotated[
         list[str] | None, typer.Option("--var", metavar="K=V", help="A secret input; secrets are not recorded.")
@@ -67,6 +73,10 @@ def resume(
 
     if on_drift not in ("refuse", "allow"):
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
+    if abort and retry_failed:
+        raise UsageError("--abort runs no failed step again", hint="use either --abort or --retry-failed")
+    if yes and not retry_failed:
+        raise UsageError("--yes is for --retry-failed", hint="add --retry-failed, or leave --yes out")
     reconciled = _pairs(reconcile or ())
     stated = _outputs(outputs, reconciled)
     secrets, files = parse_vars(var or ()), read_inputs(input_file or ())
@@ -84,6 +94,8 @@ def resume(
             outputs=stated,
             allow_drift=on_drift == "allow",
             ticket=ticket,
+            yes=yes,
+            abort=abort,
         )
         if not nothing_left(wanted):
             _enter(recorded, stack)

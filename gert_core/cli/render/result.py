@@ -59,9 +59,12 @@ def _show_failures(result: RunResult, *, executed: bool) -> None:
     for failure in result.failures:
         where = f"step {readable_key(failure.key)}: " if failure.key else ""
         out(escape(f"  {where}{failure.message} ({failure.kind})"))
-    if result.status is RunStatus.CANCELLED:
+    if result.state.aborted:
+        out("  it was aborted, after its cleanup; nothing is left to resume")
+    elif result.status is RunStatus.CANCELLED:
         reason = result.state.result.get("reason")
         out(escape(f"  cancelled by {reason}; resume with: gert resume --run {result.run_id}"))
+        out(f"  or run its cleanup only, and end it: gert resume --run {result.run_id} --abort")
     elif not executed and any(key in result.state.steps for key in result.state.failing):
         out(f"  run the failed step again with: gert resume --run {result.run_id} --retry-failed")
 

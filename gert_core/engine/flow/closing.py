@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import CLEANUP_TIMEOUT
+from gert_core.api import CLEANUP_TIMEOUT, RunStatus
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
 from gert_core.engine.progress import StepInfo
@@ -57,7 +57,11 @@ def _layer(run: Run, frame: Frame, failure: object, worst: Signal | None) -> Lay
     layer = Layer(frame.layer)
     unknown = failure is None and run.doubts > 0
     layer.bind({FAILURE: failure_symbol() if unknown else failure})
-    status = Symbol("{{ .run.status }}") if unknown else str(run_status(worst))
+    status = (
+        Symbol("{{ .run.status }}")
+        if unknown
+        else str(RunStatus.CANCELLED if run.abort is not None else run_status(worst))
+    )
     layer.run = {**layer.run, "status": status}
     return layer
 

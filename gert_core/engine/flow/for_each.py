@@ -175,6 +175,8 @@ class _Loop:
             return CANCELLED
         layer = self._layer(item)
         child = self._child(item, layer)
+        if self.run.abort is not None and (stopped := self.run.abort.stops(self.compiled, child.frame, child.key)):
+            return stopped
         data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
         child.add(EventType.FOR_EACH_ITEM, data)
         done = child.perform()

@@ -46,6 +46,11 @@ class Frame:
         """Whether the steps of the list are not shown one by one."""
         self.visits: dict[str, int] = {}
 
+    @property
+    def cleanup(self) -> bool:
+        """Whether the list is part of cleanup: only that has a limit of its own."""
+        return self.base.remaining() is not None
+
     def open_key(self, step_id: str) -> str:
         """Return the step key of the next execution of a step in this pass over its list."""
         visit = self.visits.get(step_id, 0) + 1

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import ErrorKind, StepProblem, Undecided
+from gert_core.api import ErrorKind, StepProblem, StepStatus, Undecided
+from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.execution import StepExecution
 from gert_core.template import TemplateError
 
 if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
-    from gert_core.engine.flow.frame import Done, Frame
+    from gert_core.engine.flow.frame import Frame
     from gert_core.engine.run import Run
     from gert_core.engine.steps.compiled import CompiledBlock, Jump
     from gert_core.template import Template
@@ -39,6 +40,8 @@ def run_step(run: Run, step: StepNode, frame: Frame) -> Done:
     """Open a step under its next key and run it, once or per item."""
     compiled = run.facts.compiled.step(step)
     key = frame.open_key(step.id)
+    if run.abort is not None and (stopped := run.abort.stops(compiled, frame, key, loop=compiled.over is not None)):
+        return Done(status=StepStatus.SKIPPED, signal=stopped)
     if compiled.over is not None:
         from gert_core.engine.flow.for_each import run_items
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Runbook
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
+    from gert_core.runs.state import StepState
 
 
 class RunFinished(Exception):  # noqa: N818 - not an error: the run has nothing left to do
@@ -48,6 +49,8 @@ class Resumption(Struct, frozen=True, kw_only=True):
     reconciled: Mapping[str, str]
     ticket: str | None = None
     torn_bytes: int = 0
+    abort: bool = False
+    """Whether no further step runs but those of open cleanup."""
 
 
 def as_recorded(request: Request, resume: Resume) -> Request:
@@ -86,18 +89,26 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
     run.recorded.same_policies = same_policies(state.facts, policies)
     policies.schedule_as(recorded_answers(state.facts.get("policies")))
     retry = resume.retry_failed and state.over
-    void = keys_to_retry(run.recorded, runbook) if retry else []
+    void, undone = keys_to_retry(run.recorded, runbook) if retry else ([], frozenset())
     again = risky_keys(state, void) if retry else None
-    results = stated_results(state, runbook, decisions=resume.reconcile, outputs=resume.outputs, again=again)
+    decisions = dict(resume.reconcile)
+    if resume.yes:
+        decisions = {record.key: "redo" for record in again or () if record.key in undone} | decisions
+    abort = resume.abort or state.aborting
+    unknown = [record for record in state.unknown_outcomes if not abort or _in_cleanup(record, runbook)]
+    results = stated_results(
+        state, runbook, unknown=unknown, decisions=decisions, outputs=resume.outputs, again=again, undone=undone
+    )
     void += [key for key in _approved_again(resume) if key not in void]
     return Resumption(
         actor=actor,
         void=void,
         drift=drift,
         results=results,
-        kept=kept_results(again or (), resume.reconcile, resume.outputs),
-        reconciled=resume.reconcile,
+        kept=kept_results(again or (), decisions, resume.outputs),
+        reconciled=decisions,
         ticket=resume.ticket,
+        abort=abort,
         torn_bytes=run.end.torn,
     )
 
@@ -111,9 +122,16 @@ def _approved_again(resume: Resume) -> list[str]:
 def nothing_left(resume: Resume) -> bool:
     """Return whether the run is over and is only shown: nothing of it is executed again."""
     state = resume.run.state
+    if state.aborted:
+        return True
     if not state.over or state.status == RunStatus.CANCELLED:
         return False
     return not (resume.retry_failed and state.status in (RunStatus.FAILED, RunStatus.ERROR))
+
+
+def _in_cleanup(record: StepState, runbook: Runbook) -> bool:
+    node = runbook.by_id.get(record.step_id)
+    return node is not None and node.in_cleanup
 
 
 def _check_directory(cwd: str | None, run_id: str) -> None:

@@ -22,24 +22,27 @@ def stated_results(
     state: RunState,
     runbook: Runbook,
     *,
+    unknown: Sequence[StepState],
     decisions: Mapping[str, str],
     outputs: Mapping[str, Mapping[str, object]],
     again: Sequence[StepState] | None,
+    undone: frozenset[str] = frozenset(),
 ) -> dict[str, dict[str, object]]:
     """Return the ``step_complete`` data of steps that a person decided; refuse while one is undecided.
 
-    An interrupted step may have taken effect or not. To retry a step that failed or took effect (``again``) is under
-    the same rule: its contract decides, or a person does. One that succeeded and stays ``done`` keeps its result.
+    An interrupted step (``unknown``) may have taken effect or not. To retry a step that failed or took effect
+    (``again``) is under the same rule: its contract decides, or a person does; of those that cleanup may have
+    ``undone``, for all of them at once. One that succeeded and stays ``done`` keeps its result.
     """
-    unknown = {record.key: record for record in (*state.unknown_outcomes, *(again or ()))}
-    _check(decisions, outputs, unknown)
-    still = [record for key, record in unknown.items() if key not in decisions]
+    open_ = {record.key: record for record in (*unknown, *(again or ()))}
+    _check(decisions, outputs, open_)
+    still = [record for key, record in open_.items() if key not in decisions]
     if still:
-        raise _unknown(state.run_id, still, retry=again is not None)
+        raise _unknown(state.run_id, still, retry=again is not None, undone=undone)
     return {
-        key: _completion(unknown[key], decision, _typed(unknown[key], outputs.get(key, {}), runbook))
+        key: _completion(open_[key], decision, _typed(open_[key], outputs.get(key, {}), runbook))
         for key, decision in decisions.items()
-        if decision != "redo" and not _stays(unknown[key], decision, outputs)
+        if decision != "redo" and not _stays(open_[key], decision, outputs)
     }
 
 
@@ -70,7 +73,7 @@ def _check(
             raise UsageError(f"--outputs are for steps reconciled as done, and {key!r} is not")
 
 
-def _unknown(run_id: str, still: list[StepState], *, retry: bool) -> RunError:
+def _unknown(run_id: str, still: list[StepState], *, retry: bool, undone: frozenset[str]) -> RunError:
     done = [record.key for record in still if record.status == StepStatus.SUCCESS]
     open_ = [record for record in still if record.key not in done]
     sentences = []
@@ -85,11 +88,11 @@ def _unknown(run_id: str, still: list[StepState], *, retry: bool) -> RunError:
     command = f"gert resume --run {run_id}{' --retry-failed' if retry else ''}"
     # In quotes: pasted into a shell as it is, it must not run with the first of the choices.
     choices = "".join(f" --reconcile {shlex.quote(f'{record.key}=done|redo|failed')}" for record in still)
-    return RunError(
-        "; ".join(sentences),
-        kind=ErrorKind.UNKNOWN_OUTCOME,
-        hint=f"look, then: {command}{choices}",
-    )
+    hint = f"look, then: {command}{choices}"
+    if all(record.key in undone for record in still):
+        sentences.append("cleanup ran since, so everything before it would run again")
+        hint = f"look, then run all of them again: {command} --yes; or say what became of each: {command}{choices}"
+    return RunError("; ".join(sentences), kind=ErrorKind.UNKNOWN_OUTCOME, hint=hint)
 
 
 def _typed(record: StepState, outputs: Mapping[str, object], runbook: Runbook) -> dict[str, object]:

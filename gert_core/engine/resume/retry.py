@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from gert_core.runs.state import RunState, StepState
 
 
-def keys_to_retry(recorded: Recorded, runbook: Runbook) -> list[str]:
-    """Return the keys whose records become void; refuse when there is nothing to retry.
+def keys_to_retry(recorded: Recorded, runbook: Runbook) -> tuple[list[str], frozenset[str]]:
+    """Return the keys whose records become void, and those of them that cleanup may have undone.
 
-    These are the failing steps and the steps around them. Below a failing step whose type caught failures it is those
-    failures. Where a step ran another block after the failure, such as one that undoes what was done, everything below
-    that step becomes void: earlier results may no longer hold.
+    Refuse when there is nothing to retry. These are the failing steps and the steps around them. Below a failing step
+    whose type caught failures it is those failures. Where a step ran another block after the failure, everything below
+    that step becomes void: earlier results may no longer hold. So it does where cleanup opened a key, for the outermost
+    such step, or for the whole run after its own cleanup.
     """
     state = recorded.state
     _refuse_rejected(state)
@@ -32,6 +33,8 @@ def keys_to_retry(recorded: Recorded, runbook: Runbook) -> list[str]:
             keys[one] = None
     for owner in _restarted(state, failed, recorded.forked):
         keys |= dict.fromkeys(_below(state, owner))
+    undone = frozenset(_undone(state, failed, runbook))
+    keys |= dict.fromkeys(key for key in state.steps if key in undone)
     found = [key for key in keys if key in state.steps]
     if not found:
         why = (state.failure or {}).get("message") or "no step failed"
@@ -40,7 +43,7 @@ def keys_to_retry(recorded: Recorded, runbook: Runbook) -> list[str]:
             kind=ErrorKind.NOT_RESUMABLE,
             hint="start a new run",
         )
-    return found
+    return found, undone
 
 
 def risky_keys(state: RunState, void: list[str]) -> list[StepState]:
@@ -96,6 +99,21 @@ def _restarted(state: RunState, failed: list[str], forked: frozenset[str]) -> It
         last = max((number for prefix, number in passes.items() if prefix not in forked), default=-1)
         if any(begun[key] < last for key in failed if key.startswith(inside)):
             yield owner
+
+
+def _undone(state: RunState, failed: list[str], runbook: Runbook) -> Iterator[str]:
+    """Yield the keys below the steps around these failures whose cleanup has begun."""
+    cleaned = set()
+    for key, record in state.steps.items():
+        node = runbook.by_id.get(record.step_id)
+        if node is not None and node.within is not None and node.within.cleanup and not key.endswith("]"):
+            cleaned.add(parent_key(key))
+    if "" in cleaned and failed:
+        yield from state.steps
+        return
+    for owner in {owner: None for key in failed for owner in _around(key)} if cleaned else ():
+        if owner in cleaned:
+            yield from _below(state, owner)
 
 
 def _pass(key: str, owner: str) -> str:

@@ -1,0 +1,106 @@
+"""Cleanup at the command line: an interrupted deployment is resumed or aborted, a failed one retried, each with its words."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from shell import Shell, chain_is_whole, wait_for
+
+BLOCK = """
+- id: deploy
+  type: block
+  steps:
+    - { id: lock, type: tool, tool: note, inputs: { what: lock } }
+    - { id: push, type: tool, tool: slow }
+  on_failure:
+    - { id: undo, type: tool, tool: note, inputs: { what: "undo {{ .failure.step }}" } }
+  finally:
+    - { id: unlock, type: tool, tool: note, inputs: { what: unlock } }
+- { id: after, type: tool, tool: note, inputs: { what: after } }
+"""
+NOTE = "{ effects: [filesystem], writes: [notes], idempotent: false, inputs: { what: { type: string } } }"
+
+
+@pytest.fixture
+def shell(tmp_path) -> Shell:
+    made = Shell(tmp_path)
+    made.program("note", 'echo "$1" >> notes')
+    made.program("slow", "touch pushing; [ -e fast ] && exit ${CODE:-0}; exec sleep 60")
+    made.tool("note", '[note, "{{ .what }}"]', contract=NOTE)
+    made.tool("slow", "[slow]", contract="{ effects: [pushes], writes: [registry], idempotent: false }")
+    made.book(BLOCK, tools="note, slow")
+    return made
+
+
+def notes(shell: Shell) -> list[str]:
+    return (shell.root / "notes").read_text().splitlines()
+
+
+@pytest.fixture
+def interrupted(shell) -> tuple[Shell, str, str]:
+    """A deployment that Ctrl-C ended while it pushed: the shell, the run's id and what gert said."""
+    running = shell.start("exec", "book.yaml")
+    wait_for((shell.root / "pushing").exists)
+    running.send_signal(signal.SIGINT)
+    said, _ = running.communicate(timeout=30)
+    assert running.returncode == 130
+    return shell, shell.runs()[0].name, said
+
+
+def test_an_interrupt_cleans_nothing_up_and_names_the_abort(interrupted):
+    shell, run, said = interrupted
+    assert notes(shell) == ["lock"]
+    assert f"resume with: gert resume --run {run}\n" in said
+    assert f"  or run its cleanup only, and end it: gert resume --run {run} --abort\n" in said
+
+
+def test_an_abort_runs_the_cleanup_and_nothing_else(interrupted):
+    shell, run, _ = interrupted
+    done = shell.gert("resume", "--run", run, "--abort", code=1)
+    assert notes(shell) == ["lock", "undo push", "unlock"]
+    assert "✗ Run cancelled\n  it was aborted, after its cleanup; nothing is left to resume\n" in done.stdout
+    assert chain_is_whole(shell.trace())
+    again = shell.gert("resume", "--run", run, code=1)
+    assert "nothing was executed" in again.stdout
+    assert notes(shell) == ["lock", "undo push", "unlock"]
+    assert shell.json("runs", "show", run)["status"] == "cancelled"
+
+
+def test_a_failed_deployment_is_retried_as_a_whole_and_says_so(shell):
+    (shell.root / "fast").touch()
+    undo = 'tool: note, inputs: { what: "undo {{ .failure.step }}" }'
+    shell.book(BLOCK.replace(undo, "tool: slow"), tools="note, slow")
+    shell.gert("exec", "book.yaml", code=1, CODE="1")
+    run = shell.trace().parent.name
+    refused = shell.gert("resume", "--run", run, "--retry-failed", code=1)
+    assert (
+        "deploy/0/lock, deploy/2/unlock would run again: it writes, is not idempotent and succeeded" in refused.stderr
+    )
+    assert f"gert resume --run {run} --retry-failed --yes;" in refused.stderr
+    assert notes(shell) == ["lock", "unlock"]
+    shell.gert("resume", "--run", run, "--retry-failed", "--yes")
+    assert notes(shell) == ["lock", "unlock", "lock", "unlock", "after"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (
+            ("--abort", "--retry-failed"),
+            "error: --abort runs no failed step again\n  hint: use either --abort or --retry-failed\n",
+        ),
+        (("--yes",), "error: --yes is for --retry-failed\n  hint: add --retry-failed, or leave --yes out\n"),
+    ],
+)
+def test_flags_that_do_not_fit_together(shell, flags, told):
+    assert shell.gert("resume", "--run", "x", *flags, code=2).stderr == told
+
+
+def test_the_screen_shows_cleanup_and_a_dry_run_shows_it_as_maybe(shell):
+    (shell.root / "fast").touch()
+    seen = shell.gert("exec", "book.yaml", CODE="1").stderr
+    assert "  ! push  tool" in seen, "it is handled, so the run goes on"
+    assert "  ✓ undo  tool" in seen
+    dry = shell.gert("exec", "book.yaml", "--mode", "dry-run")
+    assert "? on_failure: whether steps fails is known only in a real run" in dry.stdout + dry.stderr
