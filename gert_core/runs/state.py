@@ -103,7 +103,7 @@ class RunState(Struct, kw_only=True):
     """Tickets submitted and not resolved, with the responses so far."""
     resumed: int = 0
     aborting: bool = False
-    """Whether it was resumed only to be ended: every later process goes on with that."""
+    """Whether it was resumed only to be ended: every later process continues that."""
     violations: int = 0
     started: str | None = None
     finished: str | None = None
