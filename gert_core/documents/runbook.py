@@ -174,7 +174,9 @@ class StepFields(Model):
         description="Outputs to make global variables: a list of names, or a map `{new_name: output}`.",
     )
     visibility: Given[VisibilityModel] = Field(default=None, description="What the step may see.")
-    principal: Given[PrincipalModel] = Field(default=None, description="Who acts in this step.")
+    principal: Given[PrincipalModel | Literal["item"]] = Field(
+        default=None, description="Who acts in this step; `item`: the agent that each item of a keyed `for_each` names."
+    )
     timeout: Given[Duration] = Field(default=None, description="How long the step may take.")
     contract: Given[ContractModel] = Field(default=None, description="What the step declares about itself.")
     extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")

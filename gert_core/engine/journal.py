@@ -24,6 +24,12 @@ BRANCH: Final = "branch"
 _BRANCH: Final = f',"{BRANCH}":'.encode()
 
 
+def principal_of(actor: str) -> Principal:
+    """Return an actor as a principal: a person, or an agent if it is called ``agent:ID``."""
+    kind, colon, name = actor.partition(":")
+    return Principal(kind="agent", id=name) if kind == "agent" and colon and name else Principal(kind="human", id=actor)
+
+
 class Journal:
     """The engine's access to the trace: adds facts about branches, skips what an earlier process already wrote.
 
@@ -111,4 +117,4 @@ class Journal:
         self.writer.sync()
 
 
-__all__ = ["BRANCH", "KERNEL", "SYSTEM", "Journal"]
+__all__ = ["BRANCH", "KERNEL", "SYSTEM", "Journal", "principal_of"]

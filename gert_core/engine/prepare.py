@@ -12,7 +12,7 @@ from gert_core.api import ErrorKind, InputError, Services, UsageError
 from gert_core.engine.cancel import Deadline
 from gert_core.engine.check import check
 from gert_core.engine.constants import render_constants
-from gert_core.engine.journal import Journal
+from gert_core.engine.journal import Journal, principal_of
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import chosen_provider, new_place, recorded_place
 from gert_core.engine.progress import Progress, SafeProgress
@@ -111,6 +111,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         constants=constants,
         mode=request.mode,
         actor=actor if resume is None else str(resume.run.state.facts.get("actor") or actor),
+        acting=principal_of(actor) if request.actor or request.environ.get("GERT_ACTOR") else None,
         os_user=_os_user(request),
         started=started,
         environ=request.environ,

@@ -28,7 +28,7 @@ from gert_core.values import canonical
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import ApprovalProvider, Outcome
+    from gert_core.api import ApprovalProvider, Outcome, Principal
     from gert_core.documents.tree import Runbook
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
@@ -59,6 +59,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     constants: Mapping[str, object]
     mode: str
     actor: str
+    acting: Principal | None
+    """Whom tool and extension steps are attributed to: the actor, if one was given to this process."""
     os_user: str
     """The operating system's name of the user who started the run; ``actor`` is what they claim."""
     started: str

@@ -10,7 +10,7 @@ from gert_core.api import ErrorKind, EventType, StepProblem, StepStatus, Undecid
 from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import Done, Frame
-from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, values_of
+from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, agent_of, values_of
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
@@ -168,7 +168,10 @@ class _Loop:
             quiet=self.frame.quiet,
         )
         key = f"{self.key}[{quote(self.run.services.masker.mask_text(item.label), safe='')}]"
-        return StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)
+        child = StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)
+        if self.compiled.item_acts:
+            child.principal = agent_of(item.value) or child.principal
+        return child
 
     def _perform(self, item: Item) -> Signal | None:
         if self.run.services.stop.thrown:

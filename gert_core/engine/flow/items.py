@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import StepStatus
+from gert_core.api import Principal, StepStatus
 from gert_core.engine.state import NOT_RUN, STATUS
 from gert_core.engine.trees import MISSING, descend
 from gert_core.template import ListResults, MapResults, Symbol
@@ -51,6 +51,14 @@ class Item:
         return isinstance(self.facts[STATUS], Symbol)
 
 
+def agent_of(value: object) -> Principal | None:
+    """Return the agent that an item names by ``id`` and ``role``."""
+    if not isinstance(value, dict):
+        return None
+    name, role = value.get("id"), value.get("role")
+    return Principal(kind="agent", id=name, role=role) if isinstance(name, str) and isinstance(role, str) else None
+
+
 def values_of(results: object, name: str, path: tuple[str, ...]) -> object:
     """Return one output, or field, of every item; null where an item has none."""
     if isinstance(results, MapResults):
@@ -67,4 +75,4 @@ def _member(outputs: object, facts: Mapping[str, object], path: tuple[str, ...])
     return None if found is MISSING else found
 
 
-__all__ = ["ITEM_NOT_RUN", "Item", "values_of"]
+__all__ = ["ITEM_NOT_RUN", "Item", "agent_of", "values_of"]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from gert_core.api import Answer, ErrorKind, NoAnswer, Principal, StepProblem
+from gert_core.api import Answer, ErrorKind, NoAnswer, StepProblem
+from gert_core.engine.journal import principal_of
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.kit.durable import sync_name
 from gert_core.plugin.kinds import STEP
@@ -181,7 +182,7 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
     if line is None:
         _refuse_late(execution, question)
         raise NoAnswer(f"the input ended before {question.name} was answered")
-    return Answer(value=line, principal=Principal(kind="human", id=facts.actor))
+    return Answer(value=line, principal=principal_of(facts.actor))
 
 
 def _refuse_late(execution: StepExecution, question: Question) -> None:

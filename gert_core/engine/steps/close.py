@@ -44,7 +44,7 @@ def close(execution: StepExecution, result: Result | None) -> Done:
         if not isinstance(result, Errored):  # an error is not hidden by another one
             result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
         outputs, fields = {}, {}
-    if result.principal is not None and execution.principal is None:
+    if result.principal is not None and execution.principal in (None, execution.facts.acting):
         execution.principal = result.principal
     status, failure = StepStatus.SUCCESS, None
     if not isinstance(result, Completed):

@@ -10,6 +10,8 @@ from gert_core.engine.steps.body import Body
 from gert_core.plugin.lazy import resolve
 from gert_core.template import compile_condition, compile_value
 
+ITEM: Final = "item"
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -37,6 +39,7 @@ class CompiledStep:
     __slots__ = (
         "_run",
         "action",
+        "acts_for",
         "asks_again",
         "blocks",
         "body",
@@ -52,6 +55,7 @@ class CompiledStep:
         "has_inputs",
         "hidden",
         "id",
+        "item_acts",
         "key_template",
         "lead",
         "leaf",
@@ -122,10 +126,15 @@ class CompiledStep:
         self.single = not self.leaf and all(block.quiet for block in self.blocks)
         """Whether it is shown in one line, although it has blocks."""
         self.list_blocks: BlocksFn | None = resolve(step_type.blocks) if step_type.blocks is not None else None
-        given = fields.principal
+        given = None if fields.principal == ITEM else fields.principal
         named = None if given is None else compile_value(given.model_dump(exclude_none=True))
         self.named = None if named is None or named.static else named
         self.principal = None if given is None or self.named is not None else Principal(**given.model_dump())
+        self.acts_for = self.external and given is None
+        """Whether its events name the actor of the run, if one was given."""
+        by_item = fields.principal == ITEM or (given is None and fields.visibility is not None)
+        self.item_acts = self.key_template is not None and by_item
+        """Whether each item of its loop may name an agent that acts in it."""
         self.summary = summary_of(self.contract)
         self.asks_again = (
             self.leaf and self.use is None and not self.body.static and callable(resolve(step_type.contract))

@@ -116,7 +116,7 @@ class StepExecution:
         self.began = 0.0
         self.inputs: Mapping[str, Any] = {}
         self.scope: tuple[str, ...] | None = None
-        self.principal: Principal | None = compiled.principal
+        self.principal: Principal | None = run.facts.acting if compiled.acts_for else compiled.principal
         self.description: str | None = compiled.description
         """What the author says about it; one with templates is there once they are rendered."""
         self.contract = compiled.contract

@@ -44,6 +44,21 @@ def check_scope(ctx: Context, step: StepNode) -> None:
         )
 
 
+def check_principal(ctx: Context, step: StepNode) -> None:
+    """Report a principal that is to come from the items of a loop that names none."""
+    loop = step.fields.for_each
+    if step.fields.principal == "item" and (loop is None or loop.key is None):
+        hint = "add `for_each` with a `key` over maps with `id` and `role`"
+        if loop is not None:
+            hint = f'add `key: "{{{{ .{loop.as_}.id }}}}"` to the `for_each`'
+        ctx.add(
+            "for-each-shape",
+            "`principal: item` needs a `for_each` with a `key`, whose items name agents",
+            path=(*step.path, "principal"),
+            hint=hint,
+        )
+
+
 def check_visibility(ctx: Context, step: StepNode) -> None:
     """Report patterns that can match no variable."""
     rule = step.fields.visibility
@@ -66,4 +81,4 @@ def check_visibility(ctx: Context, step: StepNode) -> None:
             )
 
 
-__all__ = ["check_scope", "check_visibility", "scope_segments"]
+__all__ = ["check_principal", "check_scope", "check_visibility", "scope_segments"]

@@ -24,7 +24,7 @@ from gert_core.validation.domain.flow import guarded, jump_of, may_fail
 from gert_core.validation.domain.inputs import check_inputs
 from gert_core.validation.domain.iteration import check_for_each
 from gert_core.validation.domain.references import References
-from gert_core.validation.domain.scopes import check_scope, check_visibility, scope_segments
+from gert_core.validation.domain.scopes import check_principal, check_scope, check_visibility, scope_segments
 from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
 
 if TYPE_CHECKING:
@@ -91,6 +91,9 @@ class Variables:
             templates(loop.key, path=(*step.path, "for_each", "key"), found=found)
         if fields.description is not None:
             templates(fields.description, path=(*step.path, "description"), found=found)
+        if fields.principal is not None:
+            check_principal(self.ctx, step)
+            templates(step.raw.get("principal"), path=(*step.path, "principal"), found=found)
         if fields.scope is not None and "scope" in step.raw:  # one of a step around it is checked there
             check_scope(self.ctx, step)
             templates(fields.scope, path=(*step.path, "scope"), found=found)
