@@ -56,6 +56,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert plugins why tool:net/http", "which plugin and file a listed tool comes from"),
         ("gert plugins why policy", "which plugins have policies; also `diagnostics` and `observer`"),
     ),
+    "doctor": (
+        ("gert doctor", "what is wrong here, and what to do"),
+        ("gert doctor --json", "for a script; exit code 1 when something fails"),
+    ),
     "schema": (
         ("gert schema > runbook.schema.json", "for your editor"),
         ("gert schema policy --json", "another kind, on one line"),

@@ -142,6 +142,10 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("what", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "doctor": (
+        ("ctx", (), "context", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "schema": (
         ("ctx", (), "context", False, False, None, None),
         ("kind", (), "text", False, False, None, None),

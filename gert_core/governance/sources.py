@@ -90,11 +90,17 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 def load_policies(
-    *, registry: Registry | None, project: Project | None, files: Sequence[Path], runbook: Runbook, floor: bool = True
+    *,
+    registry: Registry | None,
+    project: Project | None,
+    files: Sequence[Path],
+    runbook: Runbook | None,
+    floor: bool = True,
 ) -> Policies:
     """Load every source of this run; raise ``ProjectError`` or ``PluginError`` when one is invalid.
 
-    Without ``floor`` the machine's policies are left out, for replays, which are the same on every machine.
+    Without a runbook these are the sources that apply to all of them. Without ``floor`` the machine's policies are left
+    out, for replays, which are the same on every machine.
     """
     from gert_core.documents.floor import floor_policies
 
@@ -108,8 +114,8 @@ def load_policies(
         for entry in project.model.policies:
             sources.append(_file(project.root / entry, kind="project", name=str(entry)))
     sources += [_file(path, kind="file", name=str(path)) for path in files]
-    governance = runbook.model.meta.governance
-    if governance is not None:
+    governance = runbook.model.meta.governance if runbook is not None else None
+    if runbook is not None and governance is not None:
         sources.append(
             Source.parse(
                 _as_written(governance),
@@ -229,4 +235,4 @@ def _digest(sources: Sequence[Source]) -> str:
     return "sha256:" + hashlib.sha256(canonical(facts)).hexdigest()
 
 
-__all__ = ["FLOOR", "Source", "load_policies", "recorded_answers"]
+__all__ = ["FLOOR", "Source", "load_policies", "people_of", "recorded_answers"]

@@ -77,6 +77,24 @@ class Ledger:
             os.fsync(descriptor)
             return True
 
+    def problem(self) -> str | None:
+        """Return why nothing could be claimed, as far as that can be found out without writing; None if it could."""
+        try:
+            info = self._root.lstat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"{self._root} cannot be read: {error.strerror}"
+        if not stat.S_ISDIR(info.st_mode):
+            return f"{self._root} is not a directory"
+        if not os.access(self._root, os.R_OK | os.W_OK | os.X_OK):
+            return f"{self._root} cannot be written by this user; it belongs to user {user_name(info.st_uid)}"
+        try:
+            self._check_owner(self._root)
+        except UnreadableError as error:
+            return error.message
+        return None
+
     @contextmanager
     def _opened(self, key: str) -> Iterator[tuple[int, Path]]:
         """Open and lock the file of a key; errors of the system become ``RunError``."""
@@ -99,8 +117,7 @@ class Ledger:
 
     def _directories(self, path: Path) -> bool:
         """Make the directories of a key; return whether a group shares them, as it shares the directory of runs."""
-        info = self._runs.stat()
-        shared = bool(info.st_mode & stat.S_ISGID and info.st_mode & stat.S_IWGRP)
+        shared = _is_shared(self._runs.stat())
         for folder in (self._root, path.parent):
             try:
                 folder.mkdir(mode=0o700)
@@ -110,12 +127,17 @@ class Ledger:
                 if shared:
                     folder.chmod(0o2770)
                 sync_directory(folder.parent)
-            found = folder.lstat()
-            if not stat.S_ISDIR(found.st_mode):
-                raise UnreadableError(folder, "is not a directory")
-            if found.st_uid not in {0, os.geteuid(), info.st_uid} and not (shared and found.st_gid == info.st_gid):
-                raise UnreadableError(folder, f"belongs to user {user_name(found.st_uid)}")
+            self._check_owner(folder)
         return shared
+
+    def _check_owner(self, folder: Path) -> None:
+        """Raise ``UnreadableError`` unless a directory is root's, this user's, the runs' owner's or their group's."""
+        info, found = self._runs.stat(), folder.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise UnreadableError(folder, "is not a directory")
+        shared = _is_shared(info) and found.st_gid == info.st_gid
+        if found.st_uid not in {0, os.geteuid(), info.st_uid} and not shared:
+            raise UnreadableError(folder, f"belongs to user {user_name(found.st_uid)}")
 
     def _check(self, descriptor: int, path: Path, *, shared: bool) -> None:
         info = os.fstat(descriptor)
@@ -125,6 +147,11 @@ class Ledger:
             raise UnreadableError(path, f"has {info.st_nlink} names")
         if shared and info.st_size == 0 and info.st_uid == os.geteuid():
             os.fchmod(descriptor, 0o660)
+
+
+def _is_shared(runs: os.stat_result) -> bool:
+    """Return whether a group shares the directory of runs."""
+    return bool(runs.st_mode & stat.S_ISGID and runs.st_mode & stat.S_IWGRP)
 
 
 def ledger_key(*parts: object) -> str:
