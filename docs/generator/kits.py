@@ -26,6 +26,7 @@ kind must keep to. [Test a plugin](../how-to/test-a-plugin.md) shows how.
 KIT_MODULES: Final = (
     "models",
     "durations",
+    "times",
     "processes",
     "programs",
     "children",

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api import ErrorKind, StepProblem
 from gert_core.kit.programs import find_program
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import ApprovalRequest
+    from gert_core.api import ApprovalRequest, Deadline
 
 VERSION: Final = 2
 _ABSENT: Final = object()
+_PART: Final = 4 * 1024 * 1024
 _SHOWN: Final = (
     *("run_id", "step_key", "step_id", "description", "requested_by", "runbook_hash", "contract", "inputs"),
     *("min_approvers", "exclude_actor", "expires_at", "generation"),
@@ -56,7 +60,9 @@ def matches_document(request: ApprovalRequest) -> bool:
     return all(document.get(name) == value for name, value in shown.items())
 
 
-def resolve_program(name: str | None, environ: Mapping[str, str], cwd: str | None = None) -> dict[str, str | None]:
+def resolve_program(
+    name: str | None, environ: Mapping[str, str], cwd: str | None = None, *, deadline: Deadline
+) -> dict[str, str | None]:
     """Return the program that would be started with this environment: its absolute path and the hash of its content.
 
     It is started in ``cwd``, or in gert's own directory.
@@ -65,13 +71,26 @@ def resolve_program(name: str | None, environ: Mapping[str, str], cwd: str | Non
     path = find_program(name, environ, cwd) if name else None
     if path is None:
         return {"program": None, "program_sha256": None}
-    absolute = Path(path).absolute()
     try:
-        with absolute.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = _digest(path, deadline)
     except OSError:  # executable and not readable: its path is all that is known
         digest = None
-    return {"program": str(absolute), "program_sha256": digest}
+    return {"program": str(Path(path).absolute()), "program_sha256": digest}
+
+
+def _digest(path: str, deadline: Deadline) -> str | None:
+    """Return the hash of a regular file, read in parts: a cancelled run does not wait for a large one."""
+    digest = hashlib.sha256()
+    # Something else may have taken the file's place since it was found.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:  # noqa: PTH123
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return None
+        while part := file.read(_PART):
+            digest.update(part)
+            if deadline.stopped:
+                kind = ErrorKind.CANCELLED if deadline.cancelled else ErrorKind.TIMEOUT
+                raise StepProblem(kind, f"no time was left to read {path}, which the approval is bound to")
+    return digest.hexdigest()
 
 
 __all__ = ["VERSION", "changed_fields", "document_hash", "matches_document", "resolve_program"]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api import ApprovalResponse, ErrorKind
-from gert_core.approvals.requests import comparable_id, parse_time
+from gert_core.approvals.requests import comparable_id
 from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
 from gert_core.governance.mapping import is_mapped
 from gert_core.governance.people import AGENT, NO_PEOPLE, id_fault
+from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from gert_core.api import ApprovalResponse, ApprovalTicket, ErrorKind, EventType, GertError, Principal, StepProblem
 from gert_core.approvals.checks import UNSEALED, AnswerAssessment, AnswerResult, Tally, assess, recorded_response
 from gert_core.approvals.deadline import TicketDeadline
-from gert_core.approvals.requests import parse_time
 from gert_core.approvals.seals import SEAL, seal_of
+from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

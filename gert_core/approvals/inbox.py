@@ -10,12 +10,13 @@ from msgspec import Struct
 from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, RunError, UsageError
 from gert_core.approvals.binding import matches_document
 from gert_core.approvals.checks import outside_validity
-from gert_core.approvals.requests import comparable_id, format_time, parse_time, same_approver, valid_ticket_id
+from gert_core.approvals.requests import comparable_id, format_time, same_approver, valid_ticket_id
 from gert_core.approvals.signing import SIGNING_KEY, sign_response
 from gert_core.governance.people import id_fault
 from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
+from gert_core.kit.times import parse_time
 from gert_core.runs.listing import run_directories
 
 if TYPE_CHECKING:

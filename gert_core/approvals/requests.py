@@ -28,17 +28,9 @@ def same_approver(first: str, second: str) -> bool:
     return comparable_id(first) == comparable_id(second)
 
 
-def parse_time(text: str) -> datetime:
-    """Parse an RFC 3339 time; raise ``ValueError`` when it is invalid or has no time zone."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"the time {text!r} has no time zone")
-    return moment.astimezone(UTC)
-
-
 def format_time(moment: datetime) -> str:
     """Return a time as RFC 3339 text, in UTC."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-__all__ = ["comparable_id", "format_time", "parse_time", "same_approver", "ticket_id", "valid_ticket_id"]
+__all__ = ["comparable_id", "format_time", "same_approver", "ticket_id", "valid_ticket_id"]

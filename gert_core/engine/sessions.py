@@ -6,12 +6,15 @@ import threading
 from typing import TYPE_CHECKING, cast
 
 from gert_core.kit.log import debug
+from gert_core.kit.programs import program_identity
 from gert_core.plugin.printing import inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gert_core.api.context import Closable, Peer
+
+    Program = Callable[[], str | None]
 
 
 class Sessions:
@@ -21,9 +24,13 @@ class Sessions:
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         self._open: dict[str, Closable] = {}
+        self._programs: dict[str, tuple[int, ...] | None] = {}
 
-    def get(self, name: str, open: Callable[[], Peer]) -> Peer:  # noqa: A002 - it opens
-        """Return the peer called ``name``, opened on first use; other names do not wait while it opens."""
+    def get(self, name: str, open: Callable[[], Peer], program: Program | None = None) -> Peer:  # noqa: A002
+        """Return the peer called ``name``, opened on first use; other names do not wait while it opens.
+
+        ``program`` gives the file that it is started from.
+        """
         found = self._open.get(name)
         if found is not None:
             return cast("Peer", found)
@@ -31,8 +38,14 @@ class Sessions:
             guard = self._opening.setdefault(name, threading.Lock())
         with guard:
             if name not in self._open:
+                if program is not None:
+                    self._programs[name] = program_identity(program())
                 self._open[name] = open()
             return cast("Peer", self._open[name])
+
+    def is_current(self, name: str, program: Program) -> bool:
+        """Return whether a peer, if it is open, was started from the program as it is now."""
+        return name not in self._open or self._programs.get(name) == program_identity(program())
 
     def drop(self, name: str) -> None:
         """Close and remove a peer."""

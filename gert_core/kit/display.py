@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote
 
+from gert_core.kit.times import parse_time
+
 _ITEM: Final = re.compile(r"\[([^\]]*)\]")
 _UNITS: Final = ((86400, "day", 172800), (3600, "hour", 7200), (60, "minute", 60), (1, "second", 0))
 """Seconds of a unit, its name, and from how many seconds on it is used."""
@@ -28,7 +30,7 @@ def readable_time(text: str, *, now: datetime | None = None, clock: bool = True)
     The clock is the local one, its date is added when it is not today's; without ``clock`` only the distance is said.
     """
     try:
-        moment = datetime.fromisoformat(text).astimezone()
+        moment = parse_time(text).astimezone()
     except ValueError:
         return text
     present = (now or datetime.now(UTC)).astimezone()

@@ -16,6 +16,8 @@ DURATION_PATTERN: Final = (
 )
 """What durations given as text look like."""
 _DURATION: Final = re.compile(DURATION_PATTERN)
+LONGEST: Final = 10 * 366 * 86400.0
+"""The longest duration, in seconds."""
 _PART: Final = re.compile(rf"({_NUMBER})(ms|d|h|m|s)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 
@@ -24,11 +26,18 @@ def parse_duration(value: str | float) -> float:
     """Return the seconds of ``1h30m``, ``500ms`` or a number; raise ``ValueError`` with a message otherwise."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if isfinite(value) and value > 0:
-            return float(value)
+            return _bounded(float(value), value)
         raise ValueError(f"a duration must be a positive number of seconds, not {value}")
     if not isinstance(value, str) or len(value) > 60 or not _DURATION.fullmatch(value):
         raise ValueError(f"{value!r} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
-    return sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value))
+    return _bounded(sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value)), value)
+
+
+def _bounded(seconds: float, written: object) -> float:
+    """Return a duration that can be added to a time; raise ``ValueError`` for longer ones."""
+    if seconds > LONGEST:
+        raise ValueError(f"{written!r} is longer than ten years; write a shorter duration")
+    return seconds
 
 
 def _duration(value: object) -> float:
@@ -46,7 +55,7 @@ Duration = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST},
                 {"type": "string", "pattern": DURATION_PATTERN, "maxLength": 60},
             ],
             "examples": ["30s", "5m", "1h30m", 90],
@@ -55,4 +64,4 @@ Duration = Annotated[
 ]
 """A positive time span, in seconds once read."""
 
-__all__ = ["DURATION_PATTERN", "Duration", "parse_duration"]
+__all__ = ["DURATION_PATTERN", "LONGEST", "Duration", "parse_duration"]

@@ -1,33 +1,45 @@
-"""Find the file of a program, as starting it with an environment and in a directory would."""
+"""Find the file of a program, as starting it with an environment and in a directory does."""
 
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def look_up(program: str, environ: Mapping[str, str], cwd: str | None = None) -> str | None:
-    """Return the path that a program would be started from; a path is not looked for, a name is not found or is."""
+def find_program(program: str, environ: Mapping[str, str], cwd: str | None = None) -> str | None:
+    """Return the file that a program is started from with this environment in ``cwd``; ``None`` when there is none.
+
+    It is the only search there is: what it finds is started, and approvals are bound to it. An empty part of PATH,
+    which a C library takes for the current directory, is left out.
+    """
     if "/" in program:
-        return program if cwd is None else os.path.join(cwd, program)  # noqa: PTH118 - `./x` stays as it is written
+        path = program if cwd is None else os.path.join(cwd, program)  # noqa: PTH118 - `./x` stays as it is written
+        return path if _is_program(path) else None
     for directory in environ.get("PATH", os.defpath).split(":"):
         path = f"{directory}/{program}" if cwd is None else os.path.join(cwd, directory, program)  # noqa: PTH118
-        if directory and os.access(path, os.X_OK):
+        if directory and _is_program(path):
             return path
     return None
 
 
-def find_program(program: str, environ: Mapping[str, str], cwd: str | None = None) -> str | None:
-    """Return the executable file that a program would be started from in ``cwd``; ``None`` when there is none."""
-    path = look_up(program, environ, cwd)
-    if path is not None and os.access(path, os.X_OK):
-        return path
-    import shutil
-
-    return None if cwd is not None and "/" in program else shutil.which(program, path=environ.get("PATH"))
+def _is_program(path: str) -> bool:
+    try:
+        return os.access(path, os.X_OK) and stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - for every program
+    except OSError:
+        return False
 
 
-__all__ = ["find_program"]
+def program_identity(path: str | None) -> tuple[int, ...] | None:
+    """Return what changes when the content of a file does; its last part is a time that programs cannot set."""
+    try:
+        found = None if path is None else os.stat(path)  # noqa: PTH116 - as above
+    except OSError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+__all__ = ["find_program", "program_identity"]

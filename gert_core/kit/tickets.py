@@ -6,7 +6,6 @@ import json
 import os
 import re
 import secrets
-from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from gert_core.api.errors import RunError
 from gert_core.kit.durable import sync_name
 from gert_core.kit.files import MIB, UnreadableError, decode_record, list_names, read_file_info, read_record
 from gert_core.kit.sharing import Sharing
+from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +116,7 @@ def _shown(request: ApprovalRequest) -> str:
 
 def _has_times(request: ApprovalRequest) -> bool:
     try:
-        return all(datetime.fromisoformat(text).tzinfo for text in (request.created, request.expires_at) if text)
+        return all(parse_time(text) for text in (request.created, request.expires_at) if text)
     except ValueError:
         return False
 

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, convert
 
 from gert_core.api.events import EventType
 from gert_core.api.results import StepStatus  # noqa: TC001 - read by msgspec at run time
+from gert_core.kit.times import checked_time
 
 if TYPE_CHECKING:
     from gert_core.api.events import TraceEvent
@@ -85,6 +86,11 @@ class _Submitted(Struct):
     expires_at: _Time | UnsetType = UNSET
     request_hash: str | None = None
 
+    def __post_init__(self) -> None:
+        for moment in (self.created, self.expires_at):
+            if isinstance(moment, datetime):
+                checked_time(moment)
+
 
 class _Response(Struct):
     ticket_id: str
@@ -145,9 +151,15 @@ class _OutcomeResolved(Struct):
 class _TimeRead(Struct):
     time: _Time
 
+    def __post_init__(self) -> None:
+        checked_time(self.time)
+
 
 class _SleepStart(Struct):
     until: _Time
+
+    def __post_init__(self) -> None:
+        checked_time(self.until)
 
 
 _RUN: Final[dict[str, type[Struct]]] = {

@@ -116,6 +116,8 @@ TICKETS = {
     "ticket-sparse": sparse,
     "ticket-text": lambda path: path.write_text("{"),
     "ticket-time": changed(expires_at="soon"),
+    "ticket-early": changed(expires_at="0001-01-01T00:00:00+14:00"),
+    "ticket-late": changed(created="9999-12-31T23:59:59-14:00"),
     "ticket-number": changed(expires_at=5),
     "ticket-approvers": changed(min_approvers="two"),
     "ticket-contract": changed(contract=[1]),
@@ -183,6 +185,28 @@ def test_one_bad_run_is_one_line_of_every_listing(gert):
     assert f"gert resume --run {good}" in bounded(gert, "approve", ticket, "--as", "bob").stdout
     done = bounded(gert, "resume", "--run", good)
     assert (done.returncode, (gert.root / "done").exists()) == (0, True), done.stderr
+
+
+FAR = "0001-01-01T00:00:00+14:00"
+
+
+@pytest.mark.parametrize("time", [FAR, "9999-12-31T23:59:59-14:00"])
+@pytest.mark.parametrize("place", ["trace", "answer"])
+def test_a_time_that_no_clock_can_show_ends_no_command(gert, place, time):
+    run = gert.run()
+    (ticket,) = (run / "tickets").glob("*.json")
+    if place == "trace":
+        lines = (run / "trace.jsonl").read_text().splitlines()
+        changed_lines = [line.replace('"expires_at":"2', f'"expires_at":"{time}","was":"2') for line in lines]
+        (run / "trace.jsonl").write_text("\n".join(changed_lines) + "\n")
+        (run / "state.json").unlink(missing_ok=True)
+    else:
+        ticket.with_suffix(".answers").mkdir()
+        answer = ANSWER | {"ticket_id": ticket.stem, "timestamp": time}
+        (ticket.with_suffix(".answers") / "0001-x.json").write_text(json.dumps(answer))
+    for argv in (("runs", "list"), ("runs", "show", run.name), ("approvals", "list"), ("resume", "--run", run.name)):
+        bounded(gert, *argv)
+    assert not (gert.root / "done").exists()
 
 
 @pytest.mark.parametrize("name", ["trace-pipe", "meta-pipe", "lock-pipe", "meta-sparse", "trace-sparse"])

@@ -134,6 +134,19 @@ def without(lines: list[str], *labels: str) -> list[str]:
     return kept
 
 
+@pytest.mark.parametrize("name", ["y", "YES", "no"])
+def test_a_step_called_yes_is_not_approved_by_a_reflex(gert, name):
+    book = (gert.root / "book.yaml").read_text()
+    (gert.root / "book.yaml").write_text(book.replace("id: act", f"id: '{name}'"))
+    with Terminal(gert, "exec", "book.yaml") as terminal:
+        terminal.until(f"Approve {name}? approve-{name}|n [approver-id][: reason] ")
+        terminal.type("yes\n").until("Please answer with")
+        terminal.until("Approve ").type(f"approve-{name} ann: seen\n").end()
+        assert terminal.code == 0, terminal.seen
+    (answer,) = answers(gert)
+    assert answer["approver_id"] == "ann"
+
+
 def test_an_answer_from_a_pipe_is_recorded_as_one(gert):
     assert gert("exec", "book.yaml", answers="y ann\n").code == 0
     (answer,) = answers(gert)

@@ -14,6 +14,7 @@ from gert_core.api import Answer, ErrorKind, NoAnswer, StepProblem
 from gert_core.engine.journal import principal_of
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.kit.durable import sync_name
+from gert_core.kit.programs import find_program
 from gert_core.plugin.kinds import STEP
 from gert_core.tools import assessed, call_inputs, extract, render_action
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from gert_core.engine.modes.peers import ToolSession
     from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.run import Run
+    from gert_core.engine.sessions import Program
     from gert_core.engine.steps.execution import StepExecution
 
 _BLOCK: Final = 1024 * 1024
@@ -154,7 +156,24 @@ def _prepare_call(
     key = facts.idempotency_key(execution.key, execution.calls)
     inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
     rendered = render_action(tool, action, inputs, idempotency_key=key)
-    return sessions.get(f"tool:{tool.name}", lambda: open_transport(execution, tool)), rendered, inputs
+    binary = tool.tool.meta.binary
+
+    def program() -> str | None:
+        return None if binary is None else find_program(binary, {**facts.environ, **rendered.env})
+
+    name = _session_name(execution, f"tool:{tool.name}", program)
+    return sessions.get(name, lambda: open_transport(execution, tool), program), rendered, inputs
+
+
+def _session_name(execution: StepExecution, name: str, program: Program) -> str:
+    """Return the name of a peer for a step; one with an approval gets its own when the program is another by now.
+
+    The approval is for the program as it is, and a peer that was started before may have exchanged its file.
+    """
+    approved = execution.decision is not None and execution.decision.needs_approval
+    if approved and not execution.services.sessions.is_current(name, program):
+        return f"{name}:{execution.key}"
+    return name
 
 
 def open_session(execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
@@ -167,7 +186,13 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
     services.journal.sync()
     own = services.plugins.of(STEP, execution.compiled.type.name)
     lent = replace(own, environ=facts.secrets.child_environ(facts.environ))
-    return services.sessions.get(execution.session_name(name), lambda: open(lent))
+
+    def program() -> str | None:
+        started = facts.runbook.functions.program(execution.compiled.node, execution.step)
+        return None if started is None else find_program(started, facts.environ)
+
+    name = _session_name(execution, execution.session_name(name), program)
+    return services.sessions.get(name, lambda: open(lent), program)
 
 
 def ask_person(execution: StepExecution, question: Question) -> Answer:

@@ -147,7 +147,8 @@ def _program(
 ) -> Mapping[str, str | None]:
     if execution.facts.mode == "replay":  # nothing is started, and the trace is the same on every machine
         return {"program": None, "program_sha256": None}
-    return resolve_program(name, {**execution.facts.environ, **(environ or {})}, cwd)
+    environ = {**execution.facts.environ, **(environ or {})}
+    return resolve_program(name, environ, cwd, deadline=execution.frame.deadline)
 
 
 def _directory(execution: StepExecution, cwd: str | None = None) -> str | None:

@@ -13,7 +13,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.results import StepProblem
 from gert_core.kit.children import now
 from gert_core.kit.processes.group import Group, running
-from gert_core.kit.programs import look_up
+from gert_core.kit.programs import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,13 @@ def spawn(
         message = "there is no program to run: the command is empty; give argv or meta.binary"
         raise StepProblem(ErrorKind.SPAWN, message, acted=False)
     began = now()
-    pid = None if running() or cwd is not None else _spawn_alone(argv, environ, stdin, stdout, stderr)
+    try:
+        path = find_program(argv[0], environ, cwd)
+    except ValueError as error:
+        raise _unusable(argv, error) from None
+    if path is None:
+        raise _not_found(argv[0], cwd)
+    pid = None if running() or cwd is not None else _spawn_alone(path, argv, environ, stdin, stdout, stderr)
     if pid is not None:
         return Group(pid, argv[0], began)
     import subprocess
@@ -50,6 +56,7 @@ def spawn(
     try:
         process = subprocess.Popen(
             argv,
+            executable=path,
             env=environ,
             cwd=cwd,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
@@ -61,10 +68,9 @@ def spawn(
             start_new_session=True,
         )
     except OSError as error:
-        raise _not_started(argv, environ, error, cwd) from None
-    except ValueError as error:  # a NUL byte, a text that has no bytes
-        message = f"{argv[0]!r} cannot be started with these arguments: {error}"
-        raise StepProblem(ErrorKind.SPAWN, message, acted=False) from None
+        raise _not_started(argv, path, error, cwd) from None
+    except ValueError as error:
+        raise _unusable(argv, error) from None
     process.returncode = 0  # the group collects it; Popen must neither wait for it nor warn about it
     return Group(process.pid, argv[0], began)
 
@@ -74,10 +80,9 @@ _DEFAULTS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 
 
 def _spawn_alone(
-    argv: Sequence[str], environ: Mapping[str, str], stdin: int | None, stdout: int, stderr: int
+    path: str, argv: Sequence[str], environ: Mapping[str, str], stdin: int | None, stdout: int, stderr: int
 ) -> int | None:
-    path = look_up(argv[0], environ)
-    if path is None or min(stdout, stderr, 3 if stdin is None else stdin) < 3:  # not where the child's own go
+    if min(stdout, stderr, 3 if stdin is None else stdin) < 3:  # not where the child's own go
         return None
     actions: list[tuple[Any, ...]] = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
@@ -107,21 +112,32 @@ def _close_inherited() -> tuple[tuple[Any, ...], ...]:
     return tuple(actions)
 
 
-def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError, cwd: str | None) -> StepProblem:
-    program, number, kind = argv[0], error.errno, ErrorKind.SPAWN
+def _unusable(argv: Sequence[str], error: ValueError) -> StepProblem:
+    """Return why a command cannot be started: it has a NUL byte, or a text that has no bytes."""
+    message = f"{argv[0]!r} cannot be started with these arguments: {error}"
+    return StepProblem(ErrorKind.SPAWN, message, acted=False)
+
+
+def _not_found(program: str, cwd: str | None) -> StepProblem:
+    """Return why there is no program to start."""
+    kind = ErrorKind.NOT_FOUND
+    if "/" not in program:
+        message = f"program {program!r} was not found on PATH; install it, or set meta.binary of the tool"
+    elif os.path.lexists(program if cwd is None else os.path.join(cwd, program)):  # noqa: PTH118
+        kind = ErrorKind.SPAWN
+        message = f"{program!r} is not an executable file; check its permissions (chmod +x)"
+    else:
+        start = "where gert was started" if cwd is None else f"at {cwd}"
+        message = f"program {program!r} does not exist; a relative path starts {start}"
+    return StepProblem(kind, message, acted=False)
+
+
+def _not_started(argv: Sequence[str], path: str, error: OSError, cwd: str | None) -> StepProblem:
+    program, number = argv[0], error.errno
     if cwd is not None and not os.access(cwd, os.X_OK):
         message = f"{program!r} cannot be started in {cwd!r}: {os.strerror(number or errno.ENOENT)}"
     elif number in (errno.ENOENT, errno.ENOTDIR):
-        path = look_up(program, environ, cwd)
-        if path is not None and os.access(path, os.X_OK):
-            message = f"{path!r} names an interpreter that does not exist; correct its '#!' line"
-        elif "/" in program:
-            kind = ErrorKind.NOT_FOUND
-            start = "where gert was started" if cwd is None else f"at {cwd}"
-            message = f"program {program!r} does not exist; a relative path starts {start}"
-        else:
-            kind = ErrorKind.NOT_FOUND
-            message = f"program {program!r} was not found on PATH; install it, or set meta.binary of the tool"
+        message = f"{path!r} names an interpreter that does not exist; correct its '#!' line"
     elif number == errno.EACCES:
         message = f"{program!r} is not an executable file; check its permissions (chmod +x)"
     elif number == errno.ENOEXEC:
@@ -131,7 +147,7 @@ def _not_started(argv: Sequence[str], environ: Mapping[str, str], error: OSError
         message = f"the {size} bytes of arguments are too long for {program!r}; pass large data through stdin"
     else:
         message = f"{program!r} could not be started: {error.strerror}"
-    return StepProblem(kind, message, acted=False)
+    return StepProblem(ErrorKind.SPAWN, message, acted=False)
 
 
 __all__ = ["spawn"]

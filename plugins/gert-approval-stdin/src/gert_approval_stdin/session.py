@@ -22,6 +22,7 @@ _NO: Final = r"n|no"
 _BY_NAME: Final = frozenset({"high", "critical"})
 """The risks at which a reflex must not approve."""
 _UNSIGNED: Final = "required; a line typed here is not signed (use the inbox and `gert approve`)"
+_REFLEXES: Final = frozenset({"y", "yes", "n", "no"})
 _NAME: Final = 40
 """Columns of a step's name in a question; the whole name is in the request."""
 
@@ -52,7 +53,7 @@ class StdinSession:
                 return None
             given = self._answers.get(ticket.ticket_id, 0)
             terminal: bool = getattr(console, "terminal", False)  # a console of before there was the attribute has none
-            word = request.step_id if terminal and request.risk_level in _BY_NAME else ""
+            word = _word(request.step_id) if terminal and request.risk_level in _BY_NAME else ""
             grammar, columns = f"{escape(word) or 'y'}|n [approver-id][: reason]", width()
             shown = (
                 [cut(_again(request), columns)]
@@ -91,6 +92,11 @@ class StdinSession:
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""
+
+
+def _word(step_id: str) -> str:
+    """Return what approves a step of high risk: its id, but never a word that is typed without thinking."""
+    return f"approve-{step_id}" if step_id.casefold() in _REFLEXES else step_id
 
 
 def _parse(line: str, word: str) -> tuple[bool, str, str] | None:

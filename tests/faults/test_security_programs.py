@@ -1,0 +1,190 @@
+"""The program that an approval is bound to is the program that is started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from gertproc import Gert
+
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: act, transport: stdio, binary: ./act}
+contract: {effects: [danger], writes: [production]}
+actions: {run: {argv: [act]}}
+"""
+END = "  - {type: end, outcome: {category: resolved, code: acted}}\n"
+BOOK = """\
+apiVersion: kernel/v0
+meta: {name: bound, governance: {rules: [{effects: [danger], action: require-approval}]}}
+tools: [act]
+steps:
+"""
+ASKING = ("exec", "book.yaml", "--approval", "inbox", "--as", "olga", "--no-preflight")
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path)
+    put(tmp_path, "act")
+    made.write(tool_act=TOOL, book=f"{BOOK}  - {{id: act, type: tool, tool: act}}\n{END}")
+    with made:
+        yield made
+
+
+def approved(gert: Gert) -> str | None:
+    """Ask for the approval and give it; return the program that it was bound to."""
+    said = gert(*ASKING, "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    given = gert("approve", said.document["pending"][0]["ticket_id"], "--as", "ann")
+    assert given.code == 0, given.all
+    (submitted,) = (event["data"] for event in gert.events() if event["type"] == "approval_submitted")
+    return submitted["request"]["command"]["program"]
+
+
+def resume(gert: Gert) -> str:
+    return gert("resume", "--run", gert.run().name, "--json").document["status"]
+
+
+def acted(gert: Gert) -> list[str]:
+    file = gert.root / "acted"
+    return file.read_text().split() if file.exists() else []
+
+
+def deploy(gert: Gert, path: str, prepare) -> None:
+    """Call `deploy`, found on this PATH; `prepare` puts it there."""
+    prepare(gert.root)
+    env = f"env: {{PATH: '{path.replace('ROOT', str(gert.root))}'}}"
+    gert.write(tool_act=TOOL.replace("binary: ./act", "binary: deploy").replace("argv: [act]", f"argv: [act], {env}"))
+
+
+def put(root, place: str, said: str = "good", first: str = "#!/bin/sh\n") -> None:
+    file = root / place
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"{first}echo {said} >> acted\n")
+    file.chmod(0o755)
+
+
+@pytest.mark.parametrize("inside", ["a directory", "a pipe"])
+def test_what_cannot_be_started_is_not_taken_for_the_program(gert, inside):
+    def prepare(root):
+        (root / "first").mkdir()
+        if inside == "a directory":
+            (root / "first" / "deploy").mkdir()
+        else:
+            os.mkfifo(root / "first" / "deploy", 0o755)
+        put(root, "second/deploy")
+
+    deploy(gert, "ROOT/first:ROOT/second:/bin:/usr/bin", prepare)
+    assert approved(gert) == str(gert.root / "second" / "deploy")
+    put(gert.root, "second/deploy", "evil")
+    assert resume(gert) == "approval_pending"
+    assert acted(gert) == []
+
+
+def test_a_program_that_the_system_refuses_is_not_looked_for_elsewhere(gert):
+    def prepare(root):
+        put(root, "first/deploy", first="")  # no `#!`: the system cannot start it
+        put(root, "second/deploy", "evil")
+
+    deploy(gert, "ROOT/first:ROOT/second:/bin:/usr/bin", prepare)
+    approved(gert)
+    assert resume(gert) == "error"
+    assert acted(gert) == []
+
+
+@pytest.mark.parametrize("path", [":ROOT/second:/bin:/usr/bin", "ROOT/second:/bin::/usr/bin"])
+def test_an_empty_part_of_the_path_is_not_the_current_directory(gert, path):
+    def prepare(root):
+        put(root, "second/deploy")
+        put(root, "deploy", "evil")
+
+    deploy(gert, path, prepare)
+    approved(gert)
+    assert resume(gert) == "completed"
+    assert acted(gert) == ["good"]
+
+
+def test_without_directories_on_the_path_nothing_is_started(gert):
+    deploy(gert, "", lambda root: put(root, "deploy", "evil"))
+    assert approved(gert) is None
+    assert resume(gert) == "error"
+    assert acted(gert) == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "huge"])
+def test_a_program_that_takes_long_to_read_does_not_hold_up_the_end_of_the_run(gert, kind):
+    file = gert.root / "act"
+    if kind == "pipe":
+        file.unlink()
+        os.mkfifo(file, 0o755)
+    else:
+        with file.open("ab") as program:
+            program.truncate(200 * 1024**3)
+    command = [sys.executable, "-m", "gert_core", *ASKING]
+    process = subprocess.Popen(command, cwd=gert.root, env=gert.environ, stderr=subprocess.PIPE, text=True)
+    try:
+        if kind == "huge":
+            for _ in range(600):
+                if any("governance_decision" in file.read_text() for file in gert.root.glob("runs/*/trace.jsonl")):
+                    break
+                time.sleep(0.05)
+            time.sleep(0.5)
+            process.terminate()
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert "Traceback" not in said
+    assert process.returncode == (143 if kind == "huge" else 0), said
+    if kind == "huge":
+        assert gert.events()[-1]["data"]["status"] == "cancelled"
+    assert acted(gert) == []
+
+
+PEER = """#!PYTHON
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    result = {"capabilities": {}}
+    if message["method"] in ("look", "act", "execute"):
+        result = {"outputs": {}, "exit_code": 0, "status": "success"}
+        if os.path.exists("NAME.new"):
+            os.replace("NAME.new", "NAME")
+        else:
+            open("acted", "a").write("SAID\\n")
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+    if message["method"] == "shutdown":
+        break
+"""
+PEER_TOOL = """\
+apiVersion: tool/v0
+meta: {name: act, transport: jsonrpc, binary: ./peer}
+actions:
+  look: {method: look, contract: {effects: [], reads: [x]}}
+  act: {method: act, contract: {effects: [danger], writes: [production]}}
+"""
+PEER_STEPS = {
+    "peer": ("{type: tool, tool: act, action: look}", "{id: act, type: tool, tool: act, action: act}"),
+    "runner": (
+        "{type: extension, extension: ./runner, contract: {reads: [x]}, inputs: {a: one}}",
+        "{id: act, type: extension, extension: ./runner, contract: {effects: [danger], writes: [production]}}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["peer", "runner"])
+def test_a_peer_that_was_started_before_does_not_execute_under_the_approval_of_another_program(gert, name):
+    """It exchanged its own file, so that the approver was shown the hash of a harmless one."""
+    for place, said in ((name, "evil"), (f"{name}.new", "good")):
+        file = gert.root / place
+        file.write_text(PEER.replace("PYTHON", sys.executable).replace("NAME", name).replace("SAID", said))
+        file.chmod(0o755)
+    first, second = PEER_STEPS[name]
+    gert.write(tool_act=PEER_TOOL, book=f"{BOOK}  - {first}\n  - {second}\n{END}")
+    said = gert("exec", "book.yaml", "--approval", "stdin", "--as", "olga", "--json", answers="y ann\n")
+    assert said.document["status"] == "completed", said.all
+    assert acted(gert) == ["good"]
