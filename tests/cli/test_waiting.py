@@ -104,7 +104,10 @@ def test_without_a_condition_it_waits_until_all_steps_succeed(gert, here):
 
 
 def test_an_undefined_name_in_the_condition_means_not_yet(gert, here):
-    guarded = BOOK.replace("action: state }", "action: state, when: '{{ ge .wait.round 2 }}' }")
+    settle = "      - { id: settle, type: wait, for: 1ms }\n"
+    guarded = BOOK.replace(
+        "action: state }\n", "action: state, when: '{{ ge (.settle.waited | default 0) 0.001 }}' }\n" + settle
+    )
     (here / "book.yaml").write_text(guarded)
     code, _, err = gert("exec", "book.yaml")
     assert code == 0, err

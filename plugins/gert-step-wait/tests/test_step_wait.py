@@ -12,16 +12,17 @@ from gert_core.testing.conformance import StepTypeConformance
 
 RUNBOOK = """
 apiVersion: kernel/v0
-meta: { name: waits, inputs: { enough: { type: int, default: 2 } } }
+meta: { name: waits }
 steps:
   - { id: settle, type: wait, for: 20ms }
   - id: ready
     type: wait
-    until: "{{ ge .wait.round .enough }}"
+    until: '{{ eq .second.status "success" }}'
     every: 10ms
     timeout: 1s
     steps:
-      - { id: inner, type: wait, for: 1ms }
+      - { id: second, type: wait, for: 1ms, when: "{{ ge (.first.waited | default 0) 0.001 }}" }
+      - { id: first, type: wait, for: 1ms }
   - type: finish
 """
 
@@ -42,21 +43,22 @@ def fields(ran, key):
 
 
 def test_it_looks_until_the_condition_is_true(runner: GertRunner) -> None:
-    ran = runner(RUNBOOK, inputs={"enough": 3})
+    ran = runner(RUNBOOK)
     ran.assert_outcome("resolved")
-    assert [e["result"] for e in ran.of("wait_round", "ready")] == [False, False, True]
-    assert fields(ran, "ready")["rounds"] == 3
-    assert 0.02 <= fields(ran, "ready")["waited"] < 1
+    assert [e["result"] for e in ran.of("wait_round", "ready")] == [False, True]
+    assert fields(ran, "ready")["rounds"] == 2
+    assert 0.01 <= fields(ran, "ready")["waited"] < 1
     assert fields(ran, "settle") == {"rounds": 0, "waited": 0.02}
 
 
 def test_when_the_time_is_up_it_has_failed_and_looked_once_more(runner: GertRunner) -> None:
-    ran = runner(RUNBOOK.replace("timeout: 1s", "timeout: 25ms"), inputs={"enough": 1000})
+    never = RUNBOOK.replace('"success"', '"never"').replace("timeout: 1s", "timeout: 25ms")
+    ran = runner(never)
     (complete,) = ran.of("step_complete", "ready")
     assert complete["status"] == "failed"
     assert complete["failure"]["kind"] == "wait_timeout"
     rounds = complete["fields"]["rounds"]
-    assert complete["failure"]["message"] == f"not true after {rounds} rounds: {{{{ ge .wait.round .enough }}}}"
+    assert complete["failure"]["message"] == f'not true after {rounds} rounds: {{{{ eq .second.status "never" }}}}'
     assert complete["fields"]["waited"] >= 0.025
 
 

@@ -19,7 +19,6 @@ def gert_step_types() -> list[StepType]:
             flow=Flow.IN_ORDER,
             fields={"rounds": "int", "waited": "float"},
             owns=frozenset({"timeout"}),
-            binds=True,
             summary="Waits for a time, or looks again and again until a condition is true.",
         )
     ]

@@ -74,7 +74,6 @@ def blocks(step: WaitStep) -> list[Block]:
         name="look",
         steps=step.steps,
         runs=(1, None),
-        binds={"round": "int"},
         keeps=True,
         quiet=True,
         read_only="wait-look-writes",
@@ -91,8 +90,8 @@ def run(step: WaitStep, ctx: StepContext) -> Result:
     number, looked = 1, began
     while True:
         ctx.show(f"round {number}")
-        result = ctx.run_block(ctx.blocks[0], key=number - 1, bind={"round": number}, catch=True)
-        reached = _is_reached(step, ctx, result, number)
+        result = ctx.run_block(ctx.blocks[0], key=number - 1, catch=True)
+        reached = _is_reached(step, ctx, result)
         ctx.emit("wait_round", {"step_id": ctx.step_id, "round": number, "result": reached})
         now = ctx.now()
         fields = {"rounds": number, "waited": round((now - began).total_seconds(), 3)}
@@ -117,11 +116,11 @@ def _pass(seconds: float, timeout: float | None, ctx: StepContext) -> Result:
     return Completed(fields=fields)
 
 
-def _is_reached(step: WaitStep, ctx: StepContext, result: BlockResult, number: int) -> bool:
+def _is_reached(step: WaitStep, ctx: StepContext, result: BlockResult) -> bool:
     """Return whether the wait is over: a failed look and a condition with an undefined name mean not yet."""
     if result.status is not BlockStatus.SUCCESS:
         return False
-    return step.until is None or ctx.test(step.until, bind={"round": number}, after=result, undefined=False)
+    return step.until is None or ctx.test(step.until, after=result, undefined=False)
 
 
 def _pause(looked: datetime, now: datetime, *, end: datetime, every: float) -> float:
