@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from gert_core.api import GertError, InputBinding, InputError, UsageError
+from gert_core.documents.limits import check_limits, has_limits
 from gert_core.plugin.functions import cause, member_names, named
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.printing import aside
 from gert_core.template import Symbol
-from gert_core.values import coerce, coerce_text
+from gert_core.values import coerce, coerce_text, parse_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,18 +49,19 @@ def resolve_inputs(
     scenario: Mapping[str, object] | None = None,
     file_vars: Mapping[str, object] | None = None,
     ask: bool = True,
+    place: Callable[[str], str] | None = None,
 ) -> ResolvedInputs:
     """Resolve the values of all declared inputs.
 
     Order: ``host_vars`` (``--var``), ``file_vars`` (``--input``), the source in ``from:`` (interactive ones last),
     default, null. A ``scenario`` replaces files and resolvers. ``services`` returns what a resolver is called with,
     ``plugins`` the plugin that provides it. Without ``ask`` no resolver is called: what it would answer is a symbol.
-    One ``InputError`` names everything that is missing or invalid.
+    One ``InputError`` names everything that is missing or invalid. ``place`` gives file and line of a declaration.
     """
     refuse_undeclared(host_vars, declared, flag="--var")
     refuse_undeclared(file_vars or {}, declared, flag="--input")
     members = _member_words(resolvers, services, plugins) if any(model.from_ for model in declared.values()) else {}
-    work = _Resolution(declared)
+    work = _Resolution(declared, place)
     work.take_all(host_vars, source="cli")
     if scenario is not None:
         work.take_all({n: v for n, v in scenario.items() if n in declared}, source="scenario")
@@ -87,8 +89,9 @@ class _Batch(Struct, kw_only=True):
 class _Resolution:
     """The state of resolving: values and sources so far, and the errors."""
 
-    def __init__(self, declared: Mapping[str, InputModel]) -> None:
+    def __init__(self, declared: Mapping[str, InputModel], place: Callable[[str], str] | None = None) -> None:
         self.declared = declared
+        self.place = place
         self.values: dict[str, object] = {}
         self.sources: dict[str, str] = {}
         self.errors: list[str] = []
@@ -105,11 +108,24 @@ class _Resolution:
         """Coerce and keep a value; null counts as given and is kept for an optional input."""
         model = self.declared[name]
         try:
-            self.values[name] = None if value is None else coerce_any(value, model.type)
+            coerced = None if value is None else coerce_any(value, model.type)
         except ValueError as error:
             self.add_error(name, _wrong_type(name, model, error, source=source))
             return
+        if coerced is not None and has_limits(model):
+            try:
+                check_limits(model, coerced)
+            except ValueError as error:
+                self.add_error(name, self._outside(name, model, error, source=source))
+                return
+        self.values[name] = coerced
         self.sources[name] = source
+
+    def _outside(self, name: str, model: InputModel, error: ValueError, *, source: str) -> str:
+        """Return the message about a value outside of the limits, with the place of the declaration."""
+        why = "its value is secret and not shown" if model.secret else str(error)
+        declared = f" (declared at {self.place(name)})" if self.place is not None else ""
+        return f"the input {name!r} from {source} is not accepted: {why}{declared}"
 
     def add_error(self, name: str, message: str) -> None:
         self.errors.append(message)
@@ -201,7 +217,9 @@ def _binding(name: str, model: InputModel) -> InputBinding:
     del first
 
     def check(value: object) -> object:
-        return coerce_any(value, model.type)
+        coerced = coerce_any(value, model.type)
+        check_limits(model, coerced)
+        return coerced
 
     return InputBinding(
         name=name,
@@ -214,6 +232,8 @@ def _binding(name: str, model: InputModel) -> InputBinding:
         description=model.description or "",
         secret=bool(model.secret),
         check=check,
+        parse=parse_data,
+        choices=tuple(model.enum or ()),
     )
 
 

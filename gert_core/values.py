@@ -43,6 +43,17 @@ def coerce_text(text: str, type: str) -> object:  # noqa: A002 - the document's 
     return coerce(text, type)
 
 
+def parse_data(text: str) -> object:
+    """Return what a text says in YAML or JSON, as documents are read; raise ``ValueError`` with the line otherwise."""
+    from gert_core.documents.yaml import loads
+
+    document = loads(text.encode("utf-8", "replace"), name="value")
+    if document.diagnostics:
+        first = document.diagnostics[0]
+        raise ValueError(f"line {first.line}: {first.message}")
+    return _without_positions(document.value)
+
+
 def duration(text: str | float) -> float:
     """Return the seconds of ``1h30m``, ``500ms`` or a number; raise ``ValueError`` with a message otherwise."""
     return parse_duration(text)
@@ -184,4 +195,4 @@ _CONVERT: Final[dict[str, Callable[[object], object]]] = {
     "any": lambda value: value,
 }
 
-__all__ = ["canonical", "coerce", "coerce_text", "duration", "format_duration"]
+__all__ = ["canonical", "coerce", "coerce_text", "duration", "format_duration", "parse_data"]

@@ -17,7 +17,8 @@ class InputBinding(Struct, frozen=True, kw_only=True):
     """One input to resolve; ``source`` is its ``from:`` text, ``path`` the part after the prefix.
 
     ``check(value)`` returns the value in the input's type or raises ``ValueError`` with a message, so that an
-    interactive resolver can ask again.
+    interactive resolver can ask again. ``choices`` are the only values the input may have, when it lists them.
+    ``parse(text)`` returns what a text says in YAML or JSON, or raises ``ValueError``.
     """
 
     name: str
@@ -30,6 +31,8 @@ class InputBinding(Struct, frozen=True, kw_only=True):
     description: str = ""
     secret: bool = False
     check: Callable[[object], object] | None = None
+    parse: Callable[[str], object] | None = None
+    choices: tuple[object, ...] = ()
 
 
 class ResolveFn(Protocol):

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from pydantic_core import PydanticCustomError
 
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
-from gert_core.documents.fields import Category, Duration, Given, Model, Name, Text, ValueType, no_items
+from gert_core.documents.fields import Category, Duration, Given, Model, Name, Regex, Text, ValueType, no_items
 from gert_core.documents.policy import GovernanceModel  # noqa: TC001 - pydantic reads it
 from gert_core.kit.models import Expr, SomeSteps, Steps, Templated  # noqa: TC001 - pydantic reads it
 
@@ -42,6 +42,9 @@ LoopName = Annotated[
 ]
 
 
+Bound = Annotated[int, Field(strict=True)] | Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
 class SecretModel(Model):
     """A secret by the environment variable that holds it."""
 
@@ -63,6 +66,12 @@ class InputModel(Model):
         default=None, alias="from", description="Where it comes from, for example `prompt` or `env/HOST`."
     )
     secret: bool = Field(default=False, description="Whether the value is masked everywhere.")
+    enum: Given[Annotated[list[Any], Field(min_length=1)]] = Field(
+        default=None, description="The only values it may have; of a list, its items."
+    )
+    pattern: Given[Regex] = Field(default=None, description="A regular expression that the whole of a text must match.")
+    min: Given[Bound] = Field(default=None, description="The least value, or length of a text or list.")
+    max: Given[Bound] = Field(default=None, description="The greatest value, or length of a text or list.")
 
 
 class MetaModel(Model):

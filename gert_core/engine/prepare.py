@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, InputError, Services, UsageError
+from gert_core.documents.limits import declared_at
 from gert_core.engine.cancel import Deadline
 from gert_core.engine.check import check
 from gert_core.engine.constants import render_constants
@@ -227,6 +228,7 @@ def _resolved(request: Request, runbook: Runbook, plugins: PluginServices) -> Re
         plugins=lambda resolver: request.registry.providers(INPUT, resolver.name),
         scenario=request.scenario.inputs if request.scenario is not None else None,
         ask=request.mode != "dry-run",
+        place=lambda name: declared_at(runbook, name),
     )
 
 

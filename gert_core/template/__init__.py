@@ -18,7 +18,7 @@ from gert_core.template.data import (
 from gert_core.template.errors import TemplateError, UndefinedVariable
 from gert_core.template.infer import infer
 from gert_core.template.references import Reference
-from gert_core.template.regex import Match, check_pattern, matches
+from gert_core.template.regex import Match, check_pattern, matches, matches_whole
 
 __all__ = [
     "Condition",
@@ -38,6 +38,7 @@ __all__ = [
     "equal",
     "infer",
     "matches",
+    "matches_whole",
     "order",
     "to_text",
     "truth",

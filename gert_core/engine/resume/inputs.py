@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, InputError, UsageError
+from gert_core.documents.limits import declared_at
 from gert_core.engine.cancel import Deadline
 from gert_core.inputs import ResolvedInputs, coerce_any, refuse_undeclared, resolve_inputs
 from gert_core.plugin.kinds import INPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gert_core.documents.runbook import InputModel
     from gert_core.documents.tree import Runbook
@@ -36,14 +38,18 @@ def recorded_values(
             raise UsageError(f"--var gives {name!r}, but a resumed run takes only its secret inputs again")
     refuse_undeclared(request.file_vars, declared, flag="--input")
     facts = state.facts
-    masker = secrets.masker(_secret_inputs(request, state, declared, plugins))
+    masker = secrets.masker(_secret_inputs(request, state, declared, plugins, partial(declared_at, runbook)))
     inputs, constants = (masker.unmask(facts.get(name) or {}) for name in ("inputs", "constants"))
     _refuse_changes(request.file_vars, inputs, declared)
     return ResolvedInputs(values=inputs, sources=facts.get("input_sources") or {}, events=()), constants, masker
 
 
 def _secret_inputs(
-    request: Request, state: RunState, declared: Mapping[str, InputModel], plugins: PluginServices
+    request: Request,
+    state: RunState,
+    declared: Mapping[str, InputModel],
+    plugins: PluginServices,
+    place: Callable[[str], str],
 ) -> dict[str, object]:
     """Return the secret inputs by name: as given now, else from where the run had them."""
     recorded, sources = state.facts.get("inputs") or {}, state.facts.get("input_sources") or {}
@@ -63,6 +69,7 @@ def _secret_inputs(
         services=lambda resolver: plugins.of(INPUT, resolver.name),
         deadline=Deadline(request.stop),
         plugins=lambda resolver: request.registry.providers(INPUT, resolver.name),
+        place=place,
     )
     # A default in place of what the source had would be another secret.
     _refuse_missing([name for name in ask if resolved.sources[name] != sources.get(name)], state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.documents.limits import check_limits, choices, contradictions, has_limits
 from gert_core.plugin.functions import member_names
 from gert_core.plugin.kinds import INPUT
 from gert_core.validation.domain.governance import check_rules
@@ -27,6 +28,8 @@ def check_head(ctx: Context) -> None:
         if declared.from_ is not None:
             words = _first_words(ctx) if words is None else words
             _source(ctx, name, declared.from_, words)
+        if has_limits(declared):
+            _limits(ctx, name, declared)
         _default(ctx, name, declared)
     if meta.governance is not None:
         check_rules(ctx.report, document, meta.governance.rules, base=("meta", "governance", "rules"))
@@ -90,13 +93,39 @@ def _default(ctx: Context, name: str, declared: InputModel) -> None:
     if declared.default is None:
         return
     try:
-        coerce(declared.default, declared.type)
+        value = coerce(declared.default, declared.type)
     except ValueError as error:
         ctx.add(
             "input-type",
             f"the default of input `{name}` does not fit its type {declared.type}: {error}",
             path=("meta", "inputs", name, "default"),
         )
+        return
+    if not any(contradictions(declared)):
+        try:
+            check_limits(declared, value)
+        except ValueError as error:
+            ctx.add(
+                "input-type",
+                f"the default of input `{name}` is not accepted: {error}",
+                path=("meta", "inputs", name, "default"),
+                hint=f"write one of {choices(declared)}" if declared.enum else "change the default, or the limit",
+            )
+
+
+def _limits(ctx: Context, name: str, declared: InputModel) -> None:
+    """Report limits that contradict the type or each other."""
+    path = ("meta", "inputs", name)
+    found = list(contradictions(declared))
+    for place, message, hint in found:
+        ctx.add("input-type", f"input `{name}`: {message}", path=(*path, *place), hint=hint)
+    if found or declared.type not in ("string", "int", "float"):
+        return
+    for index, value in enumerate(declared.enum or ()):
+        try:
+            coerce(value, declared.type)
+        except ValueError as error:
+            ctx.add("input-type", f"input `{name}`: {error}", path=(*path, "enum", index))
 
 
 __all__ = ["check_head"]

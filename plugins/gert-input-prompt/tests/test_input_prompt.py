@@ -51,6 +51,17 @@ def test_description_type_and_default_are_shown():
     assert (done.values, done.sources) == ({"zone": "eu"}, {"zone": "default"})
 
 
+def test_choices_are_shown_and_other_values_are_asked_again():
+    console = Typed("test", "prod")
+    done = resolve(console, env={"enum": ["dev", "prod"], "default": "dev"})
+    assert console.shown == [
+        "env (dev, prod) [dev]: ",
+        "env must be string: 'test' is not one of: dev, prod.",
+        "env (dev, prod) [dev]: ",
+    ]
+    assert done.values == {"env": "prod"}
+
+
 def test_the_value_typed_is_coerced():
     done = resolve(Typed("7", "a,b"), n={"type": "int"}, tags={"type": "list"})
     assert done.values == {"n": 7, "tags": ["a", "b"]}

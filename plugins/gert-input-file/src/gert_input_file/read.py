@@ -14,19 +14,23 @@ if TYPE_CHECKING:
     from gert_core.api import Deadline, InputBinding, Services
 
 _LIMIT: Final = 1024 * 1024
+_DATA: Final = (".yaml", ".yml", ".json")
 _SYSTEM: Final = (Path("/proc"), Path("/sys"), Path("/dev"), Path("/etc/gert"))
 """Not files of a user: what is in them may be gert's own environment, with its keys."""
 
 
-def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, str]:
-    """Return the texts of the files that exist; relative paths start at the project, else at the current directory."""
+def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, object]:
+    """Return what is in the files that exist; relative paths start at the project, else at the current directory.
+
+    A list or object from a file of YAML or JSON is read as such; everything else is its text.
+    """
     del deadline
-    given = {}
+    given: dict[str, object] = {}
     root = Path() if services.project is None else services.project.root
     for binding in bindings:
         text = _read(binding, root / binding.path, own=_runs(services))
         if text is not None:
-            given[binding.name] = text
+            given[binding.name] = _parsed(binding, root / binding.path, text)
     return given
 
 
@@ -59,6 +63,16 @@ def _read(binding: InputBinding, path: Path, *, own: Path) -> str | None:
     except UnicodeDecodeError:
         raise _problem(binding, path, "is not UTF-8 text") from None
     return text.removesuffix("\n").removesuffix("\r")
+
+
+def _parsed(binding: InputBinding, path: Path, text: str) -> object:
+    if binding.parse is None or binding.type not in ("list", "object") or path.suffix not in _DATA:
+        return text
+    try:
+        return binding.parse(text)
+    except ValueError as error:
+        reason = "" if binding.secret else f": {error}"
+        raise _problem(binding, path, f"is not valid {'JSON' if path.suffix == '.json' else 'YAML'}{reason}") from None
 
 
 def _problem(binding: InputBinding, path: Path, what: str) -> InputError:

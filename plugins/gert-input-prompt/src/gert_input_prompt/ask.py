@@ -67,7 +67,10 @@ def _prompt(binding: InputBinding) -> str:
     default = ""
     if binding.has_default:
         default = " [default hidden]" if binding.secret else f" [{_shown(binding.default)}]"
-    return f"{binding.name} ({binding.type}){default}: "
+    kind = binding.type
+    if binding.choices:
+        kind = ", ".join(_shown(choice) for choice in binding.choices)
+    return f"{binding.name} ({kind}){default}: "
 
 
 def _shown(value: object) -> str:

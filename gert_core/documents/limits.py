@@ -1,0 +1,135 @@
+"""The limits that an input declares for its values, and contradictions in the declaration itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gert_core.documents.runbook import InputModel
+    from gert_core.documents.tree import Runbook
+
+_TYPES: Final = {
+    "enum": ("string", "int", "float", "list", "any"),
+    "pattern": ("string",),
+    "min": ("int", "float", "string", "list"),
+    "max": ("int", "float", "string", "list"),
+}
+"""The types of inputs that each limit makes sense for."""
+_SHOWN: Final = 12
+
+
+def has_limits(model: InputModel) -> bool:
+    """Return whether an input declares any limit."""
+    return not (model.enum is None and model.pattern is None and model.min is None and model.max is None)
+
+
+def check_limits(model: InputModel, value: object) -> None:
+    """Raise ``ValueError`` with a message when a value of the input's type is outside of its limits."""
+    if model.enum is not None:
+        _check_enum(model.enum, value)
+    if model.pattern is not None:
+        _check_pattern(model.pattern, value)
+    size, what = _size(value)
+    if size is None:
+        return
+    if model.min is not None and size < model.min:
+        raise ValueError(f"{what} is less than {model.min:g}, the minimum")
+    if model.max is not None and size > model.max:
+        raise ValueError(f"{what} is more than {model.max:g}, the maximum")
+
+
+def choices(model: InputModel) -> str:
+    """Return the values that an input may have, for people; nothing when they are not listed."""
+    words = [_text(value) for value in model.enum or ()]
+    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+    return ", ".join(words[:_SHOWN]) + more
+
+
+def declared_at(runbook: Runbook, name: str) -> str:
+    """Return file and line of the declaration of an input."""
+    document = runbook.document
+    return f"{document.file}:{document.locate(('meta', 'inputs', name), key=True)[0]}"
+
+
+def contradictions(model: InputModel) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yield what is wrong with a declaration: the path of the field in it, the message and the hint."""
+    wrong = False
+    for name, types in _TYPES.items():
+        if getattr(model, name) is not None and model.type not in types:
+            wrong = True
+            known = ", ".join(f"`{one}`" for one in types)
+            yield (name,), f"`{name}` has no meaning for an input of type {model.type}", f"it is for {known}"
+    if wrong:
+        return
+    counts = model.type in ("string", "list")
+    for name in ("min", "max"):
+        bound = getattr(model, name)
+        if bound is not None and (counts or model.type == "int") and not float(bound).is_integer():
+            wrong = True
+            yield (name,), f"`{name}` of an input of type {model.type} is an integer", f"write `{name}: {int(bound)}`"
+        elif bound is not None and counts and bound < 0:
+            wrong = True
+            yield (name,), f"`{name}` is a length, which is never negative", f"write `{name}: 0`, or leave it out"
+    if model.min is not None and model.max is not None and model.min > model.max:
+        yield ("min",), f"`min` ({model.min:g}) is more than `max` ({model.max:g})", "exchange the two"
+        return
+    if not wrong:
+        yield from _contradicting_values(model)
+
+
+def _contradicting_values(model: InputModel) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    rest = model.model_copy(update={"enum": None})
+    for index, value in enumerate(model.enum or ()):
+        if isinstance(value, (list, dict)) or value is None:
+            yield ("enum", index), "a value of `enum` is a text, a number or a boolean", "write a simple value"
+        elif model.type != "list":
+            try:
+                check_limits(rest, value)
+            except ValueError as error:
+                yield ("enum", index), f"the value can never be given: {error}", "change it, or the other limits"
+
+
+def _check_enum(enum: list[object], value: object) -> None:
+    from gert_core.template import equal
+
+    for item in value if isinstance(value, list) else [value]:
+        if not any(equal(item, one) for one in enum):
+            known = ", ".join(_text(one) for one in enum[:_SHOWN])
+            raise ValueError(f"{_text(item)!r} is not one of: {known}{', ...' if len(enum) > _SHOWN else ''}")
+
+
+def _check_pattern(pattern: str, value: object) -> None:
+    from gert_core.template import TemplateError, matches_whole
+
+    try:
+        if not matches_whole(pattern, str(value)):
+            raise ValueError(f"{_short(str(value))!r} does not match the whole of /{pattern}/")
+    except TemplateError as error:
+        raise ValueError(error.message) from None
+
+
+def _size(value: object) -> tuple[float | None, str]:
+    if isinstance(value, bool):
+        return None, ""
+    if isinstance(value, (int, float)):
+        return value, _text(value)
+    if isinstance(value, str):
+        return len(value), f"the length of {_short(value)!r}, {len(value)},"
+    if isinstance(value, list):
+        return len(value), f"the number of items, {len(value)},"
+    return None, ""
+
+
+def _text(value: object) -> str:
+    from gert_core.template import to_text
+
+    return _short(to_text(value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+__all__ = ["check_limits", "choices", "contradictions", "declared_at", "has_limits"]

@@ -1,0 +1,141 @@
+"""Inputs with `enum`, `pattern`, `min` and `max`: every source is checked, and the declaration itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+BOOK = """\
+apiVersion: kernel/v0
+meta:
+  name: book
+  inputs:
+    x: {DECLARED}
+steps:
+  - {type: end, outcome: {category: no_action, meta: {x: "{{ .x }}"}}}
+"""
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(declared):
+        (tmp_path / "book.yaml").write_text(BOOK.replace("DECLARED", declared), encoding="utf-8")
+        return "book.yaml"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("declared", "good", "bad", "why"),
+    [
+        ("enum: [dev, prod]", "dev", "test", "'test' is not one of: dev, prod"),
+        ("type: int, enum: [1, 2]", "2", "3", "'3' is not one of: 1, 2"),
+        ("type: list, enum: [a, b]", "a,b", "a,c", "'c' is not one of: a, b"),
+        ("pattern: 'web-[0-9]+'", "web-12", "web-12x", "'web-12x' does not match the whole of /web-[0-9]+/"),
+        ("pattern: 'a|ab'", "ab", "abc", "'abc' does not match the whole of /a|ab/"),
+        ("pattern: 'a$'", "a", "a\n", r"'a\n' does not match the whole of /a$/"),
+        ("type: int, min: 1, max: 5", "5", "6", "6 is more than 5, the maximum"),
+        ("type: float, min: 0.5", "0.5", "0.4", "0.4 is less than 0.5, the minimum"),
+        ("min: 2", "ab", "a", "the length of 'a', 1, is less than 2, the minimum"),
+        ("type: list, max: 2", "a,b", "a,b,c", "the number of items, 3, is more than 2, the maximum"),
+    ],
+)
+def test_a_value_from_the_command_line_is_checked(gert, book, declared, good, bad, why):
+    file = book(declared)
+    assert gert("exec", file, "--var", f"x={good}")[0] == 0
+    code, _, err = gert("exec", file, "--var", f"x={bad}")
+    assert code == 2
+    assert f"the input 'x' from cli is not accepted: {why} (declared at book.yaml:5)" in err
+
+
+def test_values_from_files_the_environment_and_scenarios_are_checked(gert, book, tmp_path, monkeypatch):
+    file = book("enum: [a, b], from: env/THE_X")
+    monkeypatch.setenv("THE_X", "c")
+    assert "from env is not accepted: 'c' is not one of: a, b (declared at book.yaml:5)" in gert("exec", file)[2]
+    (tmp_path / "given.yaml").write_text("x: d", encoding="utf-8")
+    assert "from file is not accepted: 'd' is not one of" in gert("exec", file, "--input", "given.yaml")[2]
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "scenario.yaml").write_text("inputs: {x: e}", encoding="utf-8")
+    said = gert("exec", file, "--mode", "replay", "--scenario", "s")[2]
+    assert "from scenario is not accepted: 'e' is not one of" in said
+
+
+def test_a_secret_value_is_not_shown(gert, book):
+    code, out, err = gert("exec", book("secret: true, pattern: '[a-z]{12,}'"), "--var", "x=SECRETSECRET1")
+    assert code == 2
+    assert "is not accepted: its value is secret and not shown (declared at book.yaml:5)" in err
+    assert "SECRETSECRET1" not in out + err
+
+
+@pytest.mark.parametrize(
+    ("declared", "column", "message", "hint"),
+    [
+        (
+            "enum: [a], default: b",
+            29,
+            "the default of input `x` is not accepted: 'b' is not one of: a",
+            "write one of a",
+        ),
+        ("type: int, min: 3, max: 2", 25, "input `x`: `min` (3) is more than `max` (2)", "exchange the two"),
+        (
+            "type: int, pattern: a",
+            29,
+            "input `x`: `pattern` has no meaning for an input of type int",
+            "it is for `string`",
+        ),
+        ("type: bool, enum: [true]", 27, "input `x`: `enum` has no meaning for an input of type bool", None),
+        ("type: object, max: 3", 28, "input `x`: `max` has no meaning for an input of type object", None),
+        ("type: int, enum: [1, a]", 30, "input `x`: 'a' is not an integer", None),
+        ("enum: [abc], max: 2", 16, "input `x`: the value can never be given: the length of 'abc', 3,", None),
+        ("type: int, max: 2.5", 25, "input `x`: `max` of an input of type int is an integer", "write `max: 2`"),
+        ("min: -1", 14, "input `x`: `min` is a length, which is never negative", "write `min: 0`, or leave it out"),
+        ("type: int, max: 3, default: 4", 37, "the default of input `x` is not accepted: 4 is more than 3", None),
+        ("enum: [[a]]", 16, "input `x`: a value of `enum` is a text, a number or a boolean", None),
+    ],
+)
+def test_a_declaration_that_contradicts_itself_is_an_error(gert, book, declared, column, message, hint):
+    code, out, _ = gert("validate", book(declared), "--json")
+    (found,) = json.loads(out)["diagnostics"]
+    assert code == 1
+    assert (found["rule"], found["line"], found["column"]) == ("input-type", 5, column)
+    assert found["message"].startswith(message)
+    assert hint is None or found["hint"] == hint
+
+
+@pytest.mark.parametrize("declared", ["enum: []", "enum: a", "min: a", "max: true", "pattern: '('", "pattern: '(?=a)'"])
+def test_a_malformed_limit_is_an_error(gert, book, declared):
+    code, out, _ = gert("validate", book(declared), "--json")
+    assert code == 1
+    assert [d["line"] for d in json.loads(out)["diagnostics"]] == [5]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("x.yaml", "- a\n- {b: 1}\n", ["a", {"b": 1}]),
+        ("x.yml", "[a, 2]", ["a", 2]),
+        ("x.json", '["a", {"b": null}]', ["a", {"b": None}]),
+        ("x.txt", "a, b\n", ["a", "b"]),
+    ],
+)
+def test_a_list_is_read_from_yaml_and_json(gert, book, tmp_path, name, text, expected):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    code, out, _ = gert("exec", book(f"type: list, from: file/{name}"), "--json")
+    assert (code, json.loads(out)["outcome"]["meta"]["x"]) == (0, expected)
+
+
+def test_an_object_is_read_from_yaml_and_a_faulty_file_is_named(gert, book, tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text("a: {b: 1}\nc: [2]\n", encoding="utf-8")
+    file = book("type: object, required: true, from: file/x.yaml")
+    _, out, _ = gert("exec", file, "--json")
+    assert json.loads(out)["outcome"]["meta"]["x"] == {"a": {"b": 1}, "c": [2]}
+    path.write_text("a: 1\na: 2\n", encoding="utf-8")
+    code, _, err = gert("exec", file)
+    assert code == 2
+    assert "comes from the file x.yaml, which is not valid YAML: line 2: " in err
+    path.write_text("- 1\n", encoding="utf-8")
+    assert "must be object: a list is not a map" in gert("exec", file)[2]
