@@ -186,6 +186,28 @@ if shutil.which("curl") and shutil.which("jq"):
         assert down == [{"name": "search", "status": 503}, {"name": "gone", "status": 0}]
 
 
+@pytest.mark.parametrize(("page", "code", "live"), [("/ok", "deployed", "8"), (None, "rolled_back", "7")])
+def test_a_deployment_that_is_not_well_is_taken_back(run, server, tmp_path, monkeypatch, page, code, live):
+    book = EXAMPLES / "deploy" / "deploy.runbook.yaml"
+    run.environ = {"PATH": path_with(tmp_path / "bin", "curl", stdout="hello[HTTP 200 0.1s]")}
+    if page is None:  # the switch itself fails: the new release is on a disk that is full
+        stand_in = tmp_path / "bin" / "ln"
+        stand_in.parent.mkdir(exist_ok=True)
+        stand_in.write_text('#!/bin/sh\ncase "$3" in *8) exit 1;; esac\nexec /bin/ln "$@"\n')
+        stand_in.chmod(0o755)
+        run.environ = {"PATH": f"{stand_in.parent}:{run.environ['PATH']}"}
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "current").symlink_to("releases/7")
+    ran = run(book, inputs={"release": "releases/8", "health": f"{server}{page or '/down'}"})
+    assert ran.result.outcome.code == code, [failure.message for failure in ran.result.failures]
+    assert str((tmp_path / "current").readlink()) == f"releases/{live}"
+    assert not (tmp_path / "current.lock").exists()
+    (tmp_path / "current.lock").mkdir()
+    again = run(book, inputs={"release": "releases/9", "health": f"{server}/ok"})
+    again.assert_outcome("no_action", "deployment_running")
+    assert (tmp_path / "current.lock").exists(), "the lock of another deployment stays its own"
+
+
 def test_a_debate_with_a_model_and_a_judge(run, tmp_path):
     book = EXAMPLES / "multi-agent-review" / "multi-agent-review.runbook.yaml"
     run.environ = {"PATH": f"{book.parent / 'bin'}:{os.environ['PATH']}", "ANTHROPIC_API_KEY": "hush-hush"}
