@@ -11,7 +11,7 @@ LAYERS: Final = (
     ("command line", ("cli",)),
     ("on top of runs", ("scenarios", "host")),
     ("execution", ("engine",)),
-    ("of a run", ("inputs", "approvals", "tools", "runs")),
+    ("of a run", ("inputs", "approvals", "tools", "runs", "stores")),
     ("decisions and records", ("validation", "governance", "contracts", "secrets", "keys", "trace", "values")),
     ("reading", ("documents", "template")),
     ("plugins", ("plugin", "hookspecs")),
@@ -20,7 +20,7 @@ LAYERS: Final = (
 )
 PARTS: Final = {
     "engine": ("steps", "flow", "modes", "resume"),
-    "cli": ("commands", "render"),
+    "cli": ("commands", "doctor", "render"),
 }
 PLUGINS: Final = (
     "gert-step-*",

@@ -36,6 +36,15 @@ class Use(Struct, frozen=True, kw_only=True):
     """Whether no step before it may have changed anything outside the run, such as the programs that are installed."""
 
 
+class Start(Struct, frozen=True, kw_only=True):
+    """A step whose type starts a program by itself; otherwise as ``Use``."""
+
+    step: StepNode
+    program: str
+    certain: bool
+    unchanged: bool
+
+
 def preflight(
     request: Request,
     compiled: CompiledRunbook,
@@ -57,10 +66,13 @@ def preflight(
     warnings: dict[str, None] = {}
     known: dict[tuple[str, str, bool], Diagnostic | None] = {}
     for use in uses(compiled.runbook, compiled.contracts):
-        asked = (use.tool.name, use.action, use.unchanged)
-        if asked not in known:  # most steps of a long runbook use the same few tools
-            known[asked] = _missing(request, use)
-        found = known[asked]
+        if isinstance(use, Start):
+            found = _missing_program(request, compiled.runbook, use)
+        else:
+            asked = (use.tool.name, use.action, use.unchanged)
+            if asked not in known:  # most steps of a long runbook use the same few tools
+                known[asked] = _missing(request, use)
+            found = known[asked]
         if found is not None and use.certain:
             findings.append(replace(found, message=f"step {use.step.id}: {found.message}"))
         elif found is not None:
@@ -91,10 +103,11 @@ def _unmapped(
     return unmapped(policies, decisions, actors)
 
 
-def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use]:
-    """Yield the steps that call tools, in the order of the document."""
+def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use | Start]:
+    """Yield the steps that call tools or start programs, in the order of the document."""
     walk = _Walk(runbook, contracts)
-    listed = runbook.lists if runbook.tools else ()
+    needing = runbook.tools or any(step.type.program is not None for step in runbook.by_id.values())
+    listed = runbook.lists if needing else ()
     # Where failures of the run are handled, a step that fails for want of something is not the end of it.
     certain = not any(block.handles for block in listed)
     for block in listed:
@@ -109,7 +122,7 @@ class _Walk:
         self._inert: set[str] = set()
         """The types of steps of which nothing is to be noted unless they declare or jump: most of a long runbook."""
 
-    def block(self, block: BlockNode, *, certain: bool) -> Iterator[Use]:
+    def block(self, block: BlockNode, *, certain: bool) -> Iterator[Use | Start]:
         for step in block.steps:
             fields = step.fields
             if step.type.name in self._inert and fields.contract is None and fields.next is None:
@@ -122,6 +135,8 @@ class _Walk:
                 action = find_action(tool, use.action)[0]
                 contract = tool.contracts[action] if fields.contract is None else None
                 yield Use(step=step, tool=tool, action=action, certain=own, unchanged=not self._changed)
+            elif (program := self._runbook.functions.program(step)) is not None:
+                yield Start(step=step, program=program, certain=own, unchanged=not self._changed)
             if step.blocks:
                 together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(_once, step.blocks))
                 for inner in step.blocks:
@@ -139,6 +154,7 @@ def _is_inert(step: StepNode) -> bool:
     return (
         kind.flow is Flow.LEAF
         and kind.tool_use is None
+        and kind.program is None
         and step.fields.contract is None
         and not callable(resolve(kind.contract))
     )
@@ -187,6 +203,23 @@ def _missing(request: Request, use: Use) -> Diagnostic | None:
     return None
 
 
+def _missing_program(request: Request, runbook: Runbook, start: Start) -> Diagnostic | None:
+    """Return that the program which a step starts is not there, unless a step before it may bring it."""
+    program, document = start.program, runbook.document
+    if not start.unchanged or "{{" in program or find_program(program, request.environ) is not None:
+        return None
+    line, column = document.locate(start.step.path)
+    return Diagnostic(
+        rule=ErrorKind.NOT_FOUND,
+        message=f"it needs program {program!r}, which is not {'an executable file' if '/' in program else 'on PATH'}",
+        path=".".join(map(str, start.step.path)),
+        file=document.file,
+        line=line,
+        column=column,
+        hint="install it, or correct the step",
+    )
+
+
 def _absent(request: Request, use: Use, program: str) -> bool:
     path = (use.tool.tool.actions[use.action].env or {}).get("PATH")
     if "{{" in f"{path}{program if use.tool.tool.meta.binary is None else ''}":
@@ -208,4 +241,4 @@ def _found(use: Use, kind: str, message: str, *, path: tuple[str | int, ...], hi
     )
 
 
-__all__ = ["Use", "preflight", "uses"]
+__all__ = ["Start", "Use", "preflight", "uses"]

@@ -173,3 +173,24 @@ def test_a_trace_that_cannot_be_written_leaves_no_run(shell):
     book(shell, LOOK)
     shell.gert("exec", "book.yaml", "--trace", "missing/trace.jsonl", code=1)
     assert shell.runs() == []
+
+
+RUNNER = "{ id: own, type: extension, extension: absent, contract: { effects: [], writes: [] } }"
+
+
+def test_a_runner_of_an_extension_that_is_not_there(shell):
+    """Also in a runbook without tools; one that may be installed by a step before, or may not run, is not refused."""
+    shell.book(f"- {RUNNER}\n- {{ type: end, outcome: {{ category: resolved }} }}", tools="", meta="")
+    message = "step own: it needs program 'gert-ext-absent', which is not on PATH"
+    assert refused(shell) == [("not_found", message)]
+    error = shell.json("exec", "book.yaml", code=2)["error"]["diagnostics"][0]
+    assert error["line"] > 1
+    assert "install it" in error["hint"]
+    shell.book(f"- {RUNNER.replace('absent', './absent')}", tools="", meta="")
+    assert "which is not an executable file" in refused(shell)[0][1]
+    book(shell, LOOK, RUNNER.replace("{ id", "{ when: true, id"))
+    said = shell.gert("exec", "book.yaml", code=1).stderr
+    assert "step own may fail if it is reached: it needs program 'gert-ext-absent', which is not on PATH" in said
+    book(shell, CHANGE, RUNNER)
+    said = shell.gert("exec", "book.yaml", code=1)
+    assert "cannot be run here" not in said.stderr
