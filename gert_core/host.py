@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +145,7 @@ def resume(
     ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``host_vars`` ...). Raise ``RunFinished``, which
     has the ``result``, when there is nothing left to do.
     """
+    from gert_core.engine.again import RunAgain
     from gert_core.engine.cancel import Stop as NewStop
     from gert_core.engine.prepare import prepare
     from gert_core.engine.progress import Progress as Quiet
@@ -153,32 +154,36 @@ def resume(
 
     wanted = _registry(registry)
     wanted.require_healthy()
-    with ExitStack() as stack:
-        recorded = read_run(Path(root), run_id, stack)
-        runbook = recorded.choices.runbook
-        request = Request(
-            runbook=runbook,
-            registry=wanted,
-            project=options.pop("project", None) or _project(runbook),
-            console=console or SilentConsole(),
-            progress=progress or Quiet(),
-            stop=stop or NewStop(),
-            environ=dict(os.environ if environ is None else environ),
-            resume=Resume(
-                run=recorded,
-                retry_failed=retry_failed,
-                reconcile=reconcile or {},
-                outputs=outputs or {},
-                allow_drift=allow_drift,
-                ticket=ticket,
-                yes=yes,
-                abort=abort,
-            ),
-            **options,
-        )
-        if stop is None:
-            stack.callback(request.stop.close)
-        return prepare(request, stack).execute()
+    project = options.pop("project", None)
+    asked: dict[str, Any] = {
+        "retry_failed": retry_failed,
+        "reconcile": reconcile or {},
+        "outputs": outputs or {},
+        "ticket": ticket,
+        "yes": yes,
+        "abort": abort,
+    }
+    own = NewStop() if stop is None else None
+    with closing(own) if own is not None else nullcontext():
+        while True:
+            try:
+                with ExitStack() as stack:
+                    recorded = read_run(Path(root), run_id, stack)
+                    runbook = recorded.choices.runbook
+                    request = Request(
+                        runbook=runbook,
+                        registry=wanted,
+                        project=project or _project(runbook),
+                        console=console or SilentConsole(),
+                        progress=progress or Quiet(),
+                        stop=stop or own or NewStop(),
+                        environ=dict(os.environ if environ is None else environ),
+                        resume=Resume(run=recorded, allow_drift=allow_drift, **asked),
+                        **options,
+                    )
+                    return prepare(request, stack).execute()
+            except RunAgain as needed:  # a secret output is needed that only an earlier process knew
+                asked = {"again": needed.keys, "known": needed.known}
 
 
 __all__ = ["SilentConsole", "load", "resume", "run", "validate"]

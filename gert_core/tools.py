@@ -287,4 +287,13 @@ def first_line(text: str) -> str:
     return excerpts.quoted(line) if line else "(empty)"
 
 
-__all__ = ["REPLAYED", "assessed", "call_inputs", "extract", "first_line", "preview", "render_action", "walk_json"]
+__all__ = [
+    "REPLAYED",
+    "assessed",
+    "call_inputs",
+    "extract",
+    "first_line",
+    "preview",
+    "render_action",
+    "walk_json",
+]

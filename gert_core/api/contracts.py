@@ -21,12 +21,16 @@ class Param(Struct, frozen=True, kw_only=True):
     default: object = None
     has_default: bool = False
     description: str = ""
+    secret: bool = False
+    """Whether the value of an output is masked everywhere from the moment it is read."""
 
     def to_json(self) -> dict[str, object]:
         """Return the shape written to traces and approval requests."""
         out: dict[str, object] = {"type": self.type, "required": self.required}
         if self.has_default:
             out["default"] = self.default
+        if self.secret:
+            out["secret"] = True
         return out
 
 
@@ -63,6 +67,11 @@ class Contract(Struct, frozen=True, kw_only=True):
     def repeatable(self) -> bool:
         """Whether an interrupted execution may simply be run again."""
         return not self.writing or self.idempotent
+
+    @property
+    def secret_outputs(self) -> tuple[str, ...]:
+        """The outputs whose values are masked everywhere."""
+        return tuple([name for name, param in self.outputs.items() if param.secret])
 
     @staticmethod
     def union(contracts: Iterable[Contract]) -> Contract:

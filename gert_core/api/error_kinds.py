@@ -33,6 +33,7 @@ class ErrorKind(StrEnum):
     TOOL_UNDECLARED = "tool_undeclared"
     ACTION_UNKNOWN = "action_unknown"
     CONTRACT_EXCEEDED = "contract_exceeded"
+    SECRET_LOST = "secret_lost"  # noqa: S105 - a word, not a secret
     SECRET_MISSING = "secret_missing"  # noqa: S105 - a word, not a secret
     INPUT_MISSING = "input_missing"
     INPUT_UNKNOWN = "input_unknown"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from gert_core.documents.fields import Given, Model, Name, Tag, ValueType
 
@@ -20,11 +21,25 @@ class ParamModel(Model):
     description: Given[str] = Field(default=None, description="What it is, for people.")
 
 
+class OutputModel(ParamModel):
+    """A declared output."""
+
+    secret: Given[bool] = Field(
+        default=None, description="Whether the value, a string of at least 8 characters, is masked everywhere."
+    )
+
+    @model_validator(mode="after")
+    def _text(self) -> OutputModel:
+        if self.secret and self.type not in (None, "string"):
+            raise PydanticCustomError("secret_output", "a secret output is a string: write `type: string`")
+        return self
+
+
 class ContractModel(Model):
     """What an action declares about itself; inside a tool's action or a step it may only tighten."""
 
     inputs: Given[dict[Name, ParamModel]] = Field(default=None, description="The inputs it takes.")
-    outputs: Given[dict[Name, ParamModel]] = Field(default=None, description="The outputs it gives.")
+    outputs: Given[dict[Name, OutputModel]] = Field(default=None, description="The outputs it gives.")
     effects: Given[list[Tag]] = Field(
         default=None, description="External systems it touches: network, filesystem, kubernetes, database ..."
     )
@@ -41,4 +56,4 @@ class ContractModel(Model):
     )
 
 
-__all__ = ["ContractModel", "ParamModel"]
+__all__ = ["ContractModel", "OutputModel", "ParamModel"]

@@ -117,6 +117,11 @@ class _Draft:
             if floor and base.type not in (merged.type, "any"):
                 self.relax(name, base.type, merged.type, f"`{key}` is {base.type} in the outer contract", key, "type")
                 merged = replace(merged, type=base.type)
+            if floor and base.secret and not merged.secret:
+                self.relax(name, True, False, f"`{key}` is secret in the outer contract", key, "secret")
+                merged = replace(merged, secret=True)
+            if merged.secret and merged.type != "string":
+                self.relax(name, base.type, "string", f"`{key}` is {base.type}, and secrets are strings", key, "secret")
             if floor and base.required and not merged.required:
                 self.relax(name, True, False, f"`{key}` is required in the outer contract", key, "required")
                 merged = replace(merged, required=True)
@@ -162,6 +167,7 @@ def tighten(base: Contract, declared: ContractModel | None, *, floor: bool = Tru
     draft.assumed = base._assumed_writing
     draft.inputs, draft.outputs = dict(base.inputs), dict(base.outputs)
     draft.apply(declared, ("contract",), floor=floor)
+    _only_of_tools(draft, base)
     added = draft.tags["effects"]
     if floor and base.writing and not base.effects and added and UNKNOWN not in added:
         # What the base touches stays unknown, whatever the step touches beside it.
@@ -169,9 +175,22 @@ def tighten(base: Contract, declared: ContractModel | None, *, floor: bool = Tru
     return draft.contract(), draft.relaxed
 
 
+def _only_of_tools(draft: _Draft, base: Contract) -> None:
+    """Refuse outputs that only the step declares as secret: what its tool writes is recorded as always."""
+    for key, param in draft.outputs.items():
+        if param.secret and not (key in base.outputs and base.outputs[key].secret):
+            message = f"`{key}` is not secret in the tool's contract; secret outputs are declared by tools"
+            draft.relax("outputs", False, True, message, key, "secret")
+            draft.outputs[key] = replace(param, secret=False)
+
+
 def _param(model: ParamModel, base: Param) -> Param:
+    given = getattr(model, "secret", None)  # only outputs have it
+    secret = base.secret if given is None else bool(given)
+    held = "string" if secret and base.type == "any" else base.type
     return Param(
-        type=model.type or base.type,
+        type=model.type or held,
+        secret=secret,
         required=base.required if model.required is None else model.required,
         default=model.default if model.is_given("default") else base.default,
         has_default=base.has_default or model.is_given("default"),

@@ -100,8 +100,11 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     )
     stack.callback(writer.close)
     recorded = resume.run.recorded if resume is not None else None
-    if recorded is not None:
+    if resume is not None and recorded is not None:
         recorded.masker = masker
+        masker.lost = recorded.is_lost
+        for name, value in resume.known.items():
+            masker.learn(name, value)
     facts = RunFacts(
         run_id=place.run_id,
         compiled=compiled,

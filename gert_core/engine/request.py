@@ -36,6 +36,10 @@ class Resume(Struct, frozen=True, kw_only=True):
     outputs: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """By step key the outputs of steps reconciled as ``done``."""
     allow_drift: bool = False
+    again: tuple[str, ...] = ()
+    """Keys of finished steps to be executed again, because secret outputs of theirs are needed."""
+    known: Mapping[str, str] = field(default_factory=dict)
+    """The secret outputs that this process knows already, by name."""
     ticket: str | None = None
     yes: bool = False
     """Whether steps that took effect before cleanup ran are run again without asking about each."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from gert_core.engine.again import RunAgain
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
@@ -145,6 +146,9 @@ class Run:
             services.progress.warn(KEYS_BY_ENVIRONMENT)
         with replaced_stdout():
             signal = self._run_steps(frame)
+        if signal is not None and signal.again and signal.rank is Rank.SUSPENDED:
+            services.journal.sync()
+            raise RunAgain(tuple(dict.fromkeys(signal.again)), known=services.masker.learned)
         outcome = write_end(self, signal, frame.layer, time.perf_counter() - began)
         for remark in services.backend.remarks(self):
             services.progress.warn(remark)

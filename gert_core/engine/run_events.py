@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core import __version__
 from gert_core.api import Principal, RunStatus
@@ -11,11 +11,14 @@ from gert_core.api.events import EventType
 from gert_core.documents.generated import generated_digests
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
+from gert_core.engine.steps.secret_outputs import learn_output
 from gert_core.plugin.states import PluginState
 from gert_core.runs.state import ABORTED
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.api import Outcome
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.run import Run
@@ -55,12 +58,21 @@ def _write_resumed(run: Run, resumption: Resumption) -> None:
     person = Principal(kind="human", id=resumption.actor)
     kept = {key: recorded.completion(key) for key in resumption.kept}
     results = resumption.results | {key: {**recorded.masker.unmask(data), **_KEPT} for key, data in kept.items()}
+    for key, stated in resumption.results.items():
+        _learn(run, key, stated)
     for key, result in results.items():
         journal.add(EventType.STEP_COMPLETE, result, key=key, principal=person, fresh=True)
     journal.sync()
     recorded.void(resumption.void)
     for key, result in (resumption.results | kept).items():
         recorded.complete(key, result)
+
+
+def _learn(run: Run, key: str, result: Mapping[str, Any]) -> None:
+    """Mask secret outputs that a person stated."""
+    node = run.facts.runbook.by_id.get(str(result["step_id"]))
+    for name in run.facts.compiled.contracts.of(node).secret_outputs if node is not None else ():
+        learn_output(run.services.masker, key, name, result["outputs"].get(name))
 
 
 def _facts(run: Run) -> dict[str, object]:

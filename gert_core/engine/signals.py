@@ -40,6 +40,8 @@ class Signal(Struct, frozen=True, kw_only=True):
     tickets: tuple[str, ...] = ()
     outcome: Outcome | None = None
     outcome_key: str | None = None
+    again: tuple[str, ...] = ()
+    """Keys of finished steps that have to run again, because the value of a secret output of theirs is needed."""
 
     @property
     def status(self) -> str:
@@ -90,6 +92,7 @@ class SignalCollector(Struct):
             tickets=tuple(t for signal in every for t in signal.tickets),
             outcome=leading.outcome,
             outcome_key=leading.outcome_key,
+            again=tuple(key for signal in every for key in signal.again),
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Undecided
+from gert_core.engine.again import SecretNeeded
+from gert_core.secrets import LostSecret
 from gert_core.template import Symbol, UndefinedVariable, walk
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ MISSING: Final = object()
 def require_known(value: object, path: tuple[str, ...]) -> object:
     """Return the value; raise ``Undecided`` when it is known only in a real run."""
     if isinstance(value, Symbol):
+        if isinstance(value, LostSecret):
+            raise SecretNeeded(value.name)
         raise Undecided("." + ".".join(path))
     return value
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from gert_core.secrets.collect import Secrets, collect
 from gert_core.secrets.environ import child_environ, own_keys, provider_variables
 from gert_core.secrets.forms import MINIMUM
-from gert_core.secrets.masker import MARK, Masked, Masker
+from gert_core.secrets.masker import MARK, LostSecret, Masked, Masker
 
 __all__ = [
     "MARK",
     "MINIMUM",
+    "LostSecret",
     "Masked",
     "Masker",
     "Secrets",

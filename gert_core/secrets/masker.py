@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, pairwise
 from json.encoder import encode_basestring
@@ -11,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
 from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, pieces, wrapped
+from gert_core.secrets.fragments import FRAGMENT_MASK, mask_ends, mask_pieces
 from gert_core.secrets.own import PARTS, written_by_gert
+from gert_core.template import Symbol
 from gert_core.trace.encoding import to_json_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 MARK: Final = "<REDACTED:"
-FRAGMENT: Final = 8
-"""The least number of characters of a value that are masked as a fragment of it."""
-FRAGMENT_MASK: Final = "<REDACTED>"
 _NAME: Final = re.compile(r"[^:<>\s]+")
 _MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
 _NUMBER: Final = re.compile(r"<REDACTED:([^:<>\s]+):(int|float)>")
@@ -35,6 +35,17 @@ class Masked(str):
     __slots__ = ()
 
 
+class LostSecret(Symbol, Masked):
+    """The mask of a secret that only an earlier process of the run knew; to read it is to need it."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the first secret in it that is lost."""
+        return self[len(MARK) : self.index(">")].partition(":")[0]
+
+
 class Masker:
     """A replacement of secret values by masks that name secret and form, and its inverse.
 
@@ -42,13 +53,29 @@ class Masker:
     A declared secret without a value (``None`` or empty) is never masked; ``unmask`` reports it by name.
     """
 
-    __slots__ = ("_masks", "_numbers", "_triggers", "_wrapping", "_written", "count", "names")
+    __slots__ = (
+        "_lock",
+        "_masks",
+        "_numbers",
+        "_triggers",
+        "_wrapping",
+        "_written",
+        "count",
+        "learned",
+        "lost",
+        "names",
+    )
 
     def __init__(self, secrets: Mapping[str, str | float | None], *, always: Mapping[str, str] | None = None) -> None:
         self.names = tuple(secrets)
         """Every declared name, with or without a value."""
         self.count = 0
         """How many secrets have a value to mask."""
+        self.learned: dict[str, str] = {}
+        """The values that became known during the run."""
+        self.lost: Callable[[str], bool] = lambda name: False
+        """Whether a name is that of a secret output of an earlier process, which is not known now."""
+        self._lock = threading.Lock()
         self._masks: dict[str, str] = {}
         self._wrapping: dict[str, str] = {}
         self._numbers: dict[float, str] = {}
@@ -75,6 +102,23 @@ class Masker:
         for form, shown in encoded_forms(text):
             if len(shown) >= WRAP_MINIMUM:
                 self._wrapping.setdefault(shown, f"{name}:{form}")
+
+    def learn(self, name: str, value: str) -> None:
+        """Mask a value that became known during the run, wherever else it is; other threads may be masking."""
+        new = Masker({name: value})
+        with self._lock:
+            self.learned[name] = value
+            if self._masks.get(value) == name:
+                return
+            # A text keeps its name, and of two values of one name ``unmask`` takes the later one.
+            self._masks = {**self._masks, **{t: label for t, label in new._masks.items() if t not in self._masks}}
+            self._wrapping = {
+                **self._wrapping,
+                **{t: label for t, label in new._wrapping.items() if t not in self._wrapping},
+            }
+            self._triggers += tuple(text for text in new._triggers if text != MARK)
+            self._written += tuple(text for text in new._written if text != MARK)
+            self.count += 1
 
     def suspicious(self, encoded: str) -> bool:
         """Return whether JSON text may contain something to mask; ``False`` is certain and saves walking the value."""
@@ -139,47 +183,9 @@ class Masker:
         out: list[str] = []
         done = 0
         for start, end, _ in self._choose(text):
-            out += (self._mask_fragments(text[done:start]), text[start:end])
+            out += (mask_pieces(text[done:start], self._masks), text[start:end])
             done = end
-        return self._mask_ends("".join((*out, self._mask_fragments(text[done:]))))
-
-    def _mask_ends(self, text: str) -> str:
-        """Replace the beginning of a secret at the end of ``text``, and the end of one at its beginning.
-
-        Programs that are stopped while they write, and buffers that are full, cut where they like.
-        """
-        head = tail = 0
-        for size in range(MINIMUM, FRAGMENT):  # longer ones are found wherever they are
-            end, begin = text[-size:], text[:size]
-            for form in self._masks:
-                if len(form) > size:
-                    tail = size if form.startswith(end) else tail
-                    head = size if form.endswith(begin) else head
-        if head + tail > len(text):
-            return FRAGMENT_MASK
-        before, after = (FRAGMENT_MASK if size else "" for size in (head, tail))
-        return before + text[head : len(text) - tail] + after
-
-    def _mask_fragments(self, text: str) -> str:
-        for form in self._masks:
-            size = min(FRAGMENT, len(form) - 2)
-            if size * 2 < FRAGMENT:
-                continue
-            start = text.find(form[:size])
-            while start >= 0:
-                end = start + size
-                while end < len(text) and end - start < len(form) and text[end] == form[end - start]:
-                    end += 1
-                text = text[:start] + FRAGMENT_MASK + text[end:]
-                start = text.find(form[:size], start + len(FRAGMENT_MASK))
-            end = text.find(form[-size:]) + size
-            while end >= size:
-                start = end - size
-                while start > 0 and end - start < len(form) and text[start - 1] == form[start - 1 - end]:
-                    start -= 1
-                text = text[:start] + FRAGMENT_MASK + text[end:]
-                end = text.find(form[-size:], start + len(FRAGMENT_MASK)) + size
-        return text
+        return mask_ends("".join((*out, mask_pieces(text[done:], self._masks))), self._masks)
 
     def hits(self, value: Any) -> int:
         """Count the occurrences of secrets that ``mask`` would replace in ``value``."""
@@ -201,12 +207,21 @@ class Masker:
             if self._numbers and (number := self._number(value)) is not None:
                 return number
             texts = {label: text for group in (self._wrapping, self._masks) for text, label in group.items()}
+            for match in _MASK.finditer(value):
+                name = (match[1] or "").partition(":")[0]
+                if name and match[1] not in texts and self.lost(name):
+                    return LostSecret(f"{MARK}{match[1]}>" if match[0] == value else f"{MARK}{name}>")
             return _MASK.sub(lambda match: _original(match.group(1), texts), value)
         if isinstance(value, (list, tuple)):
             return [self.unmask(item) for item in value]
         if hasattr(value, "keys"):
             return {self.unmask(key): self.unmask(value[key]) for key in value}
         return value
+
+    def unmask_message(self, text: str) -> str:
+        """Restore a sentence; secrets that are lost stay hidden in it."""
+        found = self.unmask(text)
+        return _MASK.sub(FRAGMENT_MASK, text) if isinstance(found, LostSecret) else str(found)
 
     def _number(self, text: str) -> float | None:
         """Return the number that a typed mask stands for."""
@@ -308,4 +323,4 @@ def _original(label: str | None, texts: Mapping[str, str]) -> str:
     return text[int(cut.group(1)) if cut else 0 :]
 
 
-__all__ = ["MARK", "Masked", "Masker"]
+__all__ = ["MARK", "LostSecret", "Masked", "Masker"]

@@ -38,8 +38,17 @@ class TraceLines:
         self._offsets.append(self._offsets[-1] + len(line))
         self._checksums.append(hash(line))
 
+    def __len__(self) -> int:
+        """Return the number of events."""
+        return len(self._checksums)
+
     def data(self, number: int) -> dict[str, Any]:
         """Return the data of the event with this number; raise ``TraceError`` when it is not as it was read."""
+        data: dict[str, Any] = json.loads(self.line(number))["data"]
+        return data
+
+    def line(self, number: int) -> bytes:
+        """Return the line of the event with this number; raise ``TraceError`` when it is not as it was read."""
         start, end = self._offsets[number - 1], self._offsets[number]
         try:
             line = os.pread(self._fd, end - start, start)
@@ -47,8 +56,7 @@ class TraceLines:
             raise TraceError(f"the trace {self.path} cannot be read: {error.strerror}", file=str(self.path)) from None
         if hash(line) != self._checksums[number - 1]:
             raise altered(self.path, ValueError(f"event {number} changed while the run was being resumed"))
-        data: dict[str, Any] = json.loads(line)["data"]
-        return data
+        return line
 
     def close(self) -> None:
         """Close the file."""

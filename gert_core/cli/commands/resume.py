@@ -65,6 +65,7 @@ def resume(
     from gert_core.cli.commands.exec import parse_vars, read_inputs
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
+    from gert_core.engine.again import RunAgain
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import Request, Resume
     from gert_core.engine.resume.plan import RunFinished, nothing_left
@@ -83,6 +84,8 @@ def resume(
     here = project_here()
     root = runs_root(here, cwd=Path.cwd())
 
+    needed: RunAgain | None = None
+
     def begin(stack: ExitStack, **given: Any) -> Any:
         recorded = read_run(root, run, stack)
         runbook = recorded.choices.runbook
@@ -97,6 +100,8 @@ def resume(
             yes=yes,
             abort=abort,
         )
+        if needed is not None:  # everything else is done
+            wanted = Resume(run=recorded, allow_drift=wanted.allow_drift, again=needed.keys, known=needed.known)
         if not nothing_left(wanted):
             _enter(recorded, stack)
         request = Request(
@@ -112,18 +117,21 @@ def resume(
         )
         return prepare(request, stack)
 
-    try:
-        return carry_out(
-            begin,
-            environ=ctx.obj.environ,
-            mode="real",
-            no_input=no_input,
-            as_json=json,
-            pending_exit_code=pending_exit_code,
-            verbose=verbose,
-        )
-    except RunFinished as finished:
-        return _show_finished(finished.result, as_json=json)
+    while True:
+        try:
+            return carry_out(
+                begin,
+                environ=ctx.obj.environ,
+                mode="real",
+                no_input=no_input,
+                as_json=json,
+                pending_exit_code=pending_exit_code,
+                verbose=verbose,
+            )
+        except RunFinished as finished:
+            return _show_finished(finished.result, as_json=json)
+        except RunAgain as wanted:  # a secret output is needed that only an earlier process knew
+            needed = wanted
 
 
 def _enter(run: RecordedRun, stack: ExitStack) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gert_core.api import ErrorKind, EventType, StepProblem, StepStatus, Undecided
+from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import Done, Frame
@@ -16,6 +17,7 @@ from gert_core.engine.state import RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
 from gert_core.engine.steps.execution import StepExecution
 from gert_core.engine.steps.exports import holder
+from gert_core.engine.steps.unable import unable
 from gert_core.kit.excerpts import quoted, shorten
 from gert_core.template import ListResults, MapResults, Symbol, TemplateError, to_text
 
@@ -65,9 +67,8 @@ class _Loop:
             items = self._items()
             self._label(items)
             limit = self._limit()
-        except StepProblem as problem:
-            failure = {"kind": problem.kind, "message": problem.message}
-            return finish(self.execution, StepStatus.ERROR, {"failure": failure})
+        except (StepProblem, SecretNeeded) as problem:
+            return unable(self.execution, problem)
         self.frame.layer.set_status(self.compiled.id, RUNNING)
         self._add(
             EventType.FOR_EACH_START,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, StepProblem, StepStatus, Undecided
+from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.steps.execution import StepExecution
@@ -79,6 +80,9 @@ def _bound(limit: Template, jump: Jump, frame: Frame) -> int:
         value = limit.render(frame.layer)
     except TemplateError:
         value = None
+    except SecretNeeded as need:
+        message = f"the bound of the jump from {jump.source} to {jump.target} needs secret {need.name}, which is lost"
+        raise StepProblem(ErrorKind.SECRET_LOST, message) from None
     except Undecided:  # only a forward jump comes here: it is taken once, whatever its bound turns out to be
         return 1
     if isinstance(value, str) and value.strip().isdecimal():

@@ -13,10 +13,12 @@ from msgspec.structs import replace
 from gert_core.api import Answer, ErrorKind, NoAnswer, StepProblem
 from gert_core.engine.journal import principal_of
 from gert_core.engine.modes.peers import open_provider, open_transport
+from gert_core.engine.steps.replies import read_reply, withhold
+from gert_core.engine.steps.secret_outputs import learn_outputs
 from gert_core.kit.durable import sync_name
 from gert_core.kit.programs import find_program
 from gert_core.plugin.kinds import STEP
-from gert_core.tools import assessed, call_inputs, extract, render_action
+from gert_core.tools import assessed, call_inputs, render_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -128,20 +130,14 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
         reply = assessed(model, session.call(rendered, inputs, execution.deadline.within(timeout)))
     except StepProblem as problem:
         execution.acted = execution.acted or problem.acted
+        if tool.contracts[action].secret_outputs:
+            withhold(problem, tool, action)
         raise
     execution.acted = True
     execution.read_late = reply.in_time and execution.deadline.expired
-    try:
-        outputs = extract(model, tool.contracts[action], reply)
-    except StepProblem as problem:
-        problem.detail = {
-            "command": list(reply.command),
-            "exit_code": reply.exit_code,
-            "stdout": reply.stdout,
-            "stderr": reply.stderr,
-        }
-        raise
-    return replace(reply, outputs=outputs)
+    reply = read_reply(tool, action, reply)
+    learn_outputs(execution, tool.contracts[action], reply.outputs or {})
+    return reply
 
 
 def _prepare_call(

@@ -23,7 +23,9 @@ from gert_core.api import (
 )
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.steps.approval import approval_process
-from gert_core.tools import REPLAYED, assessed, extract, preview
+from gert_core.engine.steps.replies import read_reply
+from gert_core.engine.steps.secret_outputs import learn_outputs
+from gert_core.tools import REPLAYED, assessed, preview
 from gert_core.trace.events import EPOCH
 
 if TYPE_CHECKING:
@@ -112,7 +114,9 @@ class ReplayBackend:
             position = self._cursors.get(key, 0)
             if position < len(responses):
                 self._cursors[key] = position + 1
-                return _reply(responses[position], tool, action, inputs)
+                reply = _reply(responses[position], tool, action, inputs)
+                learn_outputs(execution, tool.contracts[action], reply.outputs or {})
+                return reply
             used += position
         said = f"no response for {full!r}" if not used else f"no response left for {full!r} after {used}"
         raise StepProblem(ErrorKind.SCENARIO_MISS, f"the scenario has {said} (tool_responses)")
@@ -246,15 +250,8 @@ def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str
         command=preview(tool, action, inputs, directory=REPLAYED),
         failed=given.exit_code != 0,
     )
-    model = tool.tool.actions[action]
-    reply = assessed(model, reply)
-    if given.outputs is not None:
-        return reply
-    try:
-        return replace(reply, outputs=extract(model, tool.contracts[action], reply))
-    except StepProblem as problem:
-        problem.detail = {"command": list(reply.command), "stdout": reply.stdout, "stderr": reply.stderr}
-        raise
+    reply = assessed(tool.tool.actions[action], reply)
+    return reply if given.outputs is not None else read_reply(tool, action, reply)
 
 
 def _count(number: int, noun: str) -> str:

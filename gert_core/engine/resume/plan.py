@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
 from gert_core.engine.resume.drift import changes, floor_changed, refuse, same_policies
 from gert_core.engine.resume.reconcile import kept_results, stated_results
-from gert_core.engine.resume.retry import keys_to_retry, risky_keys
+from gert_core.engine.resume.retry import around, keys_to_retry, risky_keys
 from gert_core.engine.resume.survivors import wait_for_survivors
 from gert_core.engine.resume.trust import refuse_forged
 from gert_core.governance.sources import recorded_answers
@@ -91,6 +91,8 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
     retry = resume.retry_failed and state.over
     void, undone = keys_to_retry(run.recorded, runbook) if retry else ([], frozenset())
     again = risky_keys(state, void) if retry else None
+    run.recorded.lost.asked = frozenset(resume.again)
+    void += [key for one in resume.again for key in (one, *around(one)) if key not in void]
     decisions = dict(resume.reconcile)
     if resume.yes:
         decisions = {record.key: "redo" for record in again or () if record.key in undone} | decisions

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, RunError, StepStatus, UsageError
 from gert_core.contracts import Contracts
+from gert_core.engine.steps.secret_outputs import SHORTEST
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
@@ -112,6 +113,11 @@ def _typed(record: StepState, outputs: Mapping[str, object], runbook: Runbook) -
             typed[name] = coerce(value, declared[name].type) if name in declared else value
         except ValueError as error:
             raise UsageError(f"--outputs: {name!r} of {record.key}: {error}") from None
+        if name in declared and declared[name].secret and len(str(typed[name])) < SHORTEST:
+            raise UsageError(
+                f"--outputs: {name!r} of {record.key} is secret and has less than {SHORTEST} characters",
+                hint="shorter values cannot be masked safely",
+            )
     return typed
 
 

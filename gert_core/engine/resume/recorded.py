@@ -11,18 +11,18 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
-
 from gert_core.api import ErrorKind, EventType, Outcome, RunError, StepStatus
 from gert_core.documents.merge import UNKNOWN
 from gert_core.engine.journal import BRANCH
+from gert_core.engine.resume.lost_outputs import LostOutputs
+from gert_core.engine.resume.numbers import ONCE, Numbers, by_type, finished, numbers_of
 from gert_core.engine.resume.records import RecordedApproval, RecordedResult
 from gert_core.governance import Decision
 from gert_core.runs.fold import Fold, failure_of
 from gert_core.secrets import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from gert_core.api import TraceEvent
     from gert_core.runs.state import RunState
@@ -52,21 +52,8 @@ _BEFORE: Final = frozenset(
     }
 )
 """What an interrupted leaf keeps; everything else belongs to the attempt that was lost and may come out otherwise."""
-_ONCE: Final = (str(EventType.FOR_EACH_ITEM), str(EventType.STEP_START), str(EventType.STEP_COMPLETE))
-_AFTER: Final = (*_ONCE, *_APPROVAL)
+_AFTER: Final = (*ONCE, *_APPROVAL)
 """What is still asked of a finished leaf."""
-
-
-class FinishedLeaf(Struct, frozen=True, gc=False):
-    """The numbers of the events that are still asked of most finished leaves, each 0 when there is none."""
-
-    item: int
-    start: int
-    complete: int
-
-
-Numbers = dict[str, list[int]] | FinishedLeaf
-"""The numbers of a key's events: by type, unless three of them are all that is left to ask for."""
 
 
 class Recorded:
@@ -85,6 +72,7 @@ class Recorded:
         """Whether decisions must be as they were recorded: policies and gert are those of when the run started."""
         self._fold = Fold()
         self._lines = lines
+        self.lost = LostOutputs(lines)
         self._events: dict[str, Numbers] = {}
         self._spent: dict[str, int] = {}
         """How many tickets of a step served an execution that is to be repeated."""
@@ -97,6 +85,8 @@ class Recorded:
         self._stated: dict[str, Mapping[str, object]] = {}
         self._unopened: dict[str, set[str]] = {}
         self._forked: set[str] = set()
+        self._again: set[str] = set()
+        """Steps that run again although steps after them in their list are finished."""
         self._lock = threading.Lock()
         self.outcome_written = False
         """Whether an earlier process came as far as ``outcome_resolved``, which is written once."""
@@ -105,7 +95,7 @@ class Recorded:
             self._index(event)
         for key, acts in self._leaves.items():
             if acts:
-                known = _by_type(self._events[key])
+                known = by_type(self._events[key])
                 self._events[key] = {type_: found for type_, found in known.items() if type_ in _BEFORE}
         for key in self._events:
             if not key.endswith("]"):  # items of a loop open in any order; the loop itself is compared
@@ -132,7 +122,7 @@ class Recorded:
             return
         known = self._events.get(key)
         if not isinstance(known, dict):
-            known = self._events[key] = _by_type(known)
+            known = self._events[key] = by_type(known)
         known.setdefault(type_, []).append(event.seq)
         if type_ == EventType.STEP_START and (branch := event.data.get(BRANCH)):
             prefix = f"{branch['parent']}/{branch['index']}/"
@@ -147,7 +137,7 @@ class Recorded:
         elif type_ == EventType.STEP_COMPLETE and key in self._leaves:
             # A finished leaf is asked for its result only, and a run may have a hundred thousand of them.
             del self._leaves[key]
-            self._events[key] = _finished({name: known[name] for name in _AFTER if name in known})
+            self._events[key] = finished({name: known[name] for name in _AFTER if name in known})
 
     def void(self, keys: list[str]) -> None:
         """Forget what is known of these keys, so that they run again; approvals that were given stay, as spent."""
@@ -162,13 +152,21 @@ class Recorded:
         """Take a result that a person stated for a step whose outcome was unknown."""
         self._stated[key] = data
 
+    def is_lost(self, name: str) -> bool:
+        """Return whether a name in a mask is that of a step's output, known to an earlier process only; note it."""
+        if name.rpartition(".")[0] not in self._events:
+            return False
+        self.lost.names.add(name)
+        return True
+
     def _void(self, key: str) -> None:
+        self._again.add(key)
         gone = self._events.pop(key, None)
         self._leaves.pop(key, None)
         self._unopened.get(_prefix(key), set()).discard(key)
         if gone is None:
             return
-        known = _by_type(gone)
+        known = by_type(gone)
         if EventType.STEP_START in known:
             self._starts.setdefault(key, 1)
             self._decided[key] = known.get(EventType.GOVERNANCE_DECISION, [])
@@ -178,7 +176,7 @@ class Recorded:
 
     def _data(self, key: str, type: str) -> list[dict[str, Any]]:  # noqa: A002 - event field
         """Return the data of all recorded events of a type of a key."""
-        return [self._lines.data(number) for number in _numbers(self._events.get(key), type)]
+        return [self._lines.data(number) for number in numbers_of(self._events.get(key), type)]
 
     # -- asked by the phases -------------------------------------------------------------------------------------
 
@@ -186,7 +184,7 @@ class Recorded:
         """Return the recorded result of a leaf, or None when the leaf must run."""
         data = self._stated.get(key)
         if data is None:
-            numbers = _numbers(self._events.get(key), EventType.STEP_COMPLETE)
+            numbers = numbers_of(self._events.get(key), EventType.STEP_COMPLETE)
             if not numbers:
                 return None
             data = self._lines.data(numbers[-1])
@@ -197,7 +195,9 @@ class Recorded:
             status=str(data.get("status", StepStatus.ERROR)),
             outputs=unmask(data.get("outputs") or {}),
             fields=unmask(data.get("fields") or {}),
-            failure=None if failure is None else {k: unmask(failure[k]) for k in ("kind", "message")},
+            failure=None
+            if failure is None
+            else {k: self.masker.unmask_message(failure[k]) for k in ("kind", "message")},
             reason=None if reason is None else str(reason),
             outcome=None if outcome is None else Outcome(**unmask(outcome)),
         )
@@ -216,7 +216,7 @@ class Recorded:
             waiting = self._unopened.get(prefix)
             if waiting and key in waiting:
                 waiting.discard(key)
-            elif waiting and key not in self._events and not self.allow_drift:
+            elif waiting and key not in self._events and key not in self._again and not self.allow_drift:
                 missing = ", ".join(sorted(waiting))
                 raise RunError(
                     f"the resumed run does not follow its trace: {key} would open before {missing}",
@@ -230,11 +230,11 @@ class Recorded:
 
     def attempts(self, key: str) -> int:
         """Return how often a leaf was started before."""
-        return self._starts.get(key) or int(bool(_numbers(self._events.get(key), EventType.STEP_START)))
+        return self._starts.get(key) or int(bool(numbers_of(self._events.get(key), EventType.STEP_START)))
 
     def started(self, key: str) -> bool:
         """Return whether an execution of a step was started that is not void: this process continues or repeats it."""
-        return bool(_numbers(self._events.get(key), EventType.STEP_START))
+        return bool(numbers_of(self._events.get(key), EventType.STEP_START))
 
     def decision(self, key: str) -> Decision | None:
         """Return the last decision of the policies about a leaf that has no result, if one was made."""
@@ -277,7 +277,7 @@ class Recorded:
 
     def event(self, key: str, type: str, number: int) -> Mapping[str, object] | None:  # noqa: A002 - event field
         """Return the n-th recorded event of a type of a key."""
-        numbers = _numbers(self._events.get(key), type)
+        numbers = numbers_of(self._events.get(key), type)
         return self._lines.data(numbers[number]) if number < len(numbers) else None
 
     def comparable(self, type: str, data: Mapping[str, object]) -> Mapping[str, object]:  # noqa: A002 - event field
@@ -292,26 +292,6 @@ class Recorded:
             if isinstance(contract := kept.get(name), dict):
                 kept[name] = {**contract, "effects": [tag for tag in contract.get("effects") or () if tag != UNKNOWN]}
         return kept
-
-
-def _finished(known: dict[str, list[int]]) -> Numbers:
-    """Return the events of a finished leaf as compactly as they can be kept."""
-    if len(known) > len(_ONCE) or any(name not in _ONCE or len(found) > 1 for name, found in known.items()):
-        return known
-    return FinishedLeaf(*(known[name][0] if name in known else 0 for name in _ONCE))
-
-
-def _numbers(known: Numbers | None, type: str) -> Sequence[int]:  # noqa: A002 - event field
-    """Return the numbers of the events of a type."""
-    return _by_type(known).get(type, ())
-
-
-def _by_type(known: Numbers | None) -> dict[str, list[int]]:
-    """Return the numbers of events by their types."""
-    if known is None or isinstance(known, dict):
-        return known or {}
-    numbers = (known.item, known.start, known.complete)
-    return {name: [number] for name, number in zip(_ONCE, numbers, strict=True) if number}
 
 
 def _prefix(key: str) -> str:

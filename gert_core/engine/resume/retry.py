@@ -29,7 +29,7 @@ def keys_to_retry(recorded: Recorded, runbook: Runbook) -> tuple[list[str], froz
     failed += _caught(state, frozenset(failed), runbook)
     keys: dict[str, None] = {}
     for key in failed:
-        for one in (key, *_around(key)):
+        for one in (key, *around(key)):
             keys[one] = None
     for owner in _restarted(state, failed, recorded.forked):
         keys |= dict.fromkeys(_below(state, owner))
@@ -73,7 +73,7 @@ def _caught(state: RunState, failing: frozenset[str], runbook: Runbook) -> list[
     for key, record in state.steps.items():
         if not record.failed or key in failing:
             continue
-        for one in (key, *_around(key)):
+        for one in (key, *around(key)):
             if one in failing:
                 found.append(key)
                 break
@@ -90,7 +90,7 @@ def _continued(record: StepState | None, runbook: Runbook) -> bool:
 def _restarted(state: RunState, failed: list[str], forked: frozenset[str]) -> Iterator[str]:
     """Yield the steps that ran another block after one of these failures, concurrent branches aside."""
     begun = {key: number for number, key in enumerate(state.steps)}
-    for owner in {owner: None for key in failed for owner in _around(key)}:
+    for owner in {owner: None for key in failed for owner in around(key)}:
         inside = f"{owner}/"
         below = [key for key in begun if key.startswith(inside)]
         passes: dict[str, int] = {}
@@ -122,7 +122,7 @@ def _pass(key: str, owner: str) -> str:
     return f"{owner}/{number}/" if slash and number.isdigit() else f"{owner}/"
 
 
-def _around(key: str) -> Iterator[str]:
+def around(key: str) -> Iterator[str]:
     """Yield the keys of the steps around a step, innermost first."""
     while key := parent_key(key):
         yield key
@@ -132,4 +132,4 @@ def _below(state: RunState, owner: str) -> Iterator[str]:
     return (key for key in state.steps if key.startswith((f"{owner}/", f"{owner}[")))
 
 
-__all__ = ["keys_to_retry", "risky_keys"]
+__all__ = ["around", "keys_to_retry", "risky_keys"]

@@ -13,6 +13,7 @@ from gert_core.api import (
     StepProblem,
     Undecided,
 )
+from gert_core.engine.again import SecretNeeded
 from gert_core.engine.signals import CANCELLED, Unwind
 from gert_core.engine.steps.context import AttemptContext
 from gert_core.engine.steps.results import checked, type_fault
@@ -89,6 +90,8 @@ def _failure(execution: StepExecution, error: BaseException, context: AttemptCon
         if error.failed:
             return checked(execution, Failed(kind=error.kind, message=error.message, detail=error.detail))
         return checked(execution, Errored(kind=error.kind, message=error.message, detail=error.detail, acted=acted))
+    if isinstance(error, SecretNeeded):
+        return _needed(execution, error)
     if isinstance(error, Undecided):
         return _explore(execution, error, context)
     if isinstance(error, TemplateError):
@@ -97,6 +100,18 @@ def _failure(execution: StepExecution, error: BaseException, context: AttemptCon
     fault = type_fault(execution, "run", error)
     # An error of the trace stays: the writer raises it again when the step is closed.
     return Errored(kind=error.kind if isinstance(error, GertError) else fault.kind, message=fault.message)
+
+
+def _needed(execution: StepExecution, need: SecretNeeded) -> Result | None:
+    """Leave a step open that reads a lost secret while it runs; one that cannot run again then is an error."""
+    from gert_core.engine.resume.lost import give_again
+
+    try:
+        signal = give_again(execution.run, need, late=execution.compiled.leaf and not execution.contract.repeatable)
+    except StepProblem as problem:
+        return Errored(kind=problem.kind, message=problem.message, acted=execution.acted)
+    execution.signals.add([signal])
+    return None
 
 
 def _timed_out(execution: StepExecution, *, acted: bool = True) -> Result:

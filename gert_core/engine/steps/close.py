@@ -13,6 +13,7 @@ from gert_core.engine.steps.exports import apply_state, completion_data, keep_en
 from gert_core.engine.steps.outputs import check_contract, check_fields, compares, normalise
 from gert_core.engine.steps.results import type_fault
 from gert_core.plugin.functions import Unusable
+from gert_core.template import Symbol
 from gert_core.trace.writer import EventDataError
 from gert_core.values import format_duration
 
@@ -42,7 +43,9 @@ def close(execution: StepExecution, result: Result | None) -> Done:
             fields = check_fields(execution, fields, failed=failed)
     except StepProblem as problem:
         if not isinstance(result, Errored):  # an error is not hidden by another one
-            result = Errored(kind=problem.kind, message=problem.message, detail=result.detail)
+            # What was written may contain secret outputs that are not known yet.
+            detail = {} if execution.contract.secret_outputs else result.detail
+            result = Errored(kind=problem.kind, message=problem.message, detail=detail)
         outputs, fields = {}, {}
     if result.principal is not None and execution.principal in (None, execution.facts.acting):
         execution.principal = result.principal
@@ -167,7 +170,9 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
     """Close a leaf with the recorded result of an earlier process, without rendering, governance or an event."""
     services, compiled = execution.services, execution.compiled
     if services.recorded is not None and compares(compiled) and record.status == StepStatus.SUCCESS:
-        services.determinism.check(compiled, services.recorded.inputs(execution.key), record.outputs)
+        lost = any(isinstance(value, Symbol) for value in record.outputs.values())  # a secret output
+        if not lost:
+            services.determinism.check(compiled, services.recorded.inputs(execution.key), record.outputs)
     status = StepStatus(record.status)
     try:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)

@@ -99,7 +99,10 @@ class AttemptContext:
     def vars(self) -> Mapping[str, object]:
         self._enter()
         rule = self._execution.compiled.node.fields.visibility
-        return copy_data(visible(self._execution.layer.names_visible(), rule))  # type: ignore[no-any-return]
+        found = visible(self._execution.layer.names_visible(), rule)
+        if self._execution.services.recorded is not None:
+            self._execution.services.recorded.lost.refuse(found)
+        return copy_data(found)  # type: ignore[no-any-return]
 
     def shut(self) -> None:
         """Refuse every further call: ``run`` has returned."""

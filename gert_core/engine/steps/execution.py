@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import Errored, ErrorKind, EventType, Principal, RunError, StepProblem, StepStatus, Undecided
+from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.journal import KERNEL
 from gert_core.engine.progress import StepInfo
@@ -15,6 +16,7 @@ from gert_core.engine.steps.attempt import attempt
 from gert_core.engine.steps.close import close, close_recorded, finish
 from gert_core.engine.steps.compiled import summary_of
 from gert_core.engine.steps.render import render_scope, render_step
+from gert_core.engine.steps.unable import postponed
 from gert_core.engine.steps.visibility import visible
 from gert_core.engine.view import View
 from gert_core.governance.decision import strictest
@@ -147,12 +149,14 @@ class StepExecution:
             category = None if self.compiled.type.outcome is None else self._category()
         except (StepProblem, PluginFault) as problem:
             return self._unable(problem.kind, problem.message)
+        except SecretNeeded as need:
+            return postponed(self, need)
         if self.compiled.governed:
             stopped = self._govern(category)
             if stopped is not None:
                 return stopped
         try:
-            self._start()
+            self.start()
         except EventDataError as error:
             return self.unwritable(error.__context__)
         if self.claim is not None:
@@ -177,7 +181,7 @@ class StepExecution:
 
     def _unable(self, kind: str, message: str) -> Done:
         """Close a step that cannot be executed."""
-        self._start(acting=False)
+        self.start(acting=False)
         return close(self, Errored(kind=kind, message=message))
 
     def unwritable(self, error: BaseException | None) -> Done:
@@ -186,7 +190,7 @@ class StepExecution:
         return self._unable(ErrorKind.WRONG_TYPE, f"the inputs of the step cannot be written as JSON: {error}")
 
     def _skip(self, reason: str) -> Done:
-        self._start(acting=False)
+        self.start(acting=False)
         return finish(self, StepStatus.SKIPPED, {"reason": reason})
 
     # -- contract, govern, approve -------------------------------------------------------------------------------
@@ -245,9 +249,7 @@ class StepExecution:
         data = {"step_id": self.compiled.id, **decision.to_json()}
         self.add(EventType.GOVERNANCE_DECISION, data, principal=KERNEL, fresh=True)
 
-    # -- start ---------------------------------------------------------------------------------------------------
-
-    def _start(self, *, acting: bool = True) -> None:
+    def start(self, *, acting: bool = True) -> None:
         """Write ``step_start``; a step that is not executed gets no idempotency key: its outcome is known."""
         compiled, fields = self.compiled, self.compiled.node.fields
         data: dict[str, object] = {"step_id": compiled.id, "type": compiled.type.name}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, Param, StepProblem
 from gert_core.engine.steps.results import type_fault
+from gert_core.engine.steps.secret_outputs import learn_output
 from gert_core.kit.excerpts import shorten
 from gert_core.plugin.functions import PluginFault, Unusable
 from gert_core.template import Symbol
@@ -62,7 +63,10 @@ def check_contract(execution: StepExecution, outputs: dict[str, object], *, fail
         try:
             declared[name] = None if value is None and not param.required else coerce(value, param.type)
         except ValueError as error:
-            raise _wrong_type(execution, f"output {name!r}: {error}") from None
+            shown = error if not param.secret else "a secret output is a string; its value is not shown"
+            raise _wrong_type(execution, f"output {name!r}: {shown}") from None
+        if param.secret:
+            learn_output(execution.services.masker, execution.key, name, declared[name])
     if not failed:
         for name, param in params.items():
             if name not in declared and param.required:

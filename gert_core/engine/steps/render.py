@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gert_core.api import ErrorKind, Principal, StepProblem, Undecided
 from gert_core.contracts import stricter
 from gert_core.documents.type_functions import MissingTool
+from gert_core.engine.again import SecretNeeded
 from gert_core.engine.steps.body import ModelFailed
 from gert_core.engine.steps.inputs import resolve_step_inputs
 from gert_core.engine.steps.results import type_fault
@@ -41,6 +42,8 @@ def render_step(execution: StepExecution) -> None:
         execution.inputs = resolve_step_inputs(execution, partial=execution.services.backend.symbolic)
     elif compiled.leaf:
         execution.inputs = compiled.body.dump(execution.step)
+    if execution.services.recorded is not None:
+        execution.services.recorded.lost.refuse(execution.inputs)
 
 
 def _ask_contract(execution: StepExecution) -> None:
@@ -64,6 +67,10 @@ def render_scope(execution: StepExecution, *, quiet: bool = False) -> None:
         text = str(scope.render(layer))
     except Undecided:
         text = str(scope.render_partial(layer))
+    except SecretNeeded:
+        if quiet:
+            return
+        raise
     except TemplateError as error:
         if quiet:
             return

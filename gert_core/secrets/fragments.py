@@ -1,0 +1,55 @@
+"""Hide fragments of secrets that somebody else has cut: programs that are stopped, full buffers, other plugins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gert_core.kit.excerpts import HIDDEN as FRAGMENT_MASK
+from gert_core.secrets.forms import MINIMUM
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+FRAGMENT: Final = 8
+"""The least number of characters of a value that are masked as a fragment of it."""
+
+
+def mask_pieces(text: str, forms: Collection[str]) -> str:
+    """Replace the beginnings and ends of forms of secrets that are long enough to be no chance."""
+    for form in forms:
+        size = min(FRAGMENT, len(form) - 2)
+        if size * 2 < FRAGMENT:
+            continue
+        start = text.find(form[:size])
+        while start >= 0:
+            end = start + size
+            while end < len(text) and end - start < len(form) and text[end] == form[end - start]:
+                end += 1
+            text = text[:start] + FRAGMENT_MASK + text[end:]
+            start = text.find(form[:size], start + len(FRAGMENT_MASK))
+        end = text.find(form[-size:]) + size
+        while end >= size:
+            start = end - size
+            while start > 0 and end - start < len(form) and text[start - 1] == form[start - 1 - end]:
+                start -= 1
+            text = text[:start] + FRAGMENT_MASK + text[end:]
+            end = text.find(form[-size:], start + len(FRAGMENT_MASK)) + size
+    return text
+
+
+def mask_ends(text: str, forms: Collection[str]) -> str:
+    """Replace the beginning of a secret at the end of ``text``, and the end of one at its beginning."""
+    head = tail = 0
+    for size in range(MINIMUM, min(FRAGMENT, len(text) + 1)):  # longer ones are found wherever they are
+        end, begin = text[-size:], text[:size]
+        for form in forms:
+            if len(form) > size:
+                tail = size if form.startswith(end) else tail
+                head = size if form.endswith(begin) else head
+    if head + tail > len(text):
+        return FRAGMENT_MASK
+    before, after = (FRAGMENT_MASK if size else "" for size in (head, tail))
+    return before + text[head : len(text) - tail] + after
+
+
+__all__ = ["FRAGMENT", "FRAGMENT_MASK", "mask_ends", "mask_pieces"]
