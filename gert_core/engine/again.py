@@ -16,7 +16,7 @@ class SecretNeeded(Exception):  # noqa: N818 - not an error: the step that gives
         self.name = name
 
 
-class RunAgain(Exception):  # noqa: N818 - not an error: the run goes on with these steps
+class RunAgain(Exception):  # noqa: N818 - not an error: the run continues with these steps
     """The run must be resumed once more, with ``keys`` to be executed again.
 
     ``known`` are the secret outputs that this process knows, by name; they are not lost for the next one.
