@@ -161,7 +161,7 @@ def test_an_approver_sees_the_mask_and_the_step_runs_again_after_the_suspension(
     (gert.root / "p.yaml").write_text(
         "apiVersion: policy/v0\nmeta: {name: p}\nrules:\n  - {effects: [app], action: require-approval}\n"
     )
-    said = gert("exec", "book.yaml", "--policy", "p.yaml", "--approval", "inbox")
+    said = gert("exec", "book.yaml", "--policy", str(gert.root / "p.yaml"), "--approval", "inbox")
     assert said.code == 0, said.all
     (ticket,) = [event["data"]["ticket_id"] for event in gert.events() if event["type"] == "approval_submitted"]
     shown = gert("approvals", "show", ticket)

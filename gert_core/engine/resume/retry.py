@@ -111,7 +111,7 @@ def _undone(state: RunState, failed: list[str], runbook: Runbook) -> Iterator[st
     if "" in cleaned and failed:
         yield from state.steps
         return
-    for owner in {owner: None for key in failed for owner in _around(key)} if cleaned else ():
+    for owner in {owner: None for key in failed for owner in around(key)} if cleaned else ():
         if owner in cleaned:
             yield from _below(state, owner)
 
