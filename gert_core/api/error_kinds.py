@@ -57,6 +57,8 @@ class ErrorKind(StrEnum):
     # Contract violations
     UNDECLARED_OUTPUT = "undeclared_output"
     MISSING_OUTPUT = "missing_output"
+    MISSING_ARTIFACT = "missing_artifact"
+    ARTIFACT_TOO_LARGE = "artifact_too_large"
     NONDETERMINISTIC = "nondeterministic"
 
     # Decisions and approvals

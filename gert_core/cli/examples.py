@@ -36,6 +36,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     ),
     "approvals show": (("gert approvals show TICKET", "the request in full"),),
     "runs list": (("gert runs list", "all runs, the newest first"), ("gert runs list -n 5 --json", "for a script")),
+    "runs artifacts": (("gert runs artifacts ID", "the files and values that its steps kept"),),
     "runs show": (("gert runs show ID", "its steps and where it would resume"),),
     "trace verify": (
         ("gert trace verify runs/ID/trace.jsonl", "is it unchanged?"),

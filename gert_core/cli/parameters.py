@@ -94,6 +94,10 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("json", ("--json",), "flag", False, False, None, None),
         ("limit", ("--limit", "-n"), "int", False, False, 1, None),
     ),
+    "runs artifacts": (
+        ("run_id", (), "text", False, True, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "runs show": (
         ("run_id", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),

@@ -159,6 +159,19 @@ class PrincipalModel(Model):
     model: Given[str] = Field(default=None, description="The model of an agent.")
 
 
+class ArtifactFile(Model):
+    """A file that is copied into the run."""
+
+    path: Text = Field(description="The file, from gert's working directory; may hold templates.")
+
+
+class ArtifactValue(Model):
+    """A value that is recorded."""
+
+    value: Any = Field(description="The value; may hold templates.")
+    schema_: Any = Field(default=None, alias="schema", description="What the value is, recorded with it as written.")
+
+
 class StepFields(Model):
     """The fields every step has, whatever its type."""
 
@@ -185,6 +198,10 @@ class StepFields(Model):
     visibility: Given[VisibilityModel] = Field(default=None, description="What the step may see.")
     principal: Given[PrincipalModel | Literal["item"]] = Field(
         default=None, description="Who acts in this step; `item`: the agent that each item of a keyed `for_each` names."
+    )
+    artifacts: list[Text] | dict[Name, ArtifactFile | ArtifactValue] = Field(
+        default_factory=no_items,
+        description="What is kept after success: a list of files, or a map of names to files and values.",
     )
     timeout: Given[Duration] = Field(default=None, description="How long the step may take.")
     contract: Given[ContractModel] = Field(default=None, description="What the step declares about itself.")

@@ -38,6 +38,7 @@ class Fold:
             EventType.STEP_COMPLETE: self._step_complete,
             EventType.OUTCOME_RESOLVED: self._outcome,
             EventType.CONTRACT_VIOLATION: self._violation,
+            EventType.RUN_SUMMARY: self._summary,
         }
 
     def feed(self, event: TraceEvent) -> None:
@@ -130,6 +131,10 @@ class Fold:
     def _outcome(self, event: TraceEvent) -> None:
         outcome = event.data.get("outcome") or event.data.get("structured_outcome") or event.data
         self.state.outcome = {name: outcome.get(name) for name in ("category", "code", "meta")}
+
+    def _summary(self, event: TraceEvent) -> None:
+        name, payload = str(event.data.get("summary_type")), event.data.get("payload")
+        self.state.summaries[name] = {"seq": event.seq, "step_key": event.step_key, "payload": payload}
 
     def _violation(self, event: TraceEvent) -> None:
         self.state.violations += 1

@@ -29,6 +29,7 @@ _RARE: Final = (
     EventType.APPROVAL_VOID,
     EventType.OUTCOME_RESOLVED,
     EventType.CONTRACT_VIOLATION,
+    EventType.RUN_SUMMARY,
 )
 """Events that go through the fold as a reader's would."""
 _RUNNING: Final = str(RunStatus.RUNNING)

@@ -101,6 +101,8 @@ class RunState(Struct, kw_only=True):
     """Records that a ``run_resumed`` declared void, as they last were."""
     tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Tickets submitted and not resolved, with the responses so far."""
+    summaries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By type: the latest ``run_summary`` with its number and step key."""
     resumed: int = 0
     aborting: bool = False
     """Whether it was resumed only to be ended: every later process continues that."""
@@ -131,6 +133,13 @@ class RunState(Struct, kw_only=True):
         """Return the open tickets, as lists for people and machines show them."""
         names = ("ticket_id", "step_id", "step_key", "risk_level", "submitted", "expires_at")
         return [{name: ticket.get(name) for name in names} for ticket in self.tickets.values()]
+
+    @property
+    def artifacts(self) -> dict[str, dict[str, Any]]:
+        """Return what steps kept, by key: step key, value and, where there is one, schema."""
+        lead = "artifact::"
+        found = {name[len(lead) :]: told for name, told in self.summaries.items() if name.startswith(lead)}
+        return {key: {"step_key": told.get("step_key"), **(told.get("payload") or {})} for key, told in found.items()}
 
     @property
     def unknown_outcomes(self) -> list[StepState]:

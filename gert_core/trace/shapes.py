@@ -143,6 +143,11 @@ class _StepComplete(Struct):
     duration: str | None = None
 
 
+class _Summary(Struct):
+    summary_type: str
+    payload: _Map | None = None
+
+
 class _OutcomeResolved(Struct):
     outcome: _Outcome | None = None
     structured_outcome: _Outcome | None = None
@@ -178,6 +183,7 @@ _STEP: Final[dict[str, type[Struct]]] = {
     EventType.STEP_START: _StepStart,
     EventType.STEP_ATTEMPT: _StepAttempt,
     EventType.STEP_COMPLETE: _StepComplete,
+    EventType.RUN_SUMMARY: _Summary,
     EventType.TIME_READ: _TimeRead,
     EventType.SLEEP_START: _SleepStart,
 }

@@ -63,6 +63,23 @@ def show(
     return 0 if info.state else 1
 
 
+def artifacts(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """List what the steps of a run kept: files copied into it, and values."""
+    info = run_info(RunDirectory.open(runs_root(project_here(), cwd=Path.cwd()), run_id))
+    found = info.state.artifacts if info.state else {}
+    if json:
+        out(json_.dumps({"run_id": info.directory.run_id, "artifacts": found}, ensure_ascii=False))
+        return 0 if info.state else 1
+    for key, told in found.items():
+        out(f"{escape(key)}  {escape(json_.dumps(told.get('value'), ensure_ascii=False))}")
+    if not found:
+        err(escape(info.problem) if info.state is None else "the run has no artifacts")
+    return 0 if info.state else 1
+
+
 def _entry(info: RunInfo) -> dict[str, object]:
     state = info.state
     head = summary(state) if state else {"run_id": info.directory.run_id}
@@ -88,6 +105,7 @@ def _document(info: RunInfo) -> dict[str, object]:
         "mode": state.facts.get("mode"),
         "inputs": state.facts.get("inputs"),
         "steps": [_step(info, record) for record in state.steps.values()],
+        "artifacts": state.artifacts,
         "progress": info.progress,
         "pending": state.pending,
         "unknown_outcomes": info.unknown_outcomes,
@@ -122,6 +140,8 @@ def _describe(info: RunInfo) -> None:
     if state.steps:
         out("  steps:")
     _describe_steps(info, state)
+    for key, told in state.artifacts.items():
+        out(f"  artifact {escape(key)}: {escape(json_.dumps(told.get('value'), ensure_ascii=False))}")
     for ticket in state.pending:
         expires = f", expires {readable_time(str(ticket['expires_at']))}" if ticket.get("expires_at") else ""
         step = readable_key(str(ticket["step_key"]))
@@ -212,4 +232,4 @@ def _ago(started: str | None) -> str:
     return f"{int(max(seconds, 0))}s"
 
 
-__all__ = ["list_", "show"]
+__all__ = ["artifacts", "list_", "show"]

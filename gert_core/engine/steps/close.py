@@ -107,6 +107,10 @@ def finish(
         weigh(execution)
     try:
         execution.exported = apply_state(execution, status, outputs, fields)
+        if compiled.artifacts and status is StepStatus.SUCCESS:
+            from gert_core.engine.steps.artifacts import keep_artifacts
+
+            keep_artifacts(execution, outputs, fields)
     except StepProblem as problem:
         status = StepStatus.ERROR
         data = {**data, "failure": {"kind": problem.kind, "message": problem.message}}

@@ -40,6 +40,7 @@ class CompiledStep:
         "_run",
         "action",
         "acts_for",
+        "artifacts",
         "asks_again",
         "blocks",
         "body",
@@ -112,6 +113,7 @@ class CompiledStep:
         self.described = None if described is None or described.static else described
         """The description as a template; ``description`` is that of a step whose description has none."""
         self.description = None if fields.description is None or self.described is not None else fields.description
+        self.artifacts = compile_artifacts(fields.artifacts) if fields.artifacts else ()
         self.exports = tuple((name, tuple(path.split("."))) for name, path in fields.exports.items())
         self.scope = None if fields.scope is None else compile_value(fields.scope)
         self.timeout = fields.timeout if fields.timeout is not None else step_type.timeout
@@ -171,6 +173,13 @@ def summary_of(contract: Contract) -> dict[str, object]:
         "idempotent": contract.idempotent,
         "deterministic": contract.deterministic,
     }
+
+
+def compile_artifacts(artifacts: object) -> tuple[Any, ...]:
+    """Return what to keep after success; imported on use."""
+    from gert_core.engine.steps.artifacts import compiled
+
+    return compiled(artifacts)
 
 
 class CompiledBlock:

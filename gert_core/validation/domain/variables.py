@@ -109,6 +109,8 @@ class Variables:
         check_inputs(self.ctx, refs, step, facts)
         if step.blocks:
             self._blocks(step, later=later)
+        if fields.artifacts:
+            self._artifacts(step, facts)
         if loop is not None:
             if loop.until is not None:
                 self._until(step, facts, loop.until)
@@ -120,6 +122,22 @@ class Variables:
         if isinstance(most, str):
             refs.enter(step)
             refs.check([TemplateText(most, False, (*step.path, "next", "max"))])
+
+    def _artifacts(self, step: StepNode, facts: Facts) -> None:
+        """Check the templates of artifacts, which see the step's own outputs."""
+        found: list[TemplateText] = []
+        given = step.raw["artifacts"]
+        for place, one in given.items() if isinstance(given, dict) else enumerate(given):
+            kept = {name: part for name, part in one.items() if name != "schema"} if isinstance(one, dict) else one
+            templates(kept, path=(*step.path, "artifacts", place), found=found)
+        if not found:
+            return
+        mark = self.env.mark()
+        self.refs.enter(step)
+        for name, shape in {**facts.outputs, step.id: facts.shape}.items():
+            self.env.set(name, Entry(shape))
+        self.refs.check(found)
+        self.env.rewind(mark)
 
     # -- blocks ------------------------------------------------------------------------------------------------
 

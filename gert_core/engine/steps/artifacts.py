@@ -1,0 +1,190 @@
+"""Keep the artifacts of a step that succeeded: files copied into the run, and values, each in a ``run_summary``."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+
+from gert_core.api import ErrorKind, EventType
+from gert_core.documents.runbook import ArtifactFile
+from gert_core.engine.steps.outputs import report_violations
+from gert_core.engine.view import View
+from gert_core.kit.durable import sync_name
+from gert_core.kit.files import MIB, UnreadableError, read_file
+from gert_core.template import TemplateError, compile_value, to_text
+from gert_core.values import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.engine.steps.execution import StepExecution
+    from gert_core.secrets import Masker
+    from gert_core.template import Template
+
+FILE_LIMIT: Final = 64 * MIB
+SUMMARY_LIMIT: Final = 256 * 1024
+"""The most bytes that the payload of a ``run_summary`` has as JSON."""
+PREFIX: Final = "artifact::"
+
+
+class Artifact(Struct, frozen=True):
+    """One artifact of a step: a file by its path, or a value."""
+
+    key: str | None
+    """``None``: the name of the file."""
+    source: Template
+    file: bool
+    schema: object = None
+
+
+class _Lost(Exception):  # noqa: N818 - a reason, not an error of gert
+    """Why an artifact is not there."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def compiled(given: Any) -> tuple[Artifact, ...]:
+    """Return the artifacts of a step with their templates compiled."""
+    if isinstance(given, list):
+        return tuple(Artifact(None, compile_value(path), True) for path in given)
+    return tuple(
+        Artifact(key, compile_value(one.path), True)
+        if isinstance(one, ArtifactFile)
+        else Artifact(key, compile_value(one.value), False, one.schema_)
+        for key, one in given.items()
+    )
+
+
+def keep_artifacts(execution: StepExecution, outputs: Mapping[str, object], fields: Mapping[str, object]) -> None:
+    """Keep every artifact, with the step's own outputs in view; one that is missing is a violation, not a failure.
+
+    Nothing is kept where nothing was done (dry-run, probe), and a replay has no files. On resume a step with blocks has
+    what it kept before; a step that acts is only here if it acted again.
+    """
+    services, step_id = execution.services, execution.compiled.id
+    if services.backend.symbolic or execution.collected:
+        return
+    view = View(execution.layer, {step_id: {**fields, **outputs}, **outputs})
+    known = _recorded(execution)
+    lost: list[tuple[str, str, str]] = []
+    for artifact in execution.compiled.artifacts:
+        if artifact.file and not services.backend.acts:
+            continue
+        try:
+            value, key = _rendered(artifact, view)
+            name = f"{PREFIX}{key}{_item(execution)}"
+            if name in known:
+                continue
+            data = {"step_id": step_id, "summary_type": name, "payload": _payload(execution, artifact, value, key)}
+        except _Lost as error:
+            lost.append((error.kind, str(error), "warning"))
+            continue
+        execution.add(EventType.RUN_SUMMARY, data, fresh=True)
+    report_violations(execution, lost)
+
+
+def _recorded(execution: StepExecution) -> set[object]:
+    """Return the types of the summaries that an earlier process wrote for a step with blocks."""
+    recorded, found, number = execution.services.recorded, set[object](), 0
+    if recorded is None or execution.compiled.leaf:
+        return found
+    while (event := recorded.event(execution.key, EventType.RUN_SUMMARY, number)) is not None:
+        found.add(event.get("summary_type"))
+        number += 1
+    return found
+
+
+def _item(execution: StepExecution) -> str:
+    """Return what keeps the artifacts of the items of a loop apart: the end of the item's key."""
+    return execution.key[execution.key.rindex("[") :] if execution.item is not None else ""
+
+
+def _rendered(artifact: Artifact, view: View) -> tuple[object, str]:
+    """Return the value, or the path of the file, and the key."""
+    try:
+        value = artifact.source.render(view)
+    except TemplateError as error:
+        name = "an artifact" if artifact.key is None else f"artifact {artifact.key!r}"
+        raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name} cannot be rendered: {error.message}") from None
+    return value, Path(to_text(value)).name if artifact.key is None else artifact.key
+
+
+def _payload(execution: StepExecution, artifact: Artifact, value: object, key: str) -> dict[str, object]:
+    name = f"artifact {key!r}"
+    payload: dict[str, object] = {"value": _copy(execution, Path(to_text(value)), name) if artifact.file else value}
+    if artifact.schema is not None:
+        payload["schema"] = artifact.schema
+    try:
+        size = len(canonical(payload))
+    except (TypeError, ValueError) as error:
+        raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name} cannot be written as JSON: {error}") from None
+    if size > SUMMARY_LIMIT:
+        raise _Lost(ErrorKind.ARTIFACT_TOO_LARGE, f"{name} has {size} bytes as JSON, more than {SUMMARY_LIMIT}")
+    return payload
+
+
+def _copy(execution: StepExecution, path: Path, name: str) -> dict[str, object]:
+    """Copy a file, masked, into the run; it is on disk before the trace tells of it."""
+    directory = execution.facts.directory
+    if directory is None:
+        raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: this run has no directory for files")
+    try:
+        data = read_file(path, limit=FILE_LIMIT)
+        if data is None:
+            raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {path} does not exist")
+        data = _masked(data, execution.services.masker)
+        kept = _write(path, directory.attachments, data)
+    except UnreadableError as error:
+        raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {error.message}") from None
+    except OSError as error:
+        raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {path} cannot be copied: {error.strerror}") from None
+    return {"file": f"attachments/{kept}", "size": len(data), "sha256": sha256(data).hexdigest()}
+
+
+def _masked(data: bytes, masker: Masker) -> bytes:
+    """Return the content of a file without secrets; whatever is not text stays as it is."""
+    if not masker.count:
+        return data
+    return masker.mask_text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def _write(source: Path, directory: Path, data: bytes) -> str:
+    """Write a file under its own name or a numbered one, unless one of them has this content already."""
+    flags, number, name = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 1, source.name
+    while True:
+        target = directory / name
+        try:
+            fd = os.open(target, flags, 0o600)
+        except FileExistsError:
+            if _has(target, data):
+                return name
+            number += 1
+            name = f"{source.stem}-{number}{source.suffix}"
+            continue
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(fd)
+            sync_name(target)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        return name
+
+
+def _has(target: Path, data: bytes) -> bool:
+    """Return whether a file of the run has this content: an interrupted attempt may have copied it."""
+    try:
+        return read_file(target, limit=FILE_LIMIT) == data
+    except UnreadableError:
+        return False
+
+
+__all__ = ["FILE_LIMIT", "PREFIX", "SUMMARY_LIMIT", "Artifact", "compiled", "keep_artifacts"]
