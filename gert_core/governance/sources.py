@@ -113,7 +113,7 @@ def load_policies(
     if project is not None:
         for entry in project.model.policies:
             sources.append(_file(project.root / entry, kind="project", name=str(entry)))
-    sources += [_file(path, kind="file", name=str(path)) for path in files]
+    sources += [_file(path, kind="file", name=_spelled(path)) for path in files]
     governance = runbook.model.meta.governance if runbook is not None else None
     if runbook is not None and governance is not None:
         sources.append(
@@ -171,6 +171,12 @@ def _packs(registry: Registry, project: Project | None) -> list[Source]:
         else:
             sources.append(Source.parse(_given(pack, name), kind="pack", name=name, title=title, answer=True))
     return sources
+
+
+def _spelled(path: Path) -> str:
+    """Return the path of a policy as it is shown: the same in a resumed run, which knows absolute paths only."""
+    absolute, here = path.absolute(), path.cwd()
+    return str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute)
 
 
 def _title(name: object) -> str:
