@@ -25,6 +25,7 @@ class ToolResponse(Model):
     stdout: str = Field(default="", description="Standard output; goes through `extract` without `outputs`.")
     stderr: str = Field(default="", description="Standard error.")
     outputs: Given[dict[str, Any]] = Field(default=None, description="The outputs themselves.")
+    times: Annotated[int, Field(ge=1, le=100_000)] = Field(default=1, description="How many calls in a row it answers.")
 
 
 class StepResponse(Model):
@@ -49,6 +50,7 @@ class ScenarioModel(Model):
     """A scenario document."""
 
     description: Given[str] = Field(default=None, description="What the scenario is about.")
+    actor: Given[Text] = Field(default=None, description="Who runs the runbook; `--as` still wins.")
     inputs: dict[str, Any] = Field(default_factory=dict, description="Inputs; `--var` still wins.")
     tool_responses: dict[Text, list[ToolResponse]] = Field(
         default_factory=dict, description="Answers by `tool:action` or `tool`, used up in order."

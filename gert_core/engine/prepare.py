@@ -71,7 +71,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         runbook=runbook,
         floor=request.floor or request.mode != "replay",
     )
-    actor = request.actor or default_actor(request.environ)
+    given = request.actor or (request.scenario.actor if request.scenario is not None else None)
+    actor = given or default_actor(request.environ)
     if (fault := id_fault(actor)) is not None:
         raise UsageError(f"{actor!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
     resumption = _resumption(resume, runbook, policies, actor=actor) if resume is not None else None
@@ -115,7 +116,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         constants=constants,
         mode=request.mode,
         actor=actor if resume is None else str(resume.run.state.facts.get("actor") or actor),
-        acting=principal_of(actor) if request.actor or request.environ.get("GERT_ACTOR") else None,
+        acting=principal_of(actor) if given or request.environ.get("GERT_ACTOR") else None,
         os_user=_os_user(request),
         started=started,
         environ=request.environ,

@@ -140,7 +140,9 @@ class DraftingBackend(ReplayBackend):
             return super().ask(execution, question)
         except NoAnswer:
             kind = execution.facts.runbook.functions.outputs(execution.compiled.node).get(question.name, "any")
-            value: object = dict.fromkeys(question.items, True) if question.items else example(kind)
+            value: object = example(kind)
+            if question.items:  # a map of all of them, or one of them
+                value = dict.fromkeys(question.items, True) if kind == "object" else question.items[0]
             self.evidence.setdefault(execution.compiled.id, {})[question.name] = value
             return Answer(value=value, canned=True)
 

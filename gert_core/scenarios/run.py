@@ -123,6 +123,7 @@ class ScenarioRunner:
         recorder, stop = _VisitRecorder(), Stop()
         request = replace(
             self._request,
+            actor=scenario.model.actor or ACTOR,
             scenario=scenario.model,
             compiled=compiled,
             governed=policies,

@@ -53,8 +53,31 @@ def test_outputs_are_taken_as_they_are_and_coerced_by_the_contract(tmp_path):
     assert verdict.status is PASSED, verdict
 
 
+def test_a_response_answers_as_many_calls_as_it_says(tmp_path):
+    book = write_book(tmp_path, READ.replace("{id: look,", "{id: look, for_each: {as: n, over: [1, 2, 3]},"))
+    given = {"tool_responses": {"box:read": [{**says("a"), "times": 2}, says("b")]}}
+    words = {"expected_outputs": {"look.0.word": "a", "look.1.word": "a", "look.2.word": "b"}}
+    assert verdict_on(book, given, words).status is PASSED
+    given["tool_responses"]["box:read"][1]["times"] = 3
+    left = verdict_on(book, given, words)
+    assert left.warnings == ("tool_responses: 2 of 5 responses for 'box:read' not used",)
+    given["tool_responses"]["box:read"] = [{**says("a"), "times": 2}]
+    short = verdict_on(book, given, {"expected_status": "completed"})
+    assert "no response left for 'box:read' after 2" in short.failed[0].message
+
+
+def test_the_actor_is_the_scenarios(tmp_path):
+    book = write_book(tmp_path, READ)
+    given = {"actor": "ann", "tool_responses": {"box:read": [says("a")]}}
+    assert verdict_on(book, given, {"expected_outputs": {"run.actor": "ann"}}).status is PASSED
+    del given["actor"]
+    assert verdict_on(book, given, {"expected_outputs": {"run.actor": "gert-test"}}).status is PASSED
+
+
 def test_an_answer_that_extract_cannot_read_is_the_steps_error(tmp_path):
     book = write_book(tmp_path, READ)
+    tool = tmp_path / "tools" / "box.tool.yaml"
+    tool.write_text(tool.read_text().replace("{word: {type: string, required: false}", "{word: {type: string}"))
     verdict = verdict_on(book, {"tool_responses": {"box": [{"stdout": "?"}]}}, {"expected_status": "completed"})
     assert verdict.status is FAILED
     assert "extract" in verdict.failed[0].message

@@ -56,7 +56,11 @@ class ReplayBackend:
 
     def __init__(self, scenario: ScenarioModel) -> None:
         self._scenario = scenario
-        self._cursors = dict.fromkeys(scenario.tool_responses, 0)
+        self._responses = {
+            key: [response for response in given for _ in range(response.times)]
+            for key, given in scenario.tool_responses.items()
+        }
+        self._cursors = dict.fromkeys(self._responses, 0)
         self._used_steps: set[str] = set()
         self._used_evidence: set[tuple[str, str]] = set()
         self._approvals = dict.fromkeys(scenario.approvals, 0)
@@ -110,7 +114,7 @@ class ReplayBackend:
         used = 0
         own = tool.tool.meta.name  # a tool listed by path or pack is also known by its own name
         for key in dict.fromkeys((full, tool.name, f"{own}:{action}", own)):
-            responses = self._scenario.tool_responses.get(key, ())
+            responses = self._responses.get(key, ())
             position = self._cursors.get(key, 0)
             if position < len(responses):
                 self._cursors[key] = position + 1
@@ -176,7 +180,7 @@ class ReplayBackend:
 
     def _odd_responses(self, runbook: Runbook) -> Iterator[str]:
         for key, used in self._cursors.items():
-            total = len(self._scenario.tool_responses[key])
+            total = len(self._responses[key])
             tool, _, action = key.partition(":")
             node = runbook.tools.get(key) or runbook.tools.get(tool)
             if node is None or (action and node.name != key and action not in node.tool.actions):

@@ -75,6 +75,36 @@ def test_an_incomplete_checklist_fails_and_names_what_is_missing(runner: GertRun
     assert ran.result.failures[0].message == "not done: done: second"
 
 
+def test_what_is_missing_from_a_checklist_is_asked_about_once_more(runner: GertRunner) -> None:
+    ran = runner(RUNBOOK, answers=["notes", "1", "all", ""])
+    ran.assert_outcome("resolved")
+    assert "Not everything is done. Once more" in ran.console.asked[2]
+    assert "1. second" in ran.console.asked[2]
+    assert "first" not in ran.console.asked[2]
+    assert ran.of("step_complete", "look")[0]["outputs"]["done"] == {"first": True, "second": True}
+    ran = runner(RUNBOOK, answers=["notes", "none", "2"])
+    ran.assert_failed("checklist_incomplete")
+    assert ran.result.failures[0].message == "not done: done: first"
+    assert len(ran.console.asked) == 3
+
+
+def test_a_choice_is_given_by_number_or_by_words(runner: GertRunner) -> None:
+    choice = book("{kind: choice, name: way, options: [wait, Roll Back]}")
+    for answers in (["2"], ["roll back"], ["5", "forward", "", "2"]):
+        ran = runner(choice, answers=answers)
+        ran.assert_outcome("resolved")
+        assert ran.of("step_complete", "look")[0]["outputs"]["way"] == "Roll Back"
+        assert len(ran.console.asked) == len(answers)
+    assert "    1. wait\n    2. Roll Back\n" in ran.console.asked[0]
+    assert "Answer with a number from 1 to 2, or with one of the answers." in ran.console.asked[1]
+
+
+def test_a_person_is_not_unknown(runner: GertRunner) -> None:
+    contract = runner(RUNBOOK, answers=["notes", "all", ""]).of("contract_evaluated", "look")[0]["resolved_contract"]
+    assert (contract["effects"], contract["writes"]) == (["human"], [])
+    assert (contract["idempotent"], contract["deterministic"]) == (False, False)
+
+
 def test_reject_fails_the_step_wherever_it_is_typed(runner: GertRunner) -> None:
     ran = runner(RUNBOOK, answers=["notes", "reject wrong host"])
     ran.assert_failed("rejected")

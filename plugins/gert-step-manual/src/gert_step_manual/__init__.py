@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gert_core import hookimpl
-from gert_core.api import UNKNOWN, StepType
+from gert_core.api import Contract, StepType
 
 
 @hookimpl
@@ -15,7 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_manual.step:ManualStep",
             run="gert_step_manual.step:run",
             outputs="gert_step_manual.step:outputs",
-            contract=UNKNOWN,
+            contract=Contract(effects=("human",)),
             relaxable=True,
             summary="Asks a person to do something and collects the evidence.",
         )

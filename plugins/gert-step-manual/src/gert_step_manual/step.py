@@ -24,7 +24,7 @@ from gert_core.kit.models import StepModel
 if TYPE_CHECKING:
     from gert_core.api import Principal, StepContext
 
-_TYPES: Final = {"text": "string", "checklist": "object", "attachment": "object"}
+_TYPES: Final = {"text": "string", "choice": "string", "checklist": "object", "attachment": "object"}
 _YES: Final = ("y", "yes")
 _NO: Final = ("n", "no")
 _BY_OPERATOR: Final = "rejected by the operator"
@@ -36,16 +36,26 @@ class Evidence(StepModel):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "if": {"properties": {"kind": {"const": "checklist"}}},
-            "then": {"required": ["items"], "properties": {"items": {"minItems": 1}}},
-            "else": {"properties": {"items": {"maxItems": 0}}},
+            "allOf": [
+                {
+                    "if": {"properties": {"kind": {"const": kind}}},
+                    "then": {"required": [field], "properties": {field: {"minItems": 1}}},
+                    "else": {"properties": {field: {"maxItems": 0}}},
+                }
+                for kind, field in (("checklist", "items"), ("choice", "options"))
+            ],
         }
     )
 
-    kind: Literal["text", "checklist", "attachment"] = Field(description="What is asked for.")
+    kind: Literal["text", "choice", "checklist", "attachment"] = Field(description="What is asked for.")
     name: str = Field(pattern=_NAME, description="The output with the answer.")
     description: str | None = Field(default=None, description="Shown to the person.")
     items: list[str] = Field(default_factory=list, description="The items of a checklist.")
+    options: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list,
+        description="The answers of a choice, one of which is given.",
+        json_schema_extra={"uniqueItems": True},
+    )
 
     @model_validator(mode="after")
     def _shape(self) -> Evidence:
@@ -54,6 +64,10 @@ class Evidence(StepModel):
                 "evidence-shape",
                 "`items` belongs to a checklist and a checklist needs it",
             )
+        if (self.kind == "choice") != bool(self.options):
+            raise PydanticCustomError("evidence-shape", "`options` belongs to a choice and a choice needs it")
+        if len(self.options) != len(set(self.options)):
+            raise PydanticCustomError("evidence-shape", "a choice has the same option twice")
         return self
 
 
@@ -127,25 +141,38 @@ def _confirm(instructions: str, ctx: StepContext) -> Principal | None:
     raise NoAnswer(f"{WRONG_ANSWERS} answers could not be used. {lead.strip()}")
 
 
-def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[object, Principal | None]:
-    """Ask until the answer is usable, or raise ``NoAnswer``; an answer from a scenario is taken as it is."""
+def _collect(evidence: Evidence, lead: str, ctx: StepContext, *, again: bool = True) -> tuple[object, Principal | None]:
+    """Ask until the answer is usable, or raise ``NoAnswer``; an answer from a scenario is taken as it is.
+
+    ``again``: what is missing from a checklist is asked about once more.
+    """
     title = evidence.description or evidence.name
     for _ in range(WRONG_ANSWERS):
         question = Question(
             name=evidence.name,
             kind=evidence.kind,
             prompt=lead + _prompt(evidence, title),
-            items=tuple(evidence.items),
+            items=tuple(evidence.items or evidence.options),
         )
         answer = ctx.ask(question)
         if answer.canned:
+            if evidence.options and answer.value not in evidence.options:
+                known = ", ".join(evidence.options)
+                raise NoAnswer(f"the scenario answers {evidence.name} with {answer.value!r}, not with one of: {known}")
             return answer.value, answer.principal
         text = _text(answer)
         if evidence.kind == "checklist":
             ticked = _ticked(text, evidence.items)
+            if ticked is not None and again and not all(ticked.values()):
+                return _once_more(evidence, ticked, answer.principal, ctx)
             if ticked is not None:
                 return ticked, answer.principal
             lead = f"  Answer with numbers from 1 to {len(evidence.items)}, `all` or `none` (`yes`, `no`).\n"
+        elif evidence.kind == "choice":
+            chosen = _chosen(text, evidence.options)
+            if chosen is not None:
+                return chosen, answer.principal
+            lead = f"  Answer with a number from 1 to {len(evidence.options)}, or with one of the answers.\n"
         elif not text:
             lead = "  An answer is needed.\n"
         elif evidence.kind == "attachment":
@@ -158,9 +185,24 @@ def _collect(evidence: Evidence, lead: str, ctx: StepContext) -> tuple[object, P
     raise NoAnswer(f"{WRONG_ANSWERS} answers to {evidence.name} could not be used. {lead.strip()}")
 
 
+def _once_more(
+    evidence: Evidence, ticked: dict[str, bool], who: Principal | None, ctx: StepContext
+) -> tuple[dict[str, bool], Principal | None]:
+    """Ask once more about what was not ticked; what is not done then stays so."""
+    missing = [item for item, done in ticked.items() if not done]
+    lead = "  Not everything is done. Once more, before the step fails:\n"
+    try:
+        more, who = _collect(evidence.model_copy(update={"items": missing}), lead, ctx, again=False)
+    except NoAnswer:
+        return ticked, who
+    return {**ticked, **more} if isinstance(more, dict) else ticked, who
+
+
 def _prompt(evidence: Evidence, title: str) -> str:
+    points = "\n".join(f"    {n}. {item}" for n, item in enumerate(evidence.items or evidence.options, 1))
+    if evidence.kind == "choice":
+        return f"  {title}:\n{points}\n  answer (a number or the words, or `reject REASON`): "
     if evidence.kind == "checklist":
-        points = "\n".join(f"    {n}. {item}" for n, item in enumerate(evidence.items, 1))
         return f"  {title}:\n{points}\n  done (numbers, `all`, `none`, or `reject REASON`): "
     if evidence.kind == "attachment":
         return f"  {title} (path of a file, or `reject REASON`): "
@@ -176,6 +218,14 @@ def _text(answer: Answer) -> str:
     if word.lower() == "reject":
         raise _Rejected(reason.strip() or _BY_OPERATOR)
     return text
+
+
+def _chosen(text: str, options: list[str]) -> str | None:
+    """Return the option that a line means: by its words, else by its number."""
+    for option in options:
+        if option.casefold() == text.casefold():
+            return option
+    return options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else None
 
 
 def _ticked(text: str, items: list[str]) -> dict[str, bool] | None:
