@@ -146,6 +146,9 @@ class StepContext(Protocol):
     key: str
     step_id: str
     attempt: int
+    """The number of this attempt, from 1; a resumed run continues to count."""
+    is_retry: bool
+    """Whether the step was attempted before: by its ``retry`` policy, or before a crash."""
     idempotency_key: str
     deadline: Deadline
     random: Random

@@ -100,6 +100,8 @@ class Failed(Struct, frozen=True, kw_only=True):
     fields: Mapping[str, object] = field(default_factory=dict)
     detail: Mapping[str, object] = field(default_factory=dict)
     principal: Principal | None = None
+    retryable: bool = True
+    """False: another attempt would fail as well, so ``retry`` makes none."""
 
 
 class Errored(Struct, frozen=True, kw_only=True):
@@ -117,6 +119,8 @@ class Errored(Struct, frozen=True, kw_only=True):
     detail: Mapping[str, object] = field(default_factory=dict)
     principal: Principal | None = None
     acted: bool = True
+    retryable: bool = True
+    """False: another attempt would fail as well, so ``retry`` makes none."""
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -133,7 +137,7 @@ class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, 
     """An error that ends the step with a kind and a message; raised by the step context or a step.
 
     ``failed`` True makes the step ``failed`` instead of ``error``. ``acted`` False: the call that raised it did nothing
-    outside gert, because the program was not started.
+    outside gert, because the program was not started. ``retryable`` False: another attempt would fail as well.
     """
 
     def __init__(
@@ -144,6 +148,7 @@ class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, 
         failed: bool = False,
         detail: Mapping[str, object] | None = None,
         acted: bool = True,
+        retryable: bool = True,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -151,6 +156,7 @@ class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, 
         self.failed = failed
         self.detail = dict(detail or {})
         self.acted = acted
+        self.retryable = retryable
 
 
 class Undecided(Exception):  # noqa: N818 - not an error: the value is not known in this mode

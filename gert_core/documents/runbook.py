@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
 from gert_core.documents.fields import Category, Duration, Given, Model, Name, Regex, Text, ValueType, no_items
 from gert_core.documents.policy import GovernanceModel  # noqa: TC001 - pydantic reads it
+from gert_core.documents.retry import Retry  # noqa: TC001 - pydantic reads it
 from gert_core.kit.models import Expr, SomeSteps, Steps, Templated  # noqa: TC001 - pydantic reads it
 
 API_VERSION: Final = "kernel/v0"
@@ -203,7 +204,10 @@ class StepFields(Model):
         default_factory=no_items,
         description="What is kept after success: a list of files, or a map of names to files and values.",
     )
-    timeout: Given[Duration] = Field(default=None, description="How long the step may take.")
+    timeout: Given[Duration] = Field(default=None, description="How long the step, or one attempt of it, may take.")
+    retry: Given[Retry] = Field(
+        default=None, description="How often the step is attempted; never more often than its tool allows."
+    )
     contract: Given[ContractModel] = Field(default=None, description="What the step declares about itself.")
     extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
 

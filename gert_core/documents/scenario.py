@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from msgspec import Struct
 from pydantic import AfterValidator, Field
 
-from gert_core.documents.fields import Category, Given, Model, Text, no_items, usable_pattern
+from gert_core.documents.fields import Category, Given, Model, OneOrMany, Text, no_items, usable_pattern
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,8 +55,10 @@ class ScenarioModel(Model):
     tool_responses: dict[Text, list[ToolResponse]] = Field(
         default_factory=dict, description="Answers by `tool:action` or `tool`, used up in order."
     )
-    steps: dict[Text, StepResponse] = Field(
-        default_factory=dict, description="Results by step key; they win over `tool_responses`."
+    steps: dict[Text, Annotated[OneOrMany[StepResponse], Field(min_length=1)]] = Field(
+        default_factory=dict,
+        description="Results by step key; they win over `tool_responses`. Of a list, each attempt takes the "
+        "next one; the last one holds for all further attempts.",
     )
     evidence: dict[Text, dict[str, Any]] = Field(
         default_factory=dict, description="What people hand in, by step and name."

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from gert_core.kit.models import StepModel
 
 _COMMON: Final = frozenset(field.alias or name for name, field in StepFields.model_fields.items())
-_RETRY: Final = "retry"
 _TYPE_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 
 
@@ -224,15 +223,11 @@ class StepReader:
         name = str(item.path[0])
         message = f"`{name}` is not a field of a step of type `{kind.type.name}`"
         hint = self._suggest(name, kind.fields | _COMMON, written=written)
-        if name == _RETRY:
-            message = "`retry` is reserved for a later version and not supported yet"
-            hint = "jump back with `next: {step: ID, max: N}`, or use `continue_on_fail`"
-        else:
-            owners = [other for other in sorted(self._types) if name in self._fields_of(other)]
-            if owners:
-                message += f"; it belongs to {' and '.join(f'`{owner}`' for owner in owners)}"
-            elif hint is None:
-                hint = "known fields: " + ", ".join(sorted(kind.fields | _COMMON))
+        owners = [other for other in sorted(self._types) if name in self._fields_of(other)]
+        if owners:
+            message += f"; it belongs to {' and '.join(f'`{owner}`' for owner in owners)}"
+        elif hint is None:
+            hint = "known fields: " + ", ".join(sorted(kind.fields | _COMMON))
         return diagnose(
             self.document, (*path, name), rule="unknown-field", message=message, phase=1, hint=hint, key=True
         )

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
 from gert_core.documents.fields import Duration, Given, Model, Name, Regex, Scalar, Text, no_items
+from gert_core.documents.retry import Retry  # noqa: TC001 - pydantic reads it
 from gert_core.documents.runbook import SecretModel  # noqa: TC001 - pydantic reads it
 
 API_VERSION: Final = "tool/v0"
@@ -67,6 +68,7 @@ class ActionModel(Model):
     timeout: Given[Duration] = Field(
         default=None, description="The longest the action may take, instead of the tool's; a step can only shorten it."
     )
+    retry: Given[Retry] = Field(default=None, description="How often the action is attempted at most.")
 
     @model_validator(mode="after")
     def _given_once(self) -> ActionModel:
@@ -104,6 +106,9 @@ class ToolMeta(Model):
     timeout: Given[Duration] = Field(
         default=None,
         description="The longest an action may take; without one a step's own `timeout` holds, else 60s.",
+    )
+    retry: Given[Retry] = Field(
+        default=None, description="How often an action is attempted at most, unless the action has its own `retry`."
     )
     secrets: list[SecretModel] = Field(default_factory=no_items, description="Secrets the tool needs.")
 

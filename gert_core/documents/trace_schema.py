@@ -63,6 +63,28 @@ _START: Final = {
         "run_directory": _text_or_null("Where the run keeps its files; null in a replay and without one."),
     },
 }
+_ATTEMPT: Final = {
+    "properties": {
+        "attempt": {"type": "integer", "minimum": 1, "description": "The number of the attempt."},
+        "reason": {
+            "enum": ["retry", "resumed", "not_started"],
+            "description": "Why there is another attempt, or that this one did nothing.",
+        },
+        "previous": {
+            "type": "object",
+            "description": "How the attempt before ended, where the retry policy makes another one.",
+            "properties": {
+                "status": {"enum": ["failed", "error"], "description": "The status it would have had as the last one."},
+                "kind": {"type": "string", "description": "The kind of its failure."},
+                "message": {"type": "string", "description": "What went wrong."},
+                "duration": {"type": "string", "description": "How long it took."},
+                "detail": {"type": "object", "description": "What it recorded: command, exit code, output."},
+            },
+            "required": ["status", "kind", "message", "duration"],
+        },
+        "delay": {"type": "string", "description": "The pause before the attempt."},
+    },
+}
 TRACE_LINE: Final[dict[str, Any]] = {
     "description": "One line of a trace. Lines form a chain: `prev_hash` is the hash of the line before.",
     "type": "object",
@@ -96,6 +118,7 @@ TRACE_LINE: Final[dict[str, Any]] = {
         _case(EventType.RUN_START, _START),
         _case(EventType.RUN_COMPLETE, _SEAL),
         _case(EventType.RUN_SUSPENDED, _SEAL),
+        _case(EventType.STEP_ATTEMPT, _ATTEMPT),
     ],
 }
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api import ApprovalRequest, Contract, Outcome, StepStatus
+    from gert_core.documents.retry import RetryPolicy
     from gert_core.governance import Decision
 
 
@@ -50,6 +51,8 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """The secrets its tool needs, and whether each has a value."""
     platforms: tuple[str, ...] = ()
     """The platforms its tool supports; empty: any."""
+    retry: RetryPolicy | None = None
+    """How often it would be attempted; None: once."""
 
 
 class Progress:
@@ -66,6 +69,9 @@ class Progress:
 
     def shown(self, step: StepInfo, text: str) -> None:
         """Handle what a step says about what it is doing."""
+
+    def retrying(self, step: StepInfo, *, attempt: int, most: int, delay: float, failure: Mapping[str, str]) -> None:
+        """Handle a failed attempt after which the given one, of at most ``most``, follows in ``delay`` seconds."""
 
     def recorded(self, step: StepInfo) -> None:
         """Handle a step that returned its recorded result."""
@@ -113,6 +119,9 @@ class SafeProgress(Progress):
 
     def shown(self, step: StepInfo, text: str) -> None:
         self._tell(self._listener.shown, step, text)
+
+    def retrying(self, step: StepInfo, *, attempt: int, most: int, delay: float, failure: Mapping[str, str]) -> None:
+        self._tell(self._listener.retrying, step, attempt=attempt, most=most, delay=delay, failure=failure)
 
     def recorded(self, step: StepInfo) -> None:
         self._tell(self._listener.recorded, step)

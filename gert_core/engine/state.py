@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 STATUS: Final = "status"
 RETRY_COUNT: Final = "retry_count"
+ATTEMPTS: Final = "attempts"
 STEP: Final = "step"
 SCOPE: Final = "scope"
 RUN: Final = "run"
@@ -22,12 +23,13 @@ FAILURE: Final = "failure"
 RESERVED: Final = frozenset({STEP, SCOPE, RUN, FAILURE})
 NOT_RUN: Final = "not_run"
 RUNNING: Final = "running"
-_OWN: Final = frozenset({STATUS, RETRY_COUNT})
+_OWN: Final = frozenset({STATUS, RETRY_COUNT, ATTEMPTS})
 """What every step has at ``.id`` unless an output has that name, and always at ``.step.id``."""
 _OF_LOOPS: Final = frozenset({"failed", "skipped"})
 """What loops have besides at ``.step.id``."""
 _FACTS: Final[Mapping[object, Mapping[str, object]]] = {
-    status: {STATUS: status} for status in (*map(str, StepStatus), NOT_RUN, RUNNING)
+    status: {STATUS: status, ATTEMPTS: int(status not in (NOT_RUN, str(StepStatus.SKIPPED)))}
+    for status in (*map(str, StepStatus), NOT_RUN, RUNNING)
 }
 """One map for all steps of a status."""
 
@@ -125,18 +127,22 @@ class Layer:
 
     def _own(self, step_id: str, name: str) -> object:
         """Return something about a step itself, or a marker: a step has a status before it has run, too."""
-        if name == RETRY_COUNT:
-            count = self.retry_count(step_id)
-            return MISSING if count is None else count
         facts = self.facts(step_id)
+        if name == RETRY_COUNT:
+            count = (facts or {}).get(RETRY_COUNT, self.retry_count(step_id))
+            return MISSING if count is None else count
         if facts is None:
-            if name not in (STATUS, *_OF_LOOPS) or not self._inside(step_id):
+            if name not in (STATUS, ATTEMPTS, *_OF_LOOPS) or not self._inside(step_id):
                 return MISSING
             facts = _FACTS[NOT_RUN]
+        node = self.book.get(step_id)
+        loop = node is not None and node.fields.for_each is not None
+        if name == ATTEMPTS:  # a loop has items, and each of them its attempts
+            unknown = isinstance(facts[STATUS], Symbol)  # it may have been skipped
+            found = Symbol(f"{{{{ .{step_id}.{ATTEMPTS} }}}}") if unknown else facts.get(ATTEMPTS, 1)
+            return MISSING if loop else found
         found = facts.get(name, MISSING)
-        if found is MISSING and name in _OF_LOOPS and self.book[step_id].fields.for_each is not None:
-            return []
-        return found
+        return [] if found is MISSING and name in _OF_LOOPS and loop else found
 
     def facts(self, step_id: str) -> Mapping[str, object] | None:
         """Return the latest status of a step, with what else is known about it; None when it has not been opened."""

@@ -108,13 +108,17 @@ class Fold:
     def _step_start(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
         record.status = RunStatus.RUNNING
+        record.attempts = 1
         record.acts = data.get("idempotency_key") is not None
         record.description = _text(data.get("description"))
         if isinstance(summary := data.get("contract_summary"), dict):
             _recovery(record, summary)
 
     def _step_attempt(self, event: TraceEvent) -> None:
-        self._record(event).acts = event.data.get("reason") != "not_started"
+        record, started = self._record(event), event.data.get("reason") != "not_started"
+        record.acts = started
+        number = event.data.get("attempt") or 1
+        record.attempts = number if started else max(1, number - 1)
 
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data

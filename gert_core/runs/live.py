@@ -27,6 +27,7 @@ _RARE: Final = (
     EventType.APPROVAL_RESPONSE,
     EventType.APPROVAL_RESOLVED,
     EventType.APPROVAL_VOID,
+    EventType.STEP_ATTEMPT,
     EventType.OUTCOME_RESOLVED,
     EventType.CONTRACT_VIOLATION,
     EventType.RUN_SUMMARY,

@@ -59,6 +59,8 @@ class StepState(Struct, kw_only=True, gc=False):
     failure: dict[str, Any] | None = None
     """Kind and message, also of a step that was denied or not approved; masked as in the trace."""
     reason: str | None = None
+    attempts: int = 1
+    """How often it was attempted since it was last started."""
     detail: dict[str, Any] | None = None
     """What a step that did not succeed recorded beside its failure."""
 
@@ -79,7 +81,13 @@ class StepState(Struct, kw_only=True, gc=False):
 
     def to_json(self) -> dict[str, object]:
         """Return the step as ``exec --json`` and ``runs show --json`` list it."""
-        return {"step_key": self.key, "step_id": self.step_id, "type": self.type, "status": self.status}
+        shown: dict[str, object] = {
+            "step_key": self.key,
+            "step_id": self.step_id,
+            "type": self.type,
+            "status": self.status,
+        }
+        return {**shown, "attempts": self.attempts} if self.attempts > 1 else shown
 
 
 class RunState(Struct, kw_only=True):

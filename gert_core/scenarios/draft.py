@@ -75,7 +75,7 @@ def draft_scenario(
     )
     results: dict[str, dict[str, object]] = {}
     for _ in range(_ROUNDS):
-        canned = {key: StepResponse.model_validate(given) for key, given in results.items()}
+        canned = {key: [StepResponse.model_validate(given)] for key, given in results.items()}
         backend = DraftingBackend(ScenarioModel(inputs=inputs, steps=canned))
         reached = _replay(replace(request, scenario=backend.scenario), backend)
         if not backend.missing:

@@ -10,7 +10,7 @@ from typing import Final
 
 from gert_core.api.error_kinds import ErrorKind
 
-PARTS: Final = frozenset({"failure", "outcome"})
+PARTS: Final = frozenset({"failure", "outcome", "previous"})
 """Fields whose value has fields of gert's own again."""
 _FIELDS: Final = frozenset(
     {
@@ -19,16 +19,16 @@ _FIELDS: Final = frozenset(
         "policy_plugins",
         *("gert_version", "actor", "os_user", "host", "cwd", "run_directory", "trace_sync"),
         *("approval_provider", "signer"),
-        *("secrets", "input", "source", "input_sources", "idempotency_key", "duration", "severity", "rule"),
+        *("secrets", "input", "source", "input_sources", "idempotency_key", "duration", "delay", "severity", "rule"),
         *("ticket_id", "tickets", "request_hash", "created", "expires_at", "timestamp", "approver_id"),
         *("void", "failing", "signature", "seal", "signature_alg", "signing_key_id", "key_id", "algorithm"),
     }
 )
-_WORDS: Final = frozenset(kind.value for kind in ErrorKind)
+_WORDS: Final = frozenset({*(kind.value for kind in ErrorKind), "retry", "resumed", "not_started"})
 
 
 def written_by_gert(name: str, value: object) -> bool:
-    """Return whether a field is gert's own: by its name, or a ``kind`` or ``reason`` that is one of gert's kinds."""
+    """Return whether a field is gert's own: by its name, or a ``kind`` or ``reason`` that is one of gert's words."""
     return name in _FIELDS or (name in {"kind", "reason"} and value in _WORDS)
 
 

@@ -125,6 +125,9 @@ class _StepStart(Struct):
 
 class _StepAttempt(Struct):
     attempt: int | None = None
+    reason: str | None = None
+    previous: _Map | None = None
+    delay: str | None = None
 
 
 class _StepComplete(Struct):

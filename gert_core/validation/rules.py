@@ -77,6 +77,7 @@ _MEANING: Final = {
     "contract-relaxed": "a contract claims to be safer than the one it builds on",
     "inputs-from-unknown": "`inputs_from` names something that is not a map",
     "inputs-from-key": "`inputs_from` spreads a key that the contract does not declare",
+    "retry-container": "`retry` on a step that has blocks",
     "export-undeclared": "`export` of something the step does not produce",
     "export-collision": "`export` of a name that an input or a constant has, or that another step exports too",
     "provider-unknown": "an input's `from` names a source that does not exist",
@@ -96,6 +97,7 @@ _WARNINGS: Final = {
     "wait-look-writes": "a wait looks with a step that writes",
     "program-missing": "the program that an action starts is not found",
     "timeout-ignored": "a step's `timeout` is longer than its tool or action allows",
+    "retry-not-repeatable": "`retry` on something that writes and is not idempotent, which is attempted once",
     "not-acted-on": "a field that has no effect",
 }
 

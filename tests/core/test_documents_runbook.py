@@ -201,11 +201,39 @@ def test_field_of_another_type_says_whose_it_is(read):
     assert "belongs to `choose`" in found.message
 
 
-def test_retry_is_refused_with_the_way_out(read):
-    found = only(read("steps:\n  - {type: note, text: x, retry: 3}\n"))
-    assert found.rule == "unknown-field"
-    assert "reserved" in found.message
-    assert "next" in found.hint
+@pytest.mark.parametrize(
+    ("retry", "message", "hint"),
+    [
+        ("standrd", "`retry` should be none, standard, aggressive or a map with `max`", "did you mean `standard`?"),
+        ("often", "`retry` should be none, standard, ag", "for a number of attempts write `retry: {max: 3}`"),
+        ("3", "`retry` should be none, standard, aggressive or a map with `max`", "write `retry: {max: 3}`"),
+        ("false", "`retry` should be none, ", "write `retry: none`, `retry: standard` or `retry: {max: 3}`"),
+        ("[standard]", "`retry` should be none, ", "write `retry: none`, `retry: standard` or `retry: {max: 3}`"),
+        ("", "`retry` should be a map, not empty", None),
+        ("{}", "`max` is missing", None),
+        ("{max: 0}", "`max` should be greater than or equal to 1, not the number 0", None),
+        ('{max: "{{ .n }}"}', "`max` should be an integer, not the string '{{ .n }}'", None),
+        ("{max: 2, delay: -1s}", "'-1s' is not a valid duration; write one like 30s, 5m, 1h30m or 500ms", None),
+        ("{max: 2, delay: -1}", "a duration must be a positive number of seconds, not -1", None),
+        ("{max: 2, backoff: 0.5}", "`backoff` should be greater than or equal to 1, not the number 0.5", None),
+        ("{max: 2, backoff: .inf}", "`backoff` should be a number, not the string '.inf'", None),
+        ("{max: 2, on: []}", "`on` must not be empty", None),
+        ("{max: 2, on: timeout}", "`on` should be a list, not the string 'timeout'", "write a list: [timeout]"),
+        ("{max: 2, dela: 1s}", "`dela` is not a field here", "did you mean `delay`?"),
+    ],
+)
+def test_a_policy_that_cannot_be_read_is_refused_with_the_right_spelling(read, retry, message, hint):
+    found = only(read(f"steps:\n  - type: note\n    text: x\n    retry: {retry}\n"))
+    assert message in found.message
+    assert found.hint == hint
+    assert found.line == 6
+
+
+@pytest.mark.parametrize(
+    "retry", ["none", "standard", "aggressive", "{max: 2, delay: 1s, backoff: 1.5, on: [timeout]}"]
+)
+def test_a_policy_is_a_word_or_a_map(read, retry):
+    assert read(f"steps:\n  - {{type: note, text: x, retry: {retry}}}\n").diagnostics == []
 
 
 def test_unknown_step_type_names_near_type_and_distribution(read):

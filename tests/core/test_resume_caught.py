@@ -57,7 +57,8 @@ def test_a_caught_failure_is_retried_and_what_succeeded_before_it_is_not(lab, th
     assert again.status == "completed"
     assert lab.values() == ["two"]
     assert sorted(again.of("run_resumed")[-1]["void"]) == ["g", "g/0/two"]
-    assert again.of("step_attempt", "g/0/two") == [{"step_id": "two", "attempt": 2, "reason": "resumed"}]
+    assert len(again.of("step_start", "g/0/two")) == 2
+    assert again.of("step_attempt", "g/0/two") == []
 
 
 def test_a_failure_raised_again_is_the_failure_of_the_run(lab):

@@ -64,6 +64,8 @@ PLACES = {
     "provider-unknown": (4, 32),
     "repeat-unbounded": (3, 13),
     "reserved-name": (2, 10),
+    "retry-container": (3, 5),
+    "retry-not-repeatable": (2, 71),
     "scope-syntax": (4, 12),
     "secret-missing": (4, 13),
     "shadowed-by-loop": (7, 55),

@@ -159,7 +159,8 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
         colour = "yellow" if continued else _colour(name)
         status = paint(escape(name), colour) + (", continued" if continued else "")
         duration = f" {escape(record.duration)}" if record.duration else ""
-        out(f"    {escape(readable_key(record.key))} ({escape(record.type)}): {status}{duration}")
+        attempts = f", {record.attempts} attempts" if record.attempts > 1 else ""
+        out(f"    {escape(readable_key(record.key))} ({escape(record.type)}): {status}{duration}{attempts}")
         if record.description:
             out(f"      {escape(one_line(record.description))}")
         if not record.failed or record.container:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from gert_core.api import ApprovalRequest
+    from gert_core.documents.retry import RetryPolicy
     from gert_core.engine.progress import Evaluation, StepInfo
 
 MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
@@ -29,6 +30,8 @@ CONTINUED: Final = ("!", "yellow")
 _EXPLANATIONS: Final = 1000
 """The number of explanations that are remembered, so that each is given once."""
 _TICK: Final = 0.2
+_PAUSES: Final = 5
+"""The number of pauses that are listed of a retry policy."""
 _DRY_RUN: Final = "dry-run"
 """Why every step of a dry-run is not executed, which need not be said again and again."""
 
@@ -107,6 +110,16 @@ class TerminalProgress(Progress):
             title, since = self._running.get(step.key, ("", 0.0))
             if title:
                 self._running[step.key] = (f"{_title(step)}  {text}", since)
+
+    def retrying(self, step: StepInfo, *, attempt: int, most: int, delay: float, failure: Mapping[str, str]) -> None:
+        number = f"attempt {attempt} of {most}"
+        with self._lock:
+            if step.key in self._running:  # it is counted from when the attempt begins
+                self._running[step.key] = (f"{_title(step)}  {number}", time.monotonic() + delay)
+            if step.quiet:
+                return
+            why = f"{failure['kind']}: {failure['message']}"
+            self._step(step, ("↻", "yellow"), f"{number} in {_seconds(delay)}  {why}")
 
     def recorded(self, step: StepInfo) -> None:
         if step.quiet:
@@ -228,7 +241,9 @@ class TerminalProgress(Progress):
                 now = time.monotonic()
                 title, since = next(iter(self._running.values()))
                 more = f" (+{len(self._running) - 1} more)" if len(self._running) > 1 else ""
-                text = escape(f"  … {title}{more}  {now - since:.1f}s")
+                # Between two attempts it is still to begin.
+                elapsed = f"{more}  {now - since:.1f}s" if now >= since else f" in {since - now:.0f}s{more}"
+                text = escape(f"  … {title}{elapsed}")
                 self._shown = True
                 self._write(f"\r\x1b[K{text[:100]}")
 
@@ -261,12 +276,28 @@ class DryProgress(TerminalProgress):
             self._value(f"input {name} =", value, indent=indent)
         for name, present in evaluation.secrets.items():
             self._print(f"{indent}secret {name}: {_presence(present)}")
+        if evaluation.retry is not None:
+            self._print(f"{indent}retry: {_policy(evaluation.retry)}")
         if evaluation.platforms:
             self._print(f"{indent}platform: {', '.join(evaluation.platforms)}")
 
 
 def _presence(present: bool) -> str:
     return "present" if present else "missing"
+
+
+def _policy(policy: RetryPolicy) -> str:
+    """Return a retry policy in words: ``up to 3 attempts, after 2s, 4s``."""
+    shown = min(policy.max - 1, _PAUSES)
+    pauses = ", ".join(_seconds(policy.pause(number)) for number in range(1, shown + 1))
+    more = ", …" if policy.max - 1 > shown else ""
+    kinds = f", on {', '.join(sorted(policy.on))}" if policy.on is not None else ""
+    return f"up to {policy.max} attempts, after {pauses}{more}{kinds}"
+
+
+def _seconds(seconds: float) -> str:
+    """Return a pause as documents spell it: ``2s``, ``500ms``."""
+    return f"{seconds * 1000:.0f}ms" if seconds < 1 else f"{seconds:g}s"
 
 
 def _indent(step: StepInfo) -> str:

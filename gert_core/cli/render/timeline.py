@@ -117,6 +117,7 @@ def _describe(event: TraceEvent, state: RunState, fatal: Set[str] | None) -> lis
         EventType.RUN_START: _run_start,
         EventType.RUN_COMPLETE: _run_complete,
         EventType.STEP_START: _step_start,
+        EventType.STEP_ATTEMPT: _step_attempt,
         EventType.GOVERNANCE_DECISION: _governance,
         EventType.CONTRACT_EVALUATED: _contract,
     }
@@ -151,6 +152,15 @@ def _step_start(event: TraceEvent, state: RunState) -> list[str]:
     if event.data.get("description"):
         lines.append(escape(one_line(str(event.data["description"]))))
     return lines + facts_lines("inputs:", event.data.get("inputs"))
+
+
+def _step_attempt(event: TraceEvent, state: RunState) -> list[str]:
+    data = event.data
+    reason = str(data.get("reason") or "").replace("_", " ")
+    delay = f" in {escape(data['delay'])}" if data.get("delay") else ""
+    lines = [f"{paint(f'↻ {_key(event)}', 'yellow')}  attempt {escape(data.get('attempt'))} ({escape(reason)}){delay}"]
+    previous = data.get("previous") or {}
+    return lines + failure_lines(previous or None, previous.get("detail") or {}, colour="yellow")
 
 
 def _step_complete(event: TraceEvent, *, continued: bool) -> list[str]:

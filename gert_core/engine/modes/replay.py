@@ -61,7 +61,7 @@ class ReplayBackend:
             for key, given in scenario.tool_responses.items()
         }
         self._cursors = dict.fromkeys(self._responses, 0)
-        self._used_steps: set[str] = set()
+        self._used_steps: dict[str, int] = {}
         self._used_evidence: set[tuple[str, str]] = set()
         self._approvals = dict.fromkeys(scenario.approvals, 0)
         self._clock = EPOCH
@@ -79,11 +79,13 @@ class ReplayBackend:
         return True
 
     def substitute(self, execution: StepExecution) -> Result | None:
-        """Return the scenario's result for this step key; a step that ends the run is always executed."""
-        given = self._scenario.steps.get(execution.key)
-        if given is None or execution.compiled.type.flow is Flow.TERMINAL:
+        """Return the scenario's result for this attempt; a step that ends the run is always executed."""
+        results = self._scenario.steps.get(execution.key)
+        if results is None or execution.compiled.type.flow is Flow.TERMINAL:
             return None
-        self._used_steps.add(execution.key)
+        number = min(execution.attempt, len(results))
+        self._used_steps[execution.key] = number
+        given = results[number - 1]
         message = given.message or f"the scenario says {given.status}"
         if given.status == "failed":
             return Failed(
@@ -191,11 +193,14 @@ class ReplayBackend:
     def _odd_steps(self, runbook: Runbook, keys: Iterable[str]) -> Iterator[str]:
         known = {*runbook.by_id, *keys}
         scenario = self._scenario
-        for key in scenario.steps:
+        for key, results in scenario.steps.items():
+            total, used = len(results), self._used_steps.get(key, 0)
             if step_id_of(key) not in runbook.by_id:
                 yield f"steps: {key!r} is not a step of this runbook"
-            elif key not in self._used_steps:
+            elif not used and total == 1:
                 yield f"steps: the result for {key!r} was not used"
+            elif used < total:
+                yield f"steps: {total - used} of {_count(total, 'result')} for {key!r} not used"
         for name, items in scenario.evidence.items():
             unused = [item for item in items if (name, item) not in self._used_evidence]
             if name not in known and step_id_of(name) not in runbook.by_id:

@@ -80,6 +80,8 @@ class Recorded:
         """The decisions about steps that are to be executed again."""
         self._starts: dict[str, int] = {}
         """How often a step was started, when that is not as often as ``step_start`` is recorded."""
+        self._retried: dict[str, int] = {}
+        """How many of the attempts of a step its ``retry`` policy made."""
         self._leaves: dict[str, bool] = {}
         """The leaves that have no result so far, and whether they act: one that is skipped does not."""
         self._stated: dict[str, Mapping[str, object]] = {}
@@ -133,11 +135,17 @@ class Recorded:
         elif type_ == EventType.STEP_START and "contract_summary" in event.data:
             self._leaves.setdefault(key, False)
         elif type_ == EventType.STEP_ATTEMPT:
-            self._starts[key] = int(event.data.get("attempt") or 2)
+            self._attempted(key, event.data)
         elif type_ == EventType.STEP_COMPLETE and key in self._leaves:
             # A finished leaf is asked for its result only, and a run may have a hundred thousand of them.
             del self._leaves[key]
             self._events[key] = finished({name: known[name] for name in _AFTER if name in known})
+
+    def _attempted(self, key: str, data: Mapping[str, Any]) -> None:
+        number, reason = int(data.get("attempt") or 2), data.get("reason")
+        self._starts[key] = number - 1 if reason == "not_started" else number
+        if reason == "retry":
+            self._retried[key] = self._retried.get(key, 0) + 1
 
     def void(self, keys: list[str]) -> None:
         """Forget what is known of these keys, so that they run again; approvals that were given stay, as spent."""
@@ -162,13 +170,13 @@ class Recorded:
     def _void(self, key: str) -> None:
         self._again.add(key)
         gone = self._events.pop(key, None)
-        self._leaves.pop(key, None)
+        for known_by_key in (self._leaves, self._starts, self._retried):
+            known_by_key.pop(key, None)
         self._unopened.get(_prefix(key), set()).discard(key)
         if gone is None:
             return
         known = by_type(gone)
         if EventType.STEP_START in known:
-            self._starts.setdefault(key, 1)
             self._decided[key] = known.get(EventType.GOVERNANCE_DECISION, [])
             self._spent[key] = len(known.get(EventType.APPROVAL_SUBMITTED, ()))
         if approval := {str(type_): known[type_] for type_ in _APPROVAL if type_ in known}:
@@ -235,6 +243,10 @@ class Recorded:
     def started(self, key: str) -> bool:
         """Return whether an execution of a step was started that is not void: this process continues or repeats it."""
         return bool(numbers_of(self._events.get(key), EventType.STEP_START))
+
+    def retries(self, key: str) -> int:
+        """Return how many attempts of a leaf its ``retry`` policy made."""
+        return self._retried.get(key, 0)
 
     def decision(self, key: str) -> Decision | None:
         """Return the last decision of the policies about a leaf that has no result, if one was made."""

@@ -36,10 +36,34 @@ def approve(execution: StepExecution) -> Done | None:
     except ValueError as error:  # no hash of it, so nothing that an approval could be for
         return execution.unwritable(error)
     except StepProblem as problem:
-        if execution.frame.deadline.cancelled:
-            return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
-        failure = {"kind": problem.kind, "message": problem.message}
-        return finish(execution, StepStatus.ERROR, {"type": execution.compiled.type.name, "failure": failure})
+        return _not_decided(execution, problem)
+    return _settled(execution, request, decision)
+
+
+def approve_again(execution: StepExecution) -> Done | None:
+    """Return None when the next attempt would execute what was approved, or it was approved anew; else its result."""
+    before, voids = execution.approved
+    try:
+        window = before.created, before.expires_at
+        now = build_request(execution, generation=before.generation, window=window)
+        changed = changed_fields(before.document, now.document)
+        if not changed:
+            return None
+        _void(execution, before.ticket_id, changed, voids + 1)
+        request, decision = _ask(execution, None, generation=before.generation + 1, voids=voids + 1)
+    except StepProblem as problem:
+        return _not_decided(execution, problem)
+    return _settled(execution, request, decision)
+
+
+def _not_decided(execution: StepExecution, problem: StepProblem) -> Done:
+    if execution.frame.deadline.cancelled:
+        return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
+    failure = {"kind": problem.kind, "message": problem.message}
+    return finish(execution, StepStatus.ERROR, {"type": execution.compiled.type.name, "failure": failure})
+
+
+def _settled(execution: StepExecution, request: ApprovalRequest, decision: ApprovalDecision) -> Done | None:
     if decision.status == "approved":
         return None
     if decision.status == "pending":
@@ -51,7 +75,7 @@ def approve(execution: StepExecution) -> Done | None:
 
 
 def _decide(execution: StepExecution) -> tuple[ApprovalRequest, ApprovalDecision]:
-    """Ask until the approved request is still what is going to be executed."""
+    """Return the decision about the step, with what an earlier process recorded about it."""
     services = execution.services
     recorded = services.recorded.approval(execution.key) if services.recorded is not None else None
     voids = recorded.voids if recorded is not None else 0
@@ -60,11 +84,18 @@ def _decide(execution: StepExecution) -> tuple[ApprovalRequest, ApprovalDecision
         generation = recorded.generation
         if recorded.spent:
             recorded, generation = None, generation + 1
+    return _ask(execution, recorded, generation=generation, voids=voids)
+
+
+def _ask(
+    execution: StepExecution, recorded: RecordedApproval | None, *, generation: int, voids: int
+) -> tuple[ApprovalRequest, ApprovalDecision]:
+    """Ask until the approved request is still what is going to be executed."""
     while True:
         window = window_of(execution, recorded)
         request = build_request(execution, generation=generation, window=window)
         if recorded is None:
-            services.journal.commit()
+            execution.services.journal.commit()
         decision = _asked_or_recorded(execution, request, recorded)
         if decision.status == "rejected":
             return request, decision
@@ -79,6 +110,7 @@ def _decide(execution: StepExecution) -> tuple[ApprovalRequest, ApprovalDecision
         else:
             return request, decision
         if not changed:
+            execution.approved = request, voids
             return request, decision
         voids += 1
         _void(execution, ticket, changed, voids)
@@ -175,4 +207,4 @@ def approval_process(
     )
 
 
-__all__ = ["MAX_VOIDS", "approval_process", "approve"]
+__all__ = ["MAX_VOIDS", "approval_process", "approve", "approve_again"]

@@ -15,6 +15,7 @@ from gert_core.api import (
 )
 from gert_core.engine.again import SecretNeeded
 from gert_core.engine.signals import CANCELLED, Unwind
+from gert_core.engine.steps.attempts import add_attempt
 from gert_core.engine.steps.context import AttemptContext
 from gert_core.engine.steps.results import checked, type_fault
 from gert_core.plugin.printing import here
@@ -84,12 +85,24 @@ def _failure(execution: StepExecution, error: BaseException, context: AttemptCon
         acted = error.acted or execution.acted or execution.compiled.use is None
         if execution.deadline.cancelled:
             if not acted:
-                execution.add_attempt("not_started")
+                add_attempt(execution, "not_started")
             execution.signals.add([CANCELLED])
             return None
         if error.failed:
-            return checked(execution, Failed(kind=error.kind, message=error.message, detail=error.detail))
-        return checked(execution, Errored(kind=error.kind, message=error.message, detail=error.detail, acted=acted))
+            return checked(
+                execution,
+                Failed(kind=error.kind, message=error.message, detail=error.detail, retryable=error.retryable),
+            )
+        return checked(
+            execution,
+            Errored(
+                kind=error.kind,
+                message=error.message,
+                detail=error.detail,
+                acted=acted,
+                retryable=error.retryable,
+            ),
+        )
     if isinstance(error, SecretNeeded):
         return _needed(execution, error)
     if isinstance(error, Undecided):

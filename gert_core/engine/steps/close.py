@@ -8,6 +8,7 @@ from gert_core.api import Completed, Ended, Errored, ErrorKind, EventType, Faile
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.progress import Evaluation
 from gert_core.engine.signals import Failure, Rank, Signal
+from gert_core.engine.steps.attempts import recall_attempts
 from gert_core.engine.steps.compiled import must_sync
 from gert_core.engine.steps.exports import apply_state, completion_data, keep_entry, mask_failure
 from gert_core.engine.steps.outputs import check_contract, check_fields, compares, normalise
@@ -167,6 +168,7 @@ def _evaluation(execution: StepExecution) -> Evaluation:
         inputs=execution.inputs if compiled.has_inputs else {},
         secrets=facts.secrets.present(secret.env for secret in tool.all_secrets) if tool is not None else {},
         platforms=tuple(tool.meta.platform) if tool is not None else (),
+        retry=compiled.retry if compiled.retry is not None and compiled.retry.applies(execution.contract) else None,
     )
 
 
@@ -177,6 +179,8 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
         lost = any(isinstance(value, Symbol) for value in record.outputs.values())  # a secret output
         if not lost:
             services.determinism.check(compiled, services.recorded.inputs(execution.key), record.outputs)
+    if services.recorded is not None:
+        recall_attempts(execution, services.recorded)
     status = StepStatus(record.status)
     try:
         execution.exported = apply_state(execution, status, record.outputs, record.fields)

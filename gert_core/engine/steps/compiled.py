@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import PURE, Contract, Flow, Principal
 from gert_core.contracts import Contracts, find_action
+from gert_core.documents.retry import policy_of
 from gert_core.engine.steps.body import Body
 from gert_core.plugin.lazy import resolve
 from gert_core.template import compile_condition, compile_value
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import Block, ToolUse
     from gert_core.api.steps import BlocksFn
+    from gert_core.documents.retry import RetryPolicy
     from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode
 
 
@@ -68,6 +70,7 @@ class CompiledStep:
         "parallel_limit",
         "principal",
         "pure",
+        "retry",
         "scope",
         "single",
         "summary",
@@ -119,6 +122,8 @@ class CompiledStep:
         self.timeout = fields.timeout if fields.timeout is not None else step_type.timeout
         if "timeout" in step_type.owns:
             self.timeout = None
+        self.retry = self._policy(runbook) if self.leaf else None
+        """How often it is attempted; None: once."""
         each = fields.for_each
         self.over = None if each is None else compile_value(each.over)
         self.key_template = None if each is None or each.key is None else compile_value(each.key)
@@ -142,6 +147,18 @@ class CompiledStep:
             self.leaf and self.use is None and not self.body.static and callable(resolve(step_type.contract))
         )
         """Whether the contract depends on fields with templates, so that the rendered step has to be asked about."""
+
+    def _policy(self, runbook: Runbook) -> RetryPolicy | None:
+        """Return the retry policy that holds, unless it allows one attempt only."""
+        tool = None
+        if self.use is not None and self.action is not None:
+            document = runbook.tools[self.use.tool].tool
+            tool = document.actions[self.action].retry or document.meta.retry
+        own = self.node.fields.retry
+        if own is None and tool is None:
+            return None
+        policy = policy_of(own, tool)
+        return policy if policy is not None and policy.max > 1 else None
 
     @property
     def run(self) -> Callable[..., Any]:

@@ -69,6 +69,7 @@ class AttemptContext:
         self.key = execution.key
         self.step_id = execution.compiled.id
         self.attempt = execution.attempt
+        self.is_retry = execution.attempt > 1
         self.deadline = execution.deadline
 
     @property

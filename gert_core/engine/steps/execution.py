@@ -13,6 +13,7 @@ from gert_core.engine.progress import StepInfo
 from gert_core.engine.signals import CANCELLED, Failure, SignalCollector
 from gert_core.engine.state import RUNNING
 from gert_core.engine.steps.attempt import attempt
+from gert_core.engine.steps.attempts import continue_attempts
 from gert_core.engine.steps.close import close, close_recorded, finish
 from gert_core.engine.steps.compiled import summary_of
 from gert_core.engine.steps.render import render_scope, render_step
@@ -28,7 +29,7 @@ from gert_core.trace.writer import EventDataError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import Contract
+    from gert_core.api import ApprovalRequest, Contract
     from gert_core.engine.cancel import Deadline
     from gert_core.engine.flow.frame import Frame
     from gert_core.engine.resume.recorded import Recorded
@@ -49,6 +50,7 @@ class StepExecution:
     __slots__ = (
         "_info",
         "acted",
+        "approved",
         "attempt",
         "began",
         "calls",
@@ -81,6 +83,9 @@ class StepExecution:
         "uncertain",
         "undecided",
     )
+
+    approved: tuple[ApprovalRequest, int]
+    """The request that was approved, and how many before it became void; set by the approve phase."""
 
     def __init__(
         self, run: Run, compiled: CompiledStep, frame: Frame, *, key: str, layer: Layer, item: int | None = None
@@ -163,6 +168,10 @@ class StepExecution:
             self.claim.use(self)
         if not self.compiled.leaf and self.item is None:
             self.layer.set_status(self.compiled.id, RUNNING)
+        if self.compiled.retry is not None:
+            from gert_core.engine.steps.retrying import run_attempts
+
+            return run_attempts(self, self.compiled.retry)
         self.deadline = self.frame.deadline.within(self.compiled.timeout)
         return close(self, attempt(self))
 
@@ -266,10 +275,7 @@ class StepExecution:
         if fields.visibility is not None and self.step is not None:
             self._trace_visibility(fields.visibility)
         if self.services.recorded is not None and compiled.leaf and acting:
-            before = self.services.recorded.attempts(self.key)
-            if before:
-                self.attempt = before + 1
-                self.add_attempt("resumed")
+            continue_attempts(self, self.services.recorded)
         self.services.progress.started(self.info)
 
     def _trace_visibility(self, rule: Any) -> None:
@@ -325,11 +331,6 @@ class StepExecution:
             encoded=encoded,
             fresh=fresh,
         )
-
-    def add_attempt(self, reason: str) -> None:
-        """Add what is to be known about this attempt: that it is another one, or that it started nothing."""
-        data = {"step_id": self.compiled.id, "attempt": self.attempt, "reason": reason}
-        self.add(EventType.STEP_ATTEMPT, data, fresh=True)
 
     def session_name(self, name: str) -> str:
         """Return the name of a session among those of all plugins: names belong to the plugin of the step's type."""

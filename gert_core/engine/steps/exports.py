@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api import ErrorKind, StepProblem, StepStatus
 from gert_core.documents.exclusive import exclusive
+from gert_core.engine.steps.attempts import keep_attempts
 from gert_core.engine.trees import MISSING, descend
 from gert_core.kit.excerpts import part
 from gert_core.template import Symbol
@@ -83,6 +84,8 @@ def apply_state(
         refuse_collision(execution, name)
     hidden = {name: fields[name] for name in compiled.hidden if name in fields} if compiled.hidden else {}
     layer.set_step(compiled.id, {**fields, **outputs}, execution.status(status), **hidden)
+    if execution.attempt > 1 or compiled.retry is not None:
+        keep_attempts(execution)
     if execution.scope is not None:
         layer.write_scope(execution.scope, outputs)
     else:

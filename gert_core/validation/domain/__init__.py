@@ -43,6 +43,10 @@ def check_runbook(
     check_tool_use(ctx, facts)
     Variables(ctx, facts).run()
     check_concurrent(ctx, facts)
+    if any(step.fields.retry is not None for step in ctx.steps):
+        from gert_core.validation.domain.retry import check_retry
+
+        check_retry(ctx, facts)
     used = used_actions(ctx, facts)
     for node in {tool.document: tool for tool in runbook.tools.values()}.values():
         known = used.get(node.document.file, set()) if used is not None else None

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from gert_core.api import Contract, ToolUse
     from gert_core.documents.tree import Path, Runbook, StepNode, ToolNode
 
-_COMMON: Final = {"status": declared_shape("string"), "retry_count": declared_shape("int")}
+_COMMON: Final = {
+    "status": declared_shape("string"),
+    "attempts": declared_shape("int"),
+    "retry_count": declared_shape("int"),
+}
 _FAILURE: Final = Shape("object", fields={"kind": declared_shape("string"), "message": declared_shape("string")})
 _OF_ITEMS: Final = {"status": declared_shape("string"), "failure": _FAILURE}
 

@@ -25,8 +25,14 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.scalars import ScalarUse
 
 RETRY: Final = "retry_count"
+ATTEMPTS: Final = "attempts"
 _OF_LOOPS: Final = {"failed": declared_shape("list"), "skipped": declared_shape("list")}
-_OWN: Final = {"status": declared_shape("string"), RETRY: declared_shape("int"), **_OF_LOOPS}
+_OWN: Final = {
+    "status": declared_shape("string"),
+    RETRY: declared_shape("int"),
+    ATTEMPTS: declared_shape("int"),
+    **_OF_LOOPS,
+}
 _RUN: Final = Shape(
     "object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook", "started")}
 )
@@ -168,6 +174,8 @@ class References:
             return None
         if rest[0] == RETRY:
             return _OWN[RETRY] if step.fields.for_each is None and self._entered(step) else None
+        if rest[0] == ATTEMPTS and step.fields.for_each is not None:
+            return None
         if rest[0] in _OF_LOOPS and not (loops and step.fields.for_each is not None):
             return None
         # A step has a status from the start, but one inside a loop is readable only inside that loop.

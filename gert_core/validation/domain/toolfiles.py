@@ -69,6 +69,7 @@ class ToolFile:
         check_programs(self._add, tool, registry=registry, environ=environ, used=used, cwd=self.cwd)
         self._reserved()
         self._transport_and_platform(registry)
+        self._retry()
         who = f"tool `{tool.meta.name}`"
         check_secrets(self.report, self.document, tool.secrets, base=("secrets",), who=who, environ=environ)
         check_secrets(self.report, self.document, tool.meta.secrets, base=("meta", "secrets"), who=who, environ=environ)
@@ -175,6 +176,16 @@ class ToolFile:
                 path=("actions", name, "argv", 0),
                 hint=f"write `{binary}` as the first item of `argv`",
             )
+
+    def _retry(self) -> None:
+        """Check the retry policies; most tools have none."""
+        tool = self.tool
+        if tool.meta.retry is None and all(action.retry is None for action in tool.actions.values()):
+            return
+        from gert_core.validation.domain.retry import check_tool_retry
+
+        contracts = {name: tool_contract(tool, name)[0] for name in tool.actions}
+        check_tool_retry(self.report, self.document, tool, contracts)
 
     def _transport_and_platform(self, registry: Registry) -> None:
         meta = self.tool.meta

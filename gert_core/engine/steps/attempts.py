@@ -1,0 +1,53 @@
+"""Count the attempts of a step, across processes, and keep them as variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.api import EventType
+from gert_core.engine.state import ATTEMPTS, RETRY_COUNT
+from gert_core.template import Symbol
+
+if TYPE_CHECKING:
+    from gert_core.engine.resume.recorded import Recorded
+    from gert_core.engine.steps.execution import StepExecution
+
+
+def add_attempt(execution: StepExecution, reason: str) -> None:
+    """Trace what is to be known about this attempt: that it is another one, or that it started nothing."""
+    data = {"step_id": execution.compiled.id, "attempt": execution.attempt, "reason": reason}
+    execution.add(EventType.STEP_ATTEMPT, data, fresh=True)
+
+
+def continue_attempts(execution: StepExecution, recorded: Recorded) -> None:
+    """Trace that a step which an earlier process started is attempted again."""
+    before = recorded.attempts(execution.key)
+    if before:
+        execution.attempt = before + 1
+        count_retries(execution, recorded.retries(execution.key))
+        add_attempt(execution, "resumed")
+
+
+def recall_attempts(execution: StepExecution, recorded: Recorded) -> None:
+    """Take the number of attempts of a step whose result is recorded."""
+    execution.attempt = recorded.attempts(execution.key) or 1
+    count_retries(execution, recorded.retries(execution.key))
+
+
+def count_retries(execution: StepExecution, number: int) -> None:
+    """Count retries for ``retry_count``; items of a loop have none of their own."""
+    if execution.item is None:
+        for _ in range(number):
+            execution.layer.count_jump(execution.compiled.id)
+
+
+def keep_attempts(execution: StepExecution) -> None:
+    """Add the attempts to what is known of a finished step; in dry-run a symbol where a policy may make several."""
+    step_id, own = execution.compiled.id, execution.layer.own
+    counts: dict[str, object] = {ATTEMPTS: execution.attempt}
+    if execution.compiled.retry is not None and execution.substituted and execution.services.backend.symbolic:
+        counts = {name: Symbol(f"{{{{ .{step_id}.{name} }}}}") for name in (ATTEMPTS, RETRY_COUNT)}
+    own[step_id] = {**own[step_id], **counts}
+
+
+__all__ = ["add_attempt", "continue_attempts", "count_retries", "keep_attempts", "recall_attempts"]
