@@ -32,6 +32,8 @@ NEVER_RETRIED: Final = frozenset(
         ErrorKind.INPUT_UNKNOWN,
         ErrorKind.INPUT_TYPE,
         ErrorKind.OUTPUT_TYPE,
+        ErrorKind.SECRET_TOO_SHORT,
+        ErrorKind.SECRET_LOST,
         ErrorKind.CONTRACT_VIOLATION,
         ErrorKind.REJECTED,
         ErrorKind.CANCELLED,

@@ -390,6 +390,19 @@ def test_what_a_failed_attempt_said_is_masked(shell):
     assert event["data"]["previous"]["detail"]["stdout"] == "token <REDACTED:FLAKY_TOKEN>\n"
 
 
+def test_what_an_action_with_secret_outputs_said_is_not_kept_of_a_failed_attempt(shell):
+    shell.program(
+        "flaky", 'echo x >> tries\necho "h5Kq-Zw82-Lr0$(wc -l < tries)"\n[ $(wc -l < tries) -ge 2 ] || exit 7'
+    )
+    contract = READS.replace("idempotent", "outputs: { word: { type: string, secret: true } }, idempotent")
+    tool(shell, contract=contract, more="extract: { word: { pattern: '(.+)' } }")
+    book(shell)
+    said = shell.gert("exec", "book.yaml")
+    assert "h5Kq-Zw82" not in said.stderr + said.stdout + shell.trace().read_text()
+    assert len(tries(shell)) == 2
+    assert "detail" not in shell.events("step_attempt")[0]["data"]["previous"]
+
+
 def test_a_secret_that_is_a_word_of_the_event_does_not_change_it(shell):
     text = (shell.root / "tools/flaky.tool.yaml").read_text()
     shell.write("tools/flaky.tool.yaml", text + "secrets: [{ env: FLAKY_TOKEN }]\n")

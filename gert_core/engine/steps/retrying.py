@@ -51,7 +51,9 @@ def _announce(execution: StepExecution, policy: RetryPolicy, result: Failed | Er
     """Trace how the attempt ended and when the next one follows."""
     services, delay = execution.services, policy.pause(execution.attempt)
     failure = {"kind": result.kind, "message": result.message}
-    data = mask_failure(completion_data({}, {}, failure, result.detail), services.masker)
+    # What was written may contain secret outputs that are not known yet.
+    detail = {} if execution.contract.secret_outputs else result.detail
+    data = mask_failure(completion_data({}, {}, failure, detail), services.masker)
     previous: dict[str, Any] = {
         "status": str(StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR),
         **data["failure"],
