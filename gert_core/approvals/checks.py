@@ -13,7 +13,7 @@ from gert_core.approvals.requests import comparable_id
 from gert_core.approvals.seals import is_sealed
 from gert_core.approvals.signing import UnverifiedError, signing_key_of, verify_response
 from gert_core.governance.mapping import is_mapped
-from gert_core.governance.people import AGENT, NO_PEOPLE, id_fault
+from gert_core.governance.people import NO_PEOPLE, id_fault, is_agent
 from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class AnswerAssessment(Struct, frozen=True, kw_only=True):
     breach: bool = False
     key: bytes | None = None
     """The personal key that signed it."""
+    person: str = ""
+    """Whose answer it is, as a comparable id: that of the person whom a policy declares, else the approver's own."""
 
 
 class Approvals(Struct, frozen=True, kw_only=True):
@@ -71,14 +73,14 @@ class Approvals(Struct, frozen=True, kw_only=True):
 
 
 class Tally(Struct):
-    """The approvals that count so far: approvers by comparable id, and the personal keys that signed."""
+    """The approvals that count so far: approvers by person, and the personal keys that signed."""
 
     approvers: dict[str, str] = field(default_factory=dict)
     keys: set[bytes] = field(default_factory=set)
 
     def add(self, response: ApprovalResponse, assessment: AnswerAssessment) -> None:
         """Count an approval."""
-        self.approvers[comparable_id(response.approver_id)] = response.approver_id
+        self.approvers[assessment.person] = response.approver_id
         if assessment.key is not None:
             self.keys.add(assessment.key)
 
@@ -97,12 +99,17 @@ def assess(response: ApprovalResponse, request: ApprovalRequest, known: Approval
         return _rejection(response, request, known)
     if (fault := id_fault(who)) is not None:
         return _aside(ErrorKind.APPROVAL_MALFORMED, f"{who!a} cannot be an approver's id: it {fault}", breach=True)
-    if (stranger := _stranger(response, request, known)) is not None:
+    meant = known.people.meant_by(who)
+    if len(meant) > 1:
+        names = ", ".join(repr(person.id) for person in meant)
+        return _aside(ErrorKind.APPROVER_UNKNOWN, f"{who!r} may be each of {names}", breach=True)
+    person = meant[0] if meant else None
+    counted = comparable_id(who if person is None else person.id)
+    if (stranger := _stranger(response, request, known, {comparable_id(who), counted})) is not None:
         return stranger
     key: Key | None = None
     verified = False
-    person = known.people.named(who)
-    if person is not None and person.keys:
+    if (person is not None and person.keys) or _only_keys(request, known):
         key, verified = _personal(response, request, known, person)
         if not verified:
             message = f"the approval by {who!r} is not signed by a key that a policy gives to {who!r}"
@@ -121,10 +128,11 @@ def assess(response: ApprovalResponse, request: ApprovalRequest, known: Approval
     if request.exclude_actor and _is_actor(response, request, known):
         message = f"{who!r} started the run and may not approve it"
         return _aside(ErrorKind.APPROVAL_OWN_ACTOR, message, verified=verified)
-    if comparable_id(who) in tally.approvers or (key is not None and key.data in tally.keys):
+    if counted in tally.approvers or (key is not None and key.data in tally.keys):
         message = f"{who!r} has approved already and is counted once"
         return _aside(ErrorKind.APPROVAL_DUPLICATE, message, verified=verified)
-    return AnswerAssessment(result=AnswerResult.COUNTED, verified=verified, key=None if key is None else key.data)
+    signed = None if key is None else key.data
+    return AnswerAssessment(result=AnswerResult.COUNTED, verified=verified, key=signed, person=counted)
 
 
 def _aside(kind: str, message: str, *, verified: bool = False, breach: bool = False) -> AnswerAssessment:
@@ -142,11 +150,21 @@ def _rejection(response: ApprovalResponse, request: ApprovalRequest, known: Appr
     )
 
 
-def _stranger(response: ApprovalResponse, request: ApprovalRequest, known: Approvals) -> AnswerAssessment | None:
+def _only_keys(request: ApprovalRequest, known: Approvals) -> bool:
+    """Return whether no answer counts but one that policies can attribute: by a declared key.
+
+    Otherwise somebody whom no policy declares would count with a key that the person who resumes the run chose.
+    """
+    return known.people.personal_keys or (request.require_signed and known.people.have_keys)
+
+
+def _stranger(
+    response: ApprovalResponse, request: ApprovalRequest, known: Approvals, names: set[str]
+) -> AnswerAssessment | None:
     """Set aside an approval by an agent, by an identity of no person, or by somebody the rule does not name."""
     who, people = response.approver_id, known.people
-    named = comparable_id(who) in {comparable_id(name) for name in request.approvers}
-    if who.startswith(AGENT) and not named:
+    named = not names.isdisjoint(comparable_id(name) for name in request.approvers)
+    if is_agent(who) and not named:
         return _aside(ErrorKind.APPROVAL_AGENT, f"{who!r} is an agent, and no rule names it as an approver")
     if response.identity is not None:
         person = people.with_identity(*_identity(response.identity))
@@ -163,9 +181,11 @@ def _stranger(response: ApprovalResponse, request: ApprovalRequest, known: Appro
 
 
 def _personal(
-    response: ApprovalResponse, request: ApprovalRequest, known: Approvals, person: Person
+    response: ApprovalResponse, request: ApprovalRequest, known: Approvals, person: Person | None
 ) -> tuple[Key | None, bool]:
     """Return the person's key that signed, and whether the answer is theirs: by it, or by a bridge that may answer."""
+    if person is None:
+        return None, False
 
     def signed_by(keys: Iterable[Key]) -> Key | None:
         return signing_key_of(response, request_hash=request.request_hash, schemes=known.schemes, keys=keys)

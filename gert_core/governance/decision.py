@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gert_core.governance.people import NO_ONE
 from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-NO_ONE: Final = "(no person)"
-"""Stands for the approvers of rules that have none in common; no person can have this id."""
 
 
 class Opinion(Struct, frozen=True, kw_only=True):
@@ -150,4 +148,4 @@ def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
     )
 
 
-__all__ = ["NO_ONE", "Decision", "Opinion", "common", "strictest"]
+__all__ = ["Decision", "Opinion", "common", "strictest"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gert_core.governance.people import AGENT, GROUP
+from gert_core.governance.people import GROUP, NO_ONE, is_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,8 +33,10 @@ def unmapped(policies: Policies, decisions: Iterable[Decision | None], actors: f
         found.append(
             f"no policy says which person {who} is, who starts the run and may not approve it: {_SET_ASIDE}",
         )
-    named = {name for decision in asked for name in decision.approvers if not name.startswith((AGENT, GROUP))}
-    unknown = sorted(name for name in named if people.named(name) is None)
+    named = {
+        name for decision in asked for name in decision.approvers if not (is_agent(name) or name.startswith(GROUP))
+    }
+    unknown = sorted(name for name in named - {NO_ONE} if people.named(name) is None)
     if unknown:
         names = ", ".join(map(repr, unknown))
         found.append(f"no policy declares {names}, who may approve, as a person: {_SET_ASIDE}")

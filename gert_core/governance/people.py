@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 AGENT: Final = "agent:"
 GROUP: Final = "group:"
+NO_ONE: Final = "(no person)"
+"""Stands for the approvers of rules that have none in common; it is refused as an id."""
 SPACES: Final = ("os", "login", "slack", "teams")
 """Where a person has identities; each is an id that its owner cannot change."""
 
@@ -43,7 +45,22 @@ class People(Struct, frozen=True, kw_only=True):
 
     def named(self, person_id: str) -> Person | None:
         """Return the person with an id; never one for an agent."""
-        return None if person_id.startswith(AGENT) else self.persons.get(comparable_id(person_id))
+        return None if is_agent(person_id) else self.persons.get(comparable_id(person_id))
+
+    def meant_by(self, name: str) -> list[Person]:
+        """Return the persons that a name may mean: the one with this id, else all that have it as an identity."""
+        own = self.named(name)
+        return self._alike(name) if own is None else [own]
+
+    def _alike(self, name: str) -> list[Person]:
+        """Return the persons that have a name as an identity, in whichever space; never one for an agent."""
+        wanted, persons = comparable_id(name), () if is_agent(name) else self.persons.values()
+        return [one for one in persons if any(comparable_id(value) == wanted for _, value in one.identities)]
+
+    @property
+    def have_keys(self) -> bool:
+        """Whether a policy gives keys to anybody."""
+        return any(person.keys for person in self.persons.values())
 
     def with_identity(self, space: str, value: str) -> Person | None:
         """Return the person with an identity."""
@@ -51,9 +68,8 @@ class People(Struct, frozen=True, kw_only=True):
         return found[0] if len(found) == 1 else None
 
     def known_as(self, name: str) -> frozenset[str]:
-        """Return the comparable ids of who is meant by an actor: the name, and the persons with it as an identity."""
-        persons = [self.named(name), self.with_identity("os", name), self.with_identity("login", name)]
-        return frozenset({comparable_id(name), *(comparable_id(person.id) for person in persons if person is not None)})
+        """Return the comparable ids of who is meant by a name: the name, and the persons with it as id or identity."""
+        return frozenset({comparable_id(name), *(comparable_id(person.id) for person in self._alike(name))})
 
     def expand(self, approvers: Iterable[str]) -> frozenset[str]:
         """Return the comparable ids that a rule's ``approvers`` stand for."""
@@ -79,6 +95,11 @@ def comparable_id(person_id: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", person_id).casefold().split())
 
 
+def is_agent(person_id: str) -> bool:
+    """Return whether an id is an agent's, in whichever spelling."""
+    return comparable_id(person_id).startswith(AGENT)
+
+
 def id_fault(person_id: str) -> str | None:
     """Return why a text cannot be a person's id, or None.
 
@@ -92,6 +113,10 @@ def id_fault(person_id: str) -> str | None:
         return "has spaces at an end or doubled ones"
     if not is_plain(person_id):
         return "has characters that cannot be seen"
+    if is_agent(person_id) and not person_id.startswith(AGENT):
+        return f"is an agent's id in another spelling than {AGENT}NAME"
+    if comparable_id(person_id) == NO_ONE:
+        return "stands for no person at all"
     return None
 
 
@@ -125,7 +150,7 @@ def _define(known: dict[str, Any], name: str, found: object, what: str) -> None:
 
 
 def _person(name: str, raw: Mapping[str, Any]) -> Person:
-    fault = "is an agent's" if name.startswith(AGENT) else id_fault(name)
+    fault = "is an agent's" if is_agent(name) else id_fault(name)
     if fault is not None:
         raise ValueError(f"{name!r} cannot be a person's id: it {fault}")
     identities = {(space, str(value)) for space in SPACES for value in _list(raw.get(space))}
@@ -163,4 +188,15 @@ def _list(value: object) -> list[object]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-__all__ = ["AGENT", "GROUP", "NO_PEOPLE", "SPACES", "People", "Person", "comparable_id", "id_fault", "parse_people"]
+__all__ = [
+    "GROUP",
+    "NO_ONE",
+    "NO_PEOPLE",
+    "SPACES",
+    "People",
+    "Person",
+    "comparable_id",
+    "id_fault",
+    "is_agent",
+    "parse_people",
+]

@@ -85,7 +85,7 @@ class Policies(Struct, kw_only=True, eq=False):
     @property
     def keys_by_environment(self) -> bool:
         """Whether approvals must be signed and no policy says by whom: who resumes the run chooses the keys."""
-        return self.require_signed and not any(person.keys for person in self.people.persons.values())
+        return self.require_signed and not self.people.have_keys and not self.people.personal_keys
 
     def serializes(self, *levels: Contract) -> bool:
         """Return whether parallel branches with such a step must run one after another."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
+from gert_core.governance.people import GROUP, id_fault
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -87,6 +89,9 @@ class Rule(Struct, frozen=True, kw_only=True):
         )
         if rule.action is None and rule.violations is None and not rule.serialize:
             raise ValueError(f"rule {number} has no action; write `action: allow`, `require-approval` or `deny`")
+        for name in rule.approvers:
+            if not name.startswith(GROUP) and (fault := id_fault(name)) is not None:
+                raise ValueError(f"rule {number}: {name!a} cannot be an approver's id: it {fault}")
         if rule.min_approvers < 1:
             raise ValueError(f"rule {number}: min_approvers must be at least 1")
         return rule
