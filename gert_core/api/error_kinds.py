@@ -46,6 +46,7 @@ class ErrorKind(StrEnum):
     EVIDENCE_UNAVAILABLE = "evidence_unavailable"
     ATTACHMENT = "attachment"
     WAIT_TIMEOUT = "wait_timeout"
+    UPSTREAM_FAILED = "upstream_failed"
     FOR_EACH_SHAPE = "for_each_shape"
     DUPLICATE_KEY = "duplicate_key"
     EXPORT_COLLISION = "export_collision"

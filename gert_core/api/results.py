@@ -30,6 +30,7 @@ class BlockStatus(StrEnum):
     SUSPENDED = "suspended"
     CANCELLED = "cancelled"
     ENDED = "ended"
+    SKIPPED = "skipped"
 
 
 class RunStatus(StrEnum):

@@ -55,6 +55,10 @@ class Block(Struct, frozen=True, kw_only=True):
     shown one by one: the type shows what it does by ``ctx.show``. ``read_only`` is a rule that is reported as a warning
     where a step of the block writes.
 
+    ``after`` names blocks of the same step, of a type with flow ``ALL_OF``, that must have succeeded before this one
+    starts: it sees what they set, and neither clashes nor conflicts with them. If one of them fails, is denied or ends
+    the run, it is not started: its ``BlockResult`` is ``skipped``. ``fork`` refuses unknown names and circles.
+
     ``cleanup`` makes it a cleanup block, of a type with flow ``IN_ORDER`` and behind all other blocks. Such a block may
     also run after a block that failed, was denied or reached an end, but not while the step is suspended or the run is
     cancelled. It runs at most once per execution, and its signals are added to those that are kept: no cleanup makes a
@@ -81,6 +85,7 @@ class Block(Struct, frozen=True, kw_only=True):
     jump: object = None
     cleanup: bool = False
     timeout: float = CLEANUP_TIMEOUT
+    after: tuple[str, ...] = ()
     keeps: bool = False
     quiet: bool = False
     read_only: str = ""

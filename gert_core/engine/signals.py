@@ -23,6 +23,7 @@ class Rank(IntEnum):
     ``FAILED`` may be caught. ``DENIED`` may not, and no ``continue_on_fail`` applies to it: after cleanup the run ends.
     """
 
+    NOT_STARTED = 0
     ENDED = 1
     FAILED = 2
     DENIED = 3
@@ -120,6 +121,8 @@ def run_status(signal: Signal | None) -> RunStatus:
 
 
 CANCELLED: Final = Signal(rank=Rank.CANCELLED)
+NOT_STARTED: Final = Signal(rank=Rank.NOT_STARTED)
+"""The result of a block that was not started, because one that it comes after did not succeed; not a signal."""
 NO_OUTCOME: Final = Signal(
     rank=Rank.FAILED,
     failures=(
@@ -135,4 +138,14 @@ NO_OUTCOME: Final = Signal(
 """What becomes of a run whose steps come to their end."""
 
 
-__all__ = ["CANCELLED", "NO_OUTCOME", "Failure", "Rank", "Signal", "SignalCollector", "Unwind", "run_status"]
+__all__ = [
+    "CANCELLED",
+    "NOT_STARTED",
+    "NO_OUTCOME",
+    "Failure",
+    "Rank",
+    "Signal",
+    "SignalCollector",
+    "Unwind",
+    "run_status",
+]

@@ -16,7 +16,7 @@ DURATION_PATTERN: Final = (
 )
 """What durations given as text look like."""
 _DURATION: Final = re.compile(DURATION_PATTERN)
-LONGEST: Final = 10 * 366 * 86400.0
+LONGEST: Final = 1000 * 366 * 86400.0
 """The longest duration, in seconds."""
 _PART: Final = re.compile(rf"({_NUMBER})(ms|d|h|m|s)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
@@ -36,7 +36,7 @@ def parse_duration(value: str | float) -> float:
 def _bounded(seconds: float, written: object) -> float:
     """Return a duration that can be added to a time; raise ``ValueError`` for longer ones."""
     if seconds > LONGEST:
-        raise ValueError(f"{written!r} is longer than ten years; write a shorter duration")
+        raise ValueError(f"{written!r} is longer than a thousand years; write a shorter duration")
     return seconds
 
 

@@ -40,6 +40,8 @@ _VALUES: Final = {
     "assert-type": "an assertion of an unknown kind",
     "for-each-shape": "`for_each` over something that is neither a list nor a map, or one `key` for all items",
     "repeat-unbounded": "a loop without `max`",
+    "dag-unknown-node": "a node depends on one that does not exist",
+    "dag-cycle": "nodes depend on each other in a circle",
     "wait-shape": "a wait that is neither for a time nor for a condition with steps that look and a `timeout`",
     "evidence-shape": "evidence that contradicts its own kind, or twice the same name",
     "tool-not-found": "a listed tool has no file",

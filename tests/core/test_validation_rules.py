@@ -30,6 +30,8 @@ PLACES = {
     "condition-not-expression": (4, 11),
     "constant-shadowed": (5, 10),
     "contract-relaxed": (5, 24),
+    "dag-cycle": (4, 36),
+    "dag-unknown-node": (5, 35),
     "duplicate-key": (3, 3),
     "duplicate-step-id": (3, 10),
     "duration-syntax": (4, 14),

@@ -28,6 +28,7 @@ PLUGINS = (
     "gert_step_assert",
     "gert_step_block",
     "gert_step_branch",
+    "gert_step_dag",
     "gert_step_parallel",
     "gert_step_end",
     "gert_step_extension",

@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import conflict
-from gert_core.engine.signals import Rank, Signal
+from gert_core.documents.ordering import order_blocks
+from gert_core.engine.signals import NOT_STARTED, Rank, Signal
 from gert_core.engine.state import Layer
 
 if TYPE_CHECKING:
@@ -55,26 +56,34 @@ def run_forked(
     caught: bool,
 ) -> list[tuple[Signal | None, dict[str, object]]]:
     """Run blocks on overlays and merge them in declaration order; return signal and promoted names of each."""
+    order = order_blocks([node.block for node in nodes])
+    bound = frozenset({execution.compiled.type.name})
     layers = [Layer(execution.layer, loop=node.path if node.repeats else None) for node in nodes]
     for layer, one in zip(layers, runs, strict=True):
         if one.bind:
             layer.bind({execution.compiled.type.name: dict(one.bind)})
 
     def task(index: int) -> Signal | None:
+        if order is not None and order.before[index]:  # over what the blocks before it have set
+            base = layers[index].parent = Layer(execution.layer)
+            for number in (one for one in order.sequence if one in order.before[index]):
+                base.absorb(layers[number], bound=bound)
         facts = {"index": runs[index].key, "label": nodes[index].name, "parent": execution.key}
         return run_block(execution, nodes[index], layers[index], key=runs[index].key, branch=facts, caught=caught)
 
-    signals = run_tasks(execution.run, len(runs), task, waits=waits, limit=limit)
-    out = []
-    bound = frozenset({execution.compiled.type.name})
-    for layer, signal in zip(layers, signals, strict=True):
-        execution.layer.absorb(layer, bound=bound)
-        out.append((signal, {n: v for n, v in layer.vars.items() if layer.owners.get(n)}))
-    return out
+    signals = run_tasks(execution.run, len(runs), task, waits=waits, limit=limit, after=order.direct if order else ())
+    for number in order.sequence if order else range(len(layers)):
+        execution.layer.absorb(layers[number], bound=bound)
+    produced = [{n: v for n, v in layer.vars.items() if layer.owners.get(n)} for layer in layers]
+    return list(zip(signals, produced, strict=True))
 
 
 def waits_of(run: Run, nodes: Sequence[BlockNode]) -> list[list[int]]:
-    """Return for each block the earlier ones it waits for: their contracts conflict, or a policy serialises them."""
+    """Return for each block those it waits for: it comes after them, their contracts conflict, or a policy serialises.
+
+    Of blocks that conflict, the one that is declared earlier runs first, unless another order says otherwise.
+    """
+    order = order_blocks([node.block for node in nodes])
     contracts = [run.facts.compiled.contracts.block(node) for node in nodes]
     held = [any(serializes(run, step) for step in node.steps) for node in nodes]
     writes = [bool(contract.writes) for contract in contracts]  # blocks that only read do not conflict
@@ -84,7 +93,16 @@ def waits_of(run: Run, nodes: Sequence[BlockNode]) -> list[list[int]]:
             return True
         return (writes[i] or writes[j]) and bool(conflict(contracts[i], contracts[j]))
 
-    return [[j for j in range(i) if waits(i, j)] for i in range(len(nodes))]
+    if order is None:
+        return [[j for j in range(i) if waits(i, j)] for i in range(len(nodes))]
+    place = {number: position for position, number in enumerate(order.sequence)}
+    return [
+        sorted(
+            order.direct[i]
+            | {j for j in place if place[j] < place[i] and not order.are_ordered(i, j) and waits(max(i, j), min(i, j))}
+        )
+        for i in range(len(nodes))
+    ]
 
 
 def serializes(run: Run, step: StepNode) -> bool:
@@ -95,14 +113,21 @@ def serializes(run: Run, step: StepNode) -> bool:
 
 
 def run_tasks(
-    run: Run, count: int, task: Task, *, limit: int, waits: Sequence[Sequence[int]] = ()
+    run: Run,
+    count: int,
+    task: Task,
+    *,
+    limit: int,
+    waits: Sequence[Sequence[int]] = (),
+    after: Sequence[frozenset[int]] = (),
 ) -> list[Signal | None]:
     """Run ``task(0)`` to ``task(count - 1)`` with at most ``limit`` at a time; all of them finish.
 
-    A task whose predecessor is suspended does not start in this process. In replay and dry-run tasks run one by
+    A task whose predecessor is suspended does not start in this process, and one that comes ``after`` a task that did
+    not succeed is not started at all. In replay and dry-run tasks run one by
     one in the calling thread, so that the trace is the same every time.
     """
-    schedule = _Schedule(count, task, waits, on_fault=lambda: run.services.stop.throw("internal"))
+    schedule = _Schedule(count, task, waits, after, on_fault=lambda: run.services.stop.throw("internal"))
     if run.services.backend.sequential or limit <= 1 or count <= 1:
         schedule.work()
     else:
@@ -135,12 +160,21 @@ def _start(work: Callable[[], None], count: int) -> None:
 class _Schedule:
     """A scheduler that starts tasks in declaration order, each when the tasks it waits for are done."""
 
-    def __init__(self, count: int, task: Task, waits: Sequence[Sequence[int]], *, on_fault: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        count: int,
+        task: Task,
+        waits: Sequence[Sequence[int]],
+        after: Sequence[frozenset[int]],
+        *,
+        on_fault: Callable[[], None],
+    ) -> None:
         self.results: list[Signal | None] = [None] * count
         self.fault: BaseException | None = None
         self._task = task
         self._on_fault = on_fault
         self._waits = {index: frozenset(before) for index, before in enumerate(waits) if before}
+        self._after = after
         self._todo = deque(range(count))
         self._finished: set[int] = set()
         self._running = 0
@@ -150,8 +184,7 @@ class _Schedule:
         """Run tasks until none is left."""
         while (index := self._take()) is not None:
             try:
-                blocked = any(self._suspended(before) for before in self._waits.get(index, ()))
-                self.results[index] = Signal(rank=Rank.SUSPENDED) if blocked else self._task(index)
+                self.results[index] = self._refused(index) or self._task(index)
             except BaseException as fault:
                 self.fail(fault)
             finally:
@@ -174,9 +207,14 @@ class _Schedule:
             self._changed.notify_all()
         self._on_fault()
 
-    def _suspended(self, index: int) -> bool:
-        signal = self.results[index]
-        return signal is not None and signal.rank is Rank.SUSPENDED
+    def _refused(self, index: int) -> Signal | None:
+        """Return why a task is not started: one before it is suspended, or one that it comes after did not succeed."""
+        found = {signal.rank for before in self._waits.get(index, ()) if (signal := self.results[before]) is not None}
+        if Rank.SUSPENDED in found:
+            return Signal(rank=Rank.SUSPENDED)
+        if self._after and any(self.results[before] is not None for before in self._after[index]):
+            return NOT_STARTED
+        return None
 
     def _take(self) -> int | None:
         with self._changed:

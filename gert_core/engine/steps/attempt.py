@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import (
+    Completed,
     Errored,
     ErrorKind,
     Failed,
@@ -14,7 +15,7 @@ from gert_core.api import (
     Undecided,
 )
 from gert_core.engine.again import SecretNeeded
-from gert_core.engine.signals import CANCELLED, Unwind
+from gert_core.engine.signals import CANCELLED, Rank, Unwind
 from gert_core.engine.steps.attempts import add_attempt
 from gert_core.engine.steps.context import AttemptContext
 from gert_core.engine.steps.results import checked, type_fault
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 
 def attempt(execution: StepExecution) -> Result | None:
-    """Return the backend's result, or that of the type's ``run``; None when there is a signal."""
+    """Return the backend's result, or that of the type's ``run``.
+
+    When there is a signal: None, or if a block failed, a result whose fields are kept.
+    """
     run, compiled = execution.run, execution.compiled
     if compiled.leaf:
         substitute = run.services.backend.substitute(execution)
@@ -66,8 +70,9 @@ def attempt(execution: StepExecution) -> Result | None:
         raise context.fault
     if raised is not None:
         return _failure(execution, raised, context)
-    if execution.signals.worst is not None:
-        return None
+    worst = execution.signals.worst
+    if worst is not None:  # of what the type returns, a failed step keeps the fields
+        return result if worst.rank is Rank.FAILED and isinstance(result, Completed) and result.fields else None
     # A step that finished although the run was cancelled keeps its result: the list stops at the next step.
     # After cleanup the deadline means nothing: it was that of the blocks before, whose steps have kept to it.
     late = execution.deadline.expired and context.cleanup is None

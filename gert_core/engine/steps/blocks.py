@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import BlockResult, BlockStatus
+from gert_core.api import BlockResult, BlockStatus, ErrorKind
 from gert_core.engine.flow.frame import Frame
-from gert_core.engine.signals import Rank
+from gert_core.engine.signals import NOT_STARTED, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,6 +73,9 @@ def block_result(signal: Signal | None, outputs: Mapping[str, object]) -> BlockR
     """Return the result of a block for its step's type."""
     if signal is None:
         return BlockResult(status=BlockStatus.SUCCESS, outputs=outputs)
+    if signal is NOT_STARTED:
+        message = "a block that it comes after did not succeed"
+        return BlockResult(status=BlockStatus.SKIPPED, kind=ErrorKind.UPSTREAM_FAILED, message=message)
     status = BlockStatus(signal.status) if signal.rank is Rank.FAILED else BlockStatus[signal.rank.name]
     if not signal.failures:
         return BlockResult(status=status, outputs=outputs)

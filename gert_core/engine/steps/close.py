@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def close(execution: StepExecution, result: Result | None) -> Done:
     """Close with a result, or with a signal."""
     if execution.signals.worst is not None:
-        return _close_signal(execution, execution.signals.worst)
+        return _close_signal(execution, execution.signals.worst, result)
     assert result is not None  # noqa: S101 - without a signal there is a result
     if isinstance(result, Ended):
         return _close_end(execution, result)
@@ -72,8 +72,11 @@ def _close_end(execution: StepExecution, result: Ended) -> Done:
     return done
 
 
-def _close_signal(execution: StepExecution, signal: Signal) -> Done:
-    """Close a step with blocks because of a block's signal; one that is cancelled or suspended is left open."""
+def _close_signal(execution: StepExecution, signal: Signal, result: Result | None = None) -> Done:
+    """Close a step with blocks because of a block's signal; one that is cancelled or suspended is left open.
+
+    ``result`` has the fields of a step that tells how its blocks came out although one of them failed.
+    """
     if signal.rank in (Rank.CANCELLED, Rank.SUSPENDED):
         execution.services.progress.left_open(execution.info, cancelled=signal.rank is Rank.CANCELLED)
         return Done(status=StepStatus.SKIPPED, signal=signal)
@@ -88,6 +91,11 @@ def _close_signal(execution: StepExecution, signal: Signal) -> Done:
     data: dict[str, object] = {"failure": {"kind": first.kind, "message": "; then ".join(told)}}
     if untrue := {name: False for name, kind in execution.compiled.type.fields.items() if kind == "bool"}:
         data["fields"] = untrue
+    if isinstance(result, Completed):
+        try:
+            data["fields"] = check_fields(execution, normalise(execution, result.fields), failed=True)
+        except StepProblem as problem:
+            execution.services.progress.warn(f"step {execution.key}: {problem.message}", step=execution.info)
     return finish(execution, status, data, cause=signal)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from gert_core.api import BlockResult, ErrorKind, RunError, StepProblem, Undecided
 from gert_core.contracts import find_action
 from gert_core.engine.flow import fork
-from gert_core.engine.signals import Rank, Unwind
+from gert_core.engine.signals import NOT_STARTED, Rank, Unwind
 from gert_core.engine.steps.blocks import StepBlocks, block_result
 from gert_core.engine.steps.cleanup import Cleanup
 from gert_core.engine.steps.clock import Clock
@@ -286,6 +286,8 @@ class AttemptContext:
         results = [block_result(signal, outputs) for signal, outputs in outcome]
         kept = []
         for result, (signal, _) in zip(results, outcome, strict=True):
+            if signal is NOT_STARTED:
+                continue
             if catch and signal is not None and signal.rank is Rank.FAILED:
                 self._caught.append((result, signal))
             else:

@@ -5,15 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import Flow
+from gert_core.documents.ordering import OrderError, order_blocks
 from gert_core.validation.domain.exports import export_place
 from gert_core.validation.domain.report import phrase
 
 if TYPE_CHECKING:
+    from gert_core.documents.ordering import BlockOrder
     from gert_core.documents.tree import BlockNode, Path, StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import FactTable
 
     Names = dict[str, tuple[StepNode, Path]]
+
+
+def known_order(step: StepNode) -> BlockOrder | None:
+    """Return the order among a step's blocks; None without one, or when the blocks cannot be ordered."""
+    try:
+        return order_blocks([block.block for block in step.blocks])
+    except OrderError:  # which the step's type reports
+        return None
 
 
 def check_concurrent(ctx: Context, facts: FactTable) -> None:
@@ -47,19 +57,23 @@ def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:
 
 
 def _clashes(ctx: Context, step: StepNode, inner: list[Names]) -> None:
-    first: dict[str, tuple[StepNode, str]] = {}
-    for names, block in zip(inner, step.blocks, strict=True):
+    order = known_order(step)
+    earlier: dict[str, list[tuple[int, StepNode]]] = {}
+    for number, names in enumerate(inner):
         for name, (setter, path) in names.items():
-            if name in first:
-                other, label = first[name]
+            others = earlier.setdefault(name, [])
+            clash = next((one for one in others if order is None or not order.are_ordered(number, one[0])), None)
+            if clash is not None:
+                place, other = clash
+                label = step.blocks[place].name
                 ctx.add(
                     "parallel-output-clash",
                     f"`{name}` is set by `{setter.id}` here and by `{other.id}` in `{label}` at the same time",
                     path=path,
                     hint=_apart(setter, name),
                 )
-        for name, (setter, _) in names.items():
-            first.setdefault(name, (setter, block.name))
+            if order is not None or not others:  # without an order the first one is enough
+                others.append((number, setter))
 
 
 def _apart(step: StepNode, name: str) -> str:
@@ -70,18 +84,28 @@ def _apart(step: StepNode, name: str) -> str:
 
 
 def _conflicts(ctx: Context, step: StepNode, facts: FactTable) -> None:
-    """Warn once per block that must wait for an earlier one; linear in the number of tags."""
-    written: dict[str, str] = {}
-    touched: dict[str, str] = {}
-    for block in step.blocks:
+    """Warn once per block that must wait for an earlier one; without an order linear in the number of tags."""
+    order = known_order(step)
+    written: dict[str, list[int]] = {}
+    touched: dict[str, list[int]] = {}
+
+    def at_once(number: int, others: list[int]) -> int | None:
+        """Return the first of the blocks that may run at the same time as this one."""
+        return next((one for one in others if order is None or not order.are_ordered(number, one)), None)
+
+    for number, block in enumerate(step.blocks):
         try:
             contract = facts.contracts.block(block)
         except LookupError:
             continue  # a tool is missing, which is reported separately
-        tags = {tag: touched[tag] for tag in contract.writes if tag in touched}
-        tags |= {tag: written[tag] for tag in contract.reads if tag in written and tag not in tags}
+        tags: dict[str, int] = {}
+        for names, by in ((contract.writes, touched), (contract.reads, written)):
+            for tag in names:
+                found = at_once(number, by.get(tag, []))
+                if found is not None:
+                    tags.setdefault(tag, found)
         if tags:
-            before = list(dict.fromkeys(tags.values()))
+            before = [step.blocks[one].name for one in dict.fromkeys(tags.values())]
             ctx.add(
                 "parallel-conflict",
                 f"`{block.name}` and {phrase(before)} both touch {phrase(sorted(tags))} and one writes it, "
@@ -89,10 +113,11 @@ def _conflicts(ctx: Context, step: StepNode, facts: FactTable) -> None:
                 path=block.path[:-1],
                 hint="no change needed if that is intended; else split the resource tags, or let only one block write",
             )
-        for tag in contract.writes:
-            written.setdefault(tag, block.name)
-        for tag in (*contract.writes, *contract.reads):
-            touched.setdefault(tag, block.name)
+        for names, by in ((contract.writes, written), ((*contract.writes, *contract.reads), touched)):
+            for tag in names:
+                others = by.setdefault(tag, [])
+                if order is not None or not others:
+                    others.append(number)
 
 
-__all__ = ["check_concurrent"]
+__all__ = ["check_concurrent", "known_order"]

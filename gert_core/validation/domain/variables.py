@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gert_core.api import Flow
 from gert_core.documents.partial import hides_variables
 from gert_core.validation.domain.cleanup import clean_up
+from gert_core.validation.domain.concurrent import known_order
 from gert_core.validation.domain.constants import check_constants
 from gert_core.validation.domain.environment import (
     BELOW,
@@ -156,12 +157,19 @@ class Variables:
             self.refs.enter(step, inside=[block.path for block in step.blocks if block.repeats])
             self._with_binds(step, later, rounds)
             return
+        order = known_order(step) if kind is Flow.ALL_OF else None
         outcomes: list[dict[object, Entry]] = []
-        for block in step.blocks:
+        before: dict[int, dict[object, Entry]] = {}
+        for number in order.sequence if order is not None else range(len(step.blocks)):
+            block, start = step.blocks[number], env.mark()
+            for earlier in [one for one in before if order is not None and one in order.before[number]]:
+                for key, entry in before[earlier].items():
+                    env.set(key, entry)
             mark = env.mark()
             self._bind(step, block)
             self.walk(block, sure=True)
-            changed = env.rewind(mark)
+            changed = before[number] = env.rewind(mark)
+            env.rewind(start)
             if block.repeats:
                 changed = {key: entry for key, entry in changed.items() if entry.stays}
             # Variables set by a path that always ends the run do not exist after the step.
