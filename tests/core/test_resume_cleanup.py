@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+
+import gert_step_wait
 import pytest
 from lab import Lab, tool
 
@@ -279,3 +282,32 @@ def test_an_unknown_outcome_in_cleanup_is_still_asked_about(lab):
     done = again(lab, ran, reconcile={"b/2/free": "done"})
     assert done.result.state.aborted
     assert lab.calls == []
+
+
+WAITS = {
+    "for": "{ id: w, type: wait, for: 300s }",
+    "look": "{ id: w, type: wait, until: '{{ eq .look.value 1 }}', every: 300s, timeout: 900s, steps: [ LOOK ] }",
+}
+
+
+@pytest.mark.parametrize("kind", WAITS)
+def test_an_aborted_run_waits_no_longer(lab, kind):
+    lab.runner.registry = lab.registry_with(gert_step_wait)
+    seen = "{ id: free, type: tool, tool: lab, inputs: { value: 'free {{ .failure.step }}' } }"
+    past = "{ id: past, type: wait, for: 50ms }"
+    text = book(lab, block("b", f"{past}, {WAITS[kind].replace('LOOK', step('look'))}", last=seen))
+    stop = Stop()
+    timer = threading.Timer(1.5, stop.throw, ["SIGINT"])
+    timer.start()
+    ran = play(lab, text, stop=stop)
+    timer.join()
+    assert ran.status == "cancelled"
+    before = len(ran.events)
+    done = again(lab, ran, abort=True)
+    assert lab.values() == ["free w"]
+    assert done.steps["b/0/past"] == "success"
+    lines = done.result.trace.read_bytes().splitlines(keepends=True)
+    for count in range(before + 1, len(lines)):
+        done.result.trace.write_bytes(b"".join(lines[:count]))
+        (done.result.trace.parent / "state.json").unlink(missing_ok=True)
+        assert again(lab, ran).steps == done.steps, count

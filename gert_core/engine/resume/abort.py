@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.resume.recorded import Recorded
     from gert_core.engine.steps.compiled import CompiledStep
+    from gert_core.engine.steps.execution import StepExecution
 
 MESSAGE: Final = "the run was aborted"
 
@@ -36,8 +37,26 @@ class Abort:
         begun = EventType.STEP_COMPLETE if compiled.leaf and not loop else EventType.STEP_START
         if key in self._stated or self._recorded.event(key, begun, 0) is not None:
             return None
-        failure = Failure(key=key, step_id=compiled.id, status="skipped", kind=ErrorKind.CANCELLED, message=MESSAGE)
-        return Signal(rank=Rank.DENIED, failures=(failure,))
+        return _stop(compiled, key)
+
+    def stops_waiting(self, execution: StepExecution, number: int) -> Signal | None:
+        """Return the signal of a step with blocks that would wait; None when the wait of that number is over.
+
+        It is over when another one followed it, or when the step came to its end before the abort.
+        """
+        key = execution.key
+        if execution.frame.cleanup or self._recorded.event(key, EventType.SLEEP_START, number + 1) is not None:
+            return None
+        done = self._recorded.event(key, EventType.STEP_COMPLETE, 0)
+        failure = (done or {}).get("failure")
+        if done is not None and not (isinstance(failure, dict) and failure.get("kind") == ErrorKind.CANCELLED):
+            return None
+        return _stop(execution.compiled, key)
+
+
+def _stop(compiled: CompiledStep, key: str) -> Signal:
+    failure = Failure(key=key, step_id=compiled.id, status="skipped", kind=ErrorKind.CANCELLED, message=MESSAGE)
+    return Signal(rank=Rank.DENIED, failures=(failure,))
 
 
 def other_failures(signal: Signal | None) -> tuple[Failure, ...]:

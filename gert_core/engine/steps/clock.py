@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from gert_core.api.events import EventType
+from gert_core.engine.signals import Unwind
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class Clock:
         backend = execution.services.backend
         if not execution.compiled.leaf:
             number, self._sleeps = self._sleeps, self._sleeps + 1
+            abort = execution.run.abort
+            if abort is not None and (stopped := abort.stops_waiting(execution, number)):
+                execution.signals.add([stopped])
+                raise Unwind
             before = self._recorded(EventType.SLEEP_START, number)
             if before is not None:
                 until = datetime.fromisoformat(str(before["until"]))
