@@ -67,8 +67,8 @@ _ATTEMPT: Final = {
     "properties": {
         "attempt": {"type": "integer", "minimum": 1, "description": "The number of the attempt."},
         "reason": {
-            "enum": ["retry", "resumed", "not_started"],
-            "description": "Why there is another attempt, or that this one did nothing.",
+            "enum": ["retry", "resumed", "not_started", "cancelled"],
+            "description": "Why there is another attempt, or that this one did nothing or was cancelled.",
         },
         "previous": {
             "type": "object",
@@ -83,6 +83,7 @@ _ATTEMPT: Final = {
             "required": ["status", "kind", "message", "duration"],
         },
         "delay": {"type": "string", "description": "The pause before the attempt."},
+        "detail": {"type": "object", "description": "What a cancelled attempt had recorded: command and output."},
     },
 }
 TRACE_LINE: Final[dict[str, Any]] = {

@@ -128,6 +128,7 @@ class _StepAttempt(Struct):
     reason: str | None = None
     previous: _Map | None = None
     delay: str | None = None
+    detail: _Map | None = None
 
 
 class _StepComplete(Struct):

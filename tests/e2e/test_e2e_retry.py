@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 
 import pytest
+from gertproc import Gert
 from shell import Shell, wait_for
+
+from gert_core.testing.fake_dist import FakeDist
 
 READS = "{ effects: [network], idempotent: true, inputs: { idempotency_key: { type: string } } }"
 WRITES = "{ effects: [network], writes: [host], idempotent: false, inputs: { idempotency_key: { type: string } } }"
@@ -347,6 +351,36 @@ def test_a_jump_and_the_retries_of_a_step_count_together(shell):
     )
     meta = shell.json("exec", "book.yaml", NEEDED="2")["outcome"]["meta"]
     assert meta == {"attempts": 1, "retries": 2}, "one retry of the first visit, and one jump"
+
+
+OBSERVER = """
+from gert_core import hookimpl
+
+@hookimpl
+def gert_trace_event(event):
+    with open("seen", "a") as file:
+        file.write(event.type + "\\n")
+"""
+
+
+def test_observers_are_told_of_a_retry_before_the_pause_is_over(shell):
+    FakeDist(directory=shell.root / "site").add("gert-watch-seen", OBSERVER)
+    book(shell, "{ max: 2, delay: 60s }")
+    running = shell.start("exec", "book.yaml", PYTHONPATH=str(shell.root / "site"))
+    seen = shell.root / "seen"
+    wait_for(lambda: seen.exists() and "step_attempt" in seen.read_text())
+    running.send_signal(signal.SIGTERM)
+    running.communicate(timeout=15)
+    assert len(tries(shell)) == 1
+
+
+def test_the_live_line_shows_the_pause_and_then_the_attempt(shell):
+    shell.program("flaky", "echo x >> tries\n[ $(wc -l < tries) -ge 2 ] && sleep 1 || exit 7")
+    book(shell, "{ max: 3, delay: 2s }")
+    gert = Gert(shell.root, PATH=shell.environ["PATH"])
+    shown = gert.on_terminal("exec", "book.yaml", PATH=shell.environ["PATH"])
+    assert "… get  tool  attempt 2 of 3 in 1s" in shown
+    assert re.search(r"… get  tool  attempt 2 of 3  0\.\ds", shown)
 
 
 # -- crash and resume ---------------------------------------------------------------------------------------------

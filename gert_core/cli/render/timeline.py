@@ -160,7 +160,8 @@ def _step_attempt(event: TraceEvent, state: RunState) -> list[str]:
     delay = f" in {escape(data['delay'])}" if data.get("delay") else ""
     lines = [f"{paint(f'↻ {_key(event)}', 'yellow')}  attempt {escape(data.get('attempt'))} ({escape(reason)}){delay}"]
     previous = data.get("previous") or {}
-    return lines + failure_lines(previous or None, previous.get("detail") or {}, colour="yellow")
+    lines += failure_lines(previous or None, previous.get("detail") or {}, colour="yellow")
+    return lines + detail_lines(data.get("detail") or {})
 
 
 def _step_complete(event: TraceEvent, *, continued: bool) -> list[str]:
@@ -194,6 +195,12 @@ def failure_lines(failure: object, detail: Mapping[str, object], *, colour: str 
     if not isinstance(failure, dict):
         return []
     lines = [paint(f"{escape(failure.get('kind'))}: {escape(failure.get('message'))}", colour)]
+    return lines + detail_lines(detail)
+
+
+def detail_lines(detail: Mapping[str, object]) -> list[str]:
+    """Return the end of what a step recorded beside its result."""
+    lines = []
     for name, value in detail.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         rows = tail(text, lines=_LAST_LINES)

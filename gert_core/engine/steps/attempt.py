@@ -16,7 +16,7 @@ from gert_core.api import (
 )
 from gert_core.engine.again import SecretNeeded
 from gert_core.engine.signals import CANCELLED, Rank, Unwind
-from gert_core.engine.steps.attempts import add_attempt
+from gert_core.engine.steps.attempts import add_attempt, add_cancelled
 from gert_core.engine.steps.context import AttemptContext
 from gert_core.engine.steps.results import checked, type_fault
 from gert_core.plugin.printing import here
@@ -91,6 +91,8 @@ def _failure(execution: StepExecution, error: BaseException, context: AttemptCon
         if execution.deadline.cancelled:
             if not acted:
                 add_attempt(execution, "not_started")
+            elif error.detail.get("stdout") or error.detail.get("stderr"):
+                add_cancelled(execution, error.detail)
             execution.signals.add([CANCELLED])
             return None
         if error.failed:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import EventType
+from gert_core.api import ErrorKind, EventType
 from gert_core.engine.state import ATTEMPTS, RETRY_COUNT
 from gert_core.template import Symbol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.engine.resume.recorded import Recorded
     from gert_core.engine.steps.execution import StepExecution
 
@@ -17,6 +19,16 @@ def add_attempt(execution: StepExecution, reason: str) -> None:
     """Trace what is to be known about this attempt: that it is another one, or that it started nothing."""
     data = {"step_id": execution.compiled.id, "attempt": execution.attempt, "reason": reason}
     execution.add(EventType.STEP_ATTEMPT, data, fresh=True)
+
+
+def add_cancelled(execution: StepExecution, detail: Mapping[str, object]) -> None:
+    """Trace what a tool had written when the run was cancelled; the step stays open."""
+    from gert_core.engine.steps.exports import completion_data, mask_failure
+
+    failure = {"kind": ErrorKind.CANCELLED, "message": ""}
+    kept = mask_failure(completion_data({}, {}, failure, detail), execution.services.masker)["detail"]
+    data = {"step_id": execution.compiled.id, "attempt": execution.attempt, "reason": ErrorKind.CANCELLED.value}
+    execution.add(EventType.STEP_ATTEMPT, {**data, "detail": kept}, fresh=True)
 
 
 def continue_attempts(execution: StepExecution, recorded: Recorded) -> None:

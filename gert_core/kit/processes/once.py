@@ -27,7 +27,7 @@ LINGER: Final = 0.5
 """Seconds that the output of an ended program may stay open because its children hold it."""
 
 _CHUNK: Final = 65536
-_TAIL: Final = 2000
+_TAIL: Final = 16 * 1024
 _TICK: Final = 0.02
 _LONGEST_WAIT: Final = 3600.0
 
