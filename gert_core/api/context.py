@@ -159,6 +159,10 @@ class StepContext(Protocol):
         """The configuration of the step type's plugin under ``plugins.config``."""
 
     @property
+    def approvers(self) -> Sequence[str]:
+        """The ids of those who approved this execution, in the order of their answers; empty when none was required."""
+
+    @property
     def blocks(self) -> Sequence[Block]:
         """The step's blocks as its type lists them, rendered; ``run_block`` and ``fork`` take these."""
 

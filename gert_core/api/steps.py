@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     OutputsFn = Callable[[Any], Mapping[str, str]]
     OutcomeFn = Callable[[Any], Outcome]
     ProgramFn = Callable[[Any], "str | None"]
+    GateFn = Callable[[Any], "Gate | None"]
 
 
 CLEANUP_TIMEOUT: Final = 600.0
@@ -106,6 +107,29 @@ class ToolUse(Struct, frozen=True, kw_only=True):
     action: str | None = None
 
 
+class Gate(Struct, frozen=True, kw_only=True):
+    """The approval that a step demands by itself, whatever policies say about its contract; these can only add to it.
+
+    ``message`` is shown to approvers as the author's. ``approvers`` are people and groups (``group:NAME``) as in a rule
+    of a policy; empty: everybody counts. ``timeout`` is the number of seconds until the request expires; the shortest of
+    this and of what policies set applies. With ``fails`` a rejection, an expiry and a missing answer fail the step
+    (``approval_rejected``) instead of ending the run, unless a policy requires an approval of the step as well.
+
+    Example:
+        def gate(step):
+            return Gate(message=f"Delete {step.bucket}?", min_approvers=2, timeout=3600.0)
+
+        def run(step, ctx):
+            return Completed(outputs={"deleted_by": ctx.approvers[-1]})
+    """
+
+    message: str | None = None
+    min_approvers: int = 1
+    approvers: tuple[str, ...] = ()
+    timeout: float | None = None
+    fails: bool = False
+
+
 class Tools:
     """The declared tools, for a ``contract`` function."""
 
@@ -137,6 +161,9 @@ class StepType(Struct, frozen=True, kw_only=True):
       all there is, and where it declares no ``inputs`` any input is taken.
     - ``program``: ``program(step) -> str | None``, the program that ``run`` starts by itself and hands the variables it
       sees. An approval is bound to its content and to the variables.
+    - ``gate``: ``gate(step) -> Gate | None``, the approval that the step demands by itself, in types without blocks. It
+      is asked for like one that a policy requires, and ``ctx.approvers`` are those who gave it. Such a step is not
+      executed in dry-run and probe: its outputs are symbols.
     - ``timeout``: seconds a step of this type may take without a timeout of its own; ``None``: no limit.
     - ``owns``: common fields that the type handles itself, so the core does not act on them: only ``timeout``. They are
       given to its model as well.
@@ -149,7 +176,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
 
     ``tool_use``, ``outputs`` and ``check`` are given the step as it is written, so they see templates as text.
-    ``contract``, ``outcome`` and ``blocks`` are given it as it is written for analysis, and rendered in a run; ``run``
+    ``contract``, ``gate``, ``outcome`` and ``blocks`` are given it as it is written for analysis, and rendered in a run; ``run``
     always has it rendered. A tool or action that depends on a template cannot be named by ``tool_use``.
 
     What they raise never ends a run without a result. ``run`` may raise ``StepProblem``: the step is an error (or
@@ -173,6 +200,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     relaxable: bool = False
     requires_contract: bool = False
     program: str | ProgramFn | None = None
+    gate: str | GateFn | None = None
     timeout: float | None = None
     owns: frozenset[str] = frozenset()
     binds: bool = False
@@ -181,4 +209,4 @@ class StepType(Struct, frozen=True, kw_only=True):
     summary: str = ""
 
 
-__all__ = ["CLEANUP_TIMEOUT", "Block", "Branch", "Flow", "StepType", "ToolUse", "Tools"]
+__all__ = ["CLEANUP_TIMEOUT", "Block", "Branch", "Flow", "Gate", "StepType", "ToolUse", "Tools"]

@@ -209,8 +209,10 @@ def _identity(identity: Mapping[str, str]) -> tuple[str, str]:
     return str(identity.get("provider") or ""), "/".join(part for part in parts if part)
 
 
-def recount(responses: Sequence[Mapping[str, object]], request: ApprovalRequest, known: Approvals) -> str | None:
-    """Return why recorded answers do not approve a request; None when they do.
+def recount(
+    responses: Sequence[Mapping[str, object]], request: ApprovalRequest, known: Approvals
+) -> tuple[tuple[str, ...], str | None]:
+    """Return who approved by recorded answers, and why these do not approve a request; None when they do.
 
     The trace states that they counted, but anyone who can write to the trace could have written that.
     """
@@ -228,7 +230,8 @@ def recount(responses: Sequence[Mapping[str, object]], request: ApprovalRequest,
             tally.add(response, checked)
         else:
             reason = checked.message
-    return None if len(tally.approvers) >= request.min_approvers else reason
+    approvers = tuple(tally.approvers.values())
+    return approvers, None if len(approvers) >= request.min_approvers else reason
 
 
 def recorded_response(data: Mapping[str, object]) -> ApprovalResponse:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gert_core.api.contracts import Contract, Param
 from gert_core.api.diagnostics import Finding
 from gert_core.api.results import Outcome
-from gert_core.api.steps import Block, Flow, ToolUse
+from gert_core.api.steps import Block, Flow, Gate, ToolUse
 from gert_core.documents.fields import ValueType
 from gert_core.plugin.functions import PluginFault, Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.lazy import resolve
@@ -79,6 +79,12 @@ class TypeFunctions:
             return None
         return self._ask(step, "program", _program, body)  # type: ignore[no-any-return]
 
+    def gate(self, step: StepNode, body: object = None) -> Gate | None:
+        """Return the approval that a step demands by itself, if its type says so."""
+        if step.type.gate is None:
+            return None
+        return self._ask(step, "gate", _gate, body)  # type: ignore[no-any-return]
+
     def check(self, step: StepNode) -> Sequence[Finding]:
         """Return the findings of a step's type about the step."""
         if step.type.check is None:
@@ -132,6 +138,22 @@ def _tool_use(given: object) -> ToolUse | None:
 def _program(given: object) -> str | None:
     if given is not None and not isinstance(given, str):
         raise Unusable(f"it gave {a_kind_of(given)} instead of a program's name")
+    return given
+
+
+def _gate(given: object) -> Gate | None:
+    if given is None:
+        return None
+    if not isinstance(given, Gate):
+        raise Unusable(f"it gave {a_kind_of(given)} instead of a Gate")
+    if isinstance(given.min_approvers, bool) or not isinstance(given.min_approvers, int) or given.min_approvers < 1:
+        raise Unusable("the min_approvers of its Gate are not a positive integer")
+    if not isinstance(given.approvers, tuple) or not all(isinstance(name, str) for name in given.approvers):
+        raise Unusable("the approvers of its Gate are not a tuple of strings")
+    if given.timeout is not None and not (isinstance(given.timeout, (int, float)) and given.timeout > 0):
+        raise Unusable("the timeout of its Gate is not a positive number of seconds")
+    if given.message is not None and not isinstance(given.message, str):
+        raise Unusable("the message of its Gate is not a string")
     return given
 
 

@@ -94,13 +94,19 @@ def _unmapped(
 ) -> list[str]:
     """Return whose answers will not count, where people do not answer at this terminal."""
     rules = (rule for source in policies.sources for rule in source.rules)
-    if approval is None or approval.blocking or not any(rule.exclude_actor or rule.approvers for rule in rules):
+    if approval is None or approval.blocking:
+        return []
+    if not any(rule.exclude_actor or rule.approvers for rule in rules) and not _has_gates(compiled.runbook):
         return []
     from gert_core.governance.explain import explain
     from gert_core.governance.mapping import unmapped
 
     decisions = (explained.decision for explained in explain(compiled.runbook, policies))
     return unmapped(policies, decisions, actors)
+
+
+def _has_gates(runbook: Runbook) -> bool:
+    return any(step.type.gate is not None for step in runbook.by_id.values())
 
 
 def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use | Start]:

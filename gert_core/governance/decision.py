@@ -67,6 +67,11 @@ class Decision(Struct, frozen=True, kw_only=True):
         return self.action == Act.REQUIRE_APPROVAL
 
     @property
+    def by_policy(self) -> bool:
+        """Whether a rule of a policy requires the approval, and not only the step itself."""
+        return any(opinion.action == Act.REQUIRE_APPROVAL and opinion.rule is not None for opinion in self.matches)
+
+    @property
     def terms(self) -> tuple[object, ...]:
         """What the step is put under, without the words for it: the action, and what it asks of approvers."""
         if not self.needs_approval:

@@ -85,13 +85,14 @@ def _decide(
     node: StepNode, levels: Sequence[Contract], *, runbook: Runbook, policies: Policies
 ) -> tuple[str | None, Decision]:
     """Return the decision; for a step that ends the run with an unknown outcome, the strictest possible one."""
+    gate = runbook.functions.gate(node)
     if node.type.flow is not Flow.TERMINAL:
-        return None, policies.decide_levels(levels)
+        return None, policies.decide_levels(levels, gate=gate)
     known = runbook.functions.outcome(node)
     category = None if known is None else str(known.category)
     every = [str(item) for item in OutcomeCategory]
     possible = [category] if category in every else every
-    decided = [(outcome, policies.decide_levels(levels, outcome=outcome)) for outcome in possible]
+    decided = [(outcome, policies.decide_levels(levels, outcome=outcome, gate=gate)) for outcome in possible]
     return max(decided, key=lambda pair: Act(pair[1].action).rank)
 
 

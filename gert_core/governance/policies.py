@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from gert_core.governance.decision import Decision, Opinion, common, strictest
+from gert_core.governance.gates import with_gate
 from gert_core.governance.people import NO_PEOPLE, People
 from gert_core.governance.rules import Act
 from gert_core.values import canonical
@@ -15,7 +16,7 @@ from gert_core.values import canonical
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gert_core.api import Contract
+    from gert_core.api import Contract, Gate
     from gert_core.governance.rules import Rule
     from gert_core.governance.sources import Source
 
@@ -32,6 +33,8 @@ class Policies(Struct, kw_only=True, eq=False):
     sources: tuple[Source, ...]
     digest: str
     approval_timeout: float = DEFAULT_APPROVAL_TIMEOUT
+    timeout_set: bool = False
+    """Whether a source sets the timeout of approvals."""
     require_signed: bool = False
     people: People = NO_PEOPLE
     plugins: tuple[str, ...] = ()
@@ -59,12 +62,23 @@ class Policies(Struct, kw_only=True, eq=False):
             decision = self._decided[key] = self._decide(contract, outcome)
         return decision
 
-    def decide_levels(self, levels: Sequence[Contract], *, outcome: str | None = None) -> Decision:
-        """Return the strictest decision about the levels of a step's contract, the last of which is the step's."""
+    def decide_levels(
+        self, levels: Sequence[Contract], *, outcome: str | None = None, gate: Gate | None = None
+    ) -> Decision:
+        """Return the strictest decision about the levels of a step's contract, the last of which is the step's.
+
+        ``gate`` is the approval that the step demands by itself, on top of it.
+        """
         decision = self.decide(levels[-1], outcome=outcome)
         for level in levels[:-1]:
             decision = strictest(decision, self.decide(level, outcome=outcome), risk=decision.risk)
-        return decision
+        return decision if gate is None else with_gate(decision, gate, self.people)
+
+    def expires_after(self, gate: Gate | None) -> float:
+        """Return the seconds until a request expires: the shortest of what policies and the step set."""
+        if gate is None or gate.timeout is None:
+            return self.approval_timeout
+        return min(gate.timeout, self.approval_timeout) if self.timeout_set else gate.timeout
 
     def to_json(self) -> list[dict[str, object]]:
         """Return the ``policies`` of ``run_start``: every source with its digest, and what plugins answered as data."""
@@ -198,6 +212,7 @@ def policies_of(
         sources=tuple(sources),
         digest=digest,
         approval_timeout=min(timeouts, default=DEFAULT_APPROVAL_TIMEOUT),
+        timeout_set=bool(timeouts),
         require_signed=any(source.require_signed for source in sources),
         people=people,
         plugins=plugins,

@@ -121,7 +121,7 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
             continue
         out(f"  risk: {decision.risk}" + (f", outcome {step.outcome}" if step.outcome else ""))
         for opinion in decision.matches:
-            rule = f"rule {opinion.rule}: {opinion.action}" if opinion.rule else "no opinion"
+            rule = f"rule {opinion.rule}: {opinion.action}" if opinion.rule else str(opinion.action or "no opinion")
             out(f"  {opinion.source}: {rule}")
         if step.violations:
             out(f"  contract violations: deny (rule {step.violations[1]} of {step.violations[0]})")

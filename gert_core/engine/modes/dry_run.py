@@ -48,8 +48,8 @@ class DryRunBackend:
         return seconds
 
     def will_execute(self, execution: StepExecution) -> bool:
-        """Return whether the step touches nothing."""
-        return execution.contract.pure
+        """Return whether the step touches nothing and demands no approval."""
+        return execution.gate is None and execution.contract.pure
 
     def substitute(self, execution: StepExecution) -> Result | None:
         """Return symbols for the outputs of a step that is not executed."""

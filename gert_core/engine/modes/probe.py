@@ -49,9 +49,9 @@ class ProbeBackend:
         return seconds
 
     def will_execute(self, execution: StepExecution) -> bool:
-        """Return whether the step writes nothing and every effect of it is allowed."""
+        """Return whether the step writes nothing, every effect of it is allowed, and it demands no approval itself."""
         contract = execution.contract
-        return not contract.writing and set(contract.effects) <= self.effects
+        return execution.gate is None and not contract.writing and set(contract.effects) <= self.effects
 
     def substitute(self, execution: StepExecution) -> Result | None:
         """Return symbols for the outputs of a step that is not executed."""
@@ -59,6 +59,8 @@ class ProbeBackend:
             return None
         contract = execution.contract
         forbidden = ", ".join(sorted(set(contract.effects) - self.effects))
+        if execution.gate is not None:
+            return symbolic_result(execution, reason="probe: it demands an approval")
         reason = "it writes" if contract.writing else f"effects {forbidden} are not allowed"
         return symbolic_result(execution, reason=f"probe: {reason}")
 

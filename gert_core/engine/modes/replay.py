@@ -157,7 +157,7 @@ class ReplayBackend:
         name = next((n for n in (execution.key, execution.compiled.id) if n in self._scenario.approvals), None)
         answers = self._answers(name) if name is not None else iter([_approval()])
         if name is None:
-            request = replace(request, min_approvers=1, exclude_actor=False)
+            request = replace(request, min_approvers=1, exclude_actor=False, approvers=())
         session = _ScenarioApprovals(answers, request)
         process = approval_process(execution, session, blocking=False, now=lambda: self._clock)
         # A scenario cannot contain a signature for a ticket id that is new in every run.

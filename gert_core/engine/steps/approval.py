@@ -27,6 +27,8 @@ MAX_VOIDS: Final = 3
 """How often the request of one step may change after it was approved; then the step is an error."""
 EXECUTED: Final = "execution"
 """What changed when an approval was used before: nothing of the request, but that it was not executed yet."""
+_UNANSWERED: Final = (ErrorKind.APPROVAL_REJECTED, ErrorKind.APPROVAL_TIMEOUT, ErrorKind.APPROVAL_NO_ANSWER)
+"""Ways to be without an approval that a step may handle itself; an answer that was tampered with ends the run."""
 
 
 def approve(execution: StepExecution) -> Done | None:
@@ -65,6 +67,7 @@ def _not_decided(execution: StepExecution, problem: StepProblem) -> Done:
 
 def _settled(execution: StepExecution, request: ApprovalRequest, decision: ApprovalDecision) -> Done | None:
     if decision.status == "approved":
+        execution.approvers = decision.approvers
         return None
     if decision.status == "pending":
         if execution.frame.deadline.cancelled:
@@ -130,8 +133,7 @@ def _asked_or_recorded(
             return rejected
         return ApprovalDecision(status="pending")
     if recorded is not None and recorded.resolved is not None:
-        _refuse_forged(execution, request, recorded)
-        return ApprovalDecision(status="approved")
+        return ApprovalDecision(status="approved", approvers=_verified(execution, request, recorded))
     return execution.services.backend.decide_approval(execution, request, recorded)
 
 
@@ -161,18 +163,29 @@ def _rejected(execution: StepExecution, decision: ApprovalDecision) -> Done:
         "reason": ErrorKind.APPROVAL_REJECTED,
         "approval": {"reason": denied.kind, "message": denied.message},
     }
+    if _only_fails(execution, denied.kind):
+        failure = {"kind": ErrorKind.APPROVAL_REJECTED, "message": denied.message}
+        data = {"type": data["type"], "approval": data["approval"], "failure": failure}
+        return finish(execution, StepStatus.FAILED, data)
     return finish(execution, StepStatus.SKIPPED, data, denied=denied)
 
 
-def _refuse_forged(execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval) -> None:
-    """Refuse a recorded approval that its recorded answers do not give when they are checked again."""
-    reason = recount(recorded.responses, request, checked_against(execution))
+def _only_fails(execution: StepExecution, reason: str) -> bool:
+    """Return whether a step that demanded its approval by itself fails without it, instead of ending the run."""
+    gate = execution.gate
+    return gate is not None and gate.fails and reason in _UNANSWERED and not execution.decision.by_policy
+
+
+def _verified(execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval) -> tuple[str, ...]:
+    """Return who approved; refuse a recorded approval that its answers do not give when they are checked again."""
+    approvers, reason = recount(recorded.responses, request, checked_against(execution))
     if reason is not None:
         raise RunError(
             f"the approval of step {execution.key} in the trace cannot be verified: {reason}",
             kind=ErrorKind.APPROVAL_UNVERIFIED,
             hint="set the keys the approval was verified with, then resume again; a forged approval is never accepted",
         )
+    return approvers
 
 
 def checked_against(execution: StepExecution) -> Approvals:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def build_request(execution: StepExecution, *, generation: int, window: Window) -> ApprovalRequest:
     """Return the request as it is now: the same call directly before the step runs shows whether anything changed."""
     facts, services, compiled, decision = execution.facts, execution.services, execution.compiled, execution.decision
-    mask = services.masker
+    mask, gate = services.masker, execution.gate
     inputs, contract = mask.mask(execution.inputs), execution.contract.to_json()
     rule = mask.mask_text(decision.approval_rules)
     description = mask.mask_text(_description(execution))
@@ -36,7 +36,7 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
         "step_key": execution.key,
         "step_id": compiled.id,
         "description": description,
-        "message": None,
+        "message": None if gate is None else gate.message,
         "risk": decision.risk,
         "rule": mask.mask_text(decision.reason),
         "requested_by": facts.actor,
@@ -72,7 +72,7 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
         requested_by=facts.actor,
         created=created,
         expires_at=expires,
-        timeout=facts.policies.approval_timeout,
+        timeout=facts.policies.expires_after(gate),
         command=_shown_command(execution),
         exclude_actor=decision.exclude_actor,
         require_signed=facts.policies.require_signed,
@@ -88,8 +88,8 @@ def window_of(execution: StepExecution, recorded: RecordedApproval | None) -> Wi
     """Return when the request was made and when it expires; a resumed request keeps its times."""
     if recorded is not None and recorded.expires_at:
         return recorded.created, recorded.expires_at
-    now = execution.services.backend.now(execution)
-    expires = datetime.fromtimestamp(now.timestamp() + execution.facts.policies.approval_timeout, UTC)
+    now, seconds = execution.services.backend.now(execution), execution.facts.policies.expires_after(execution.gate)
+    expires = datetime.fromtimestamp(now.timestamp() + seconds, UTC)
     return timestamp(now), timestamp(expires)
 
 

@@ -54,6 +54,7 @@ class CompiledStep:
         "exact_fields",
         "exports",
         "external",
+        "gated",
         "governed",
         "has_inputs",
         "hidden",
@@ -95,6 +96,8 @@ class CompiledStep:
         """What policies decide about; the last one is the contract."""
         self.contract = self.levels[-1]
         self.pure = self.contract.pure
+        self.gated = self.leaf and step_type.gate is not None
+        """Whether its type may demand an approval by itself, so that the decision is its own."""
         self.synced = self.leaf and must_sync(self.contract)
         """Whether the end of the step is on disk before the run continues."""
         self.contract_key = contracts.key(node)

@@ -119,6 +119,10 @@ class AttemptContext:
             raise RuntimeError("a step with blocks acts only through its blocks")
         return self._execution
 
+    @property
+    def approvers(self) -> Sequence[str]:
+        return self._execution.approvers
+
     # -- inside the run ------------------------------------------------------------------------------------------
 
     def render(self, value: object) -> object:

@@ -33,7 +33,7 @@ class Decisions:
         ``category`` is the outcome's, for a step that ends the run.
         """
         compiled = execution.compiled
-        if execution.rendered_levels:
+        if execution.rendered_levels or execution.gate is not None:
             found = self._of_rendered(execution, category)
         else:
             key = (compiled.contract_key, category)
@@ -48,7 +48,8 @@ class Decisions:
     def _of_rendered(self, execution: StepExecution, category: str | None) -> tuple[Decision, bytes, bytes]:
         """Decide about the step as it is written and as it is rendered: no rule about one hides one about the other."""
         levels = (*execution.compiled.levels, *execution.rendered_levels)
-        decision = replace(self._policies.decide_levels(levels, outcome=category), risk=risk(execution.contract))
+        decision = self._policies.decide_levels(levels, outcome=category, gate=execution.gate)
+        decision = replace(decision, risk=risk(execution.contract))
         return self._encoded(execution.contract, decision)
 
     def _encoded(self, contract: Contract, decision: Decision) -> tuple[Decision, bytes, bytes]:

@@ -29,7 +29,7 @@ from gert_core.trace.writer import EventDataError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import ApprovalRequest, Contract
+    from gert_core.api import ApprovalRequest, Contract, Gate
     from gert_core.engine.cancel import Deadline
     from gert_core.engine.flow.frame import Frame
     from gert_core.engine.resume.recorded import Recorded
@@ -51,6 +51,7 @@ class StepExecution:
         "_info",
         "acted",
         "approved",
+        "approvers",
         "attempt",
         "began",
         "calls",
@@ -65,6 +66,7 @@ class StepExecution:
         "exported",
         "facts",
         "frame",
+        "gate",
         "inputs",
         "item",
         "jump",
@@ -120,6 +122,10 @@ class StepExecution:
         """The number of tool calls of the attempt so far."""
         self.claim: ExecutionClaim | None = None
         """What is to be used before anything is done, when the step was approved."""
+        self.gate: Gate | None = None
+        """The approval that the step demands by itself."""
+        self.approvers: tuple[str, ...] = ()
+        """Who approved it."""
         self.began = 0.0
         self.inputs: Mapping[str, Any] = {}
         self.scope: tuple[str, ...] | None = None

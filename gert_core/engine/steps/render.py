@@ -32,6 +32,8 @@ def render_step(execution: StepExecution) -> None:
         raise type_fault(execution, "model", failed.__cause__ or failed) from failed
     if compiled.asks_again:
         _ask_contract(execution)
+    if compiled.gated:
+        execution.gate = execution.facts.runbook.functions.gate(compiled.node, execution.step)
     if compiled.scope is not None:
         render_scope(execution)
     if compiled.named is not None:

@@ -1,0 +1,56 @@
+"""Model, gate and run of ``approval``: the core asks, the step tells who approved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from gert_core.api import Completed, Gate
+from gert_core.kit.models import Duration, StepModel
+
+if TYPE_CHECKING:
+    from gert_core.api import Result, StepContext
+
+
+class ApprovalStep(StepModel):
+    """An approval that the runbook itself demands."""
+
+    message: str = Field(min_length=1, description="What is to be approved, shown to the approvers.")
+    min_approvers: int = Field(default=1, ge=1, description="How many different people must approve.")
+    approvers: list[str] = Field(
+        default_factory=list, description="The people and groups (`group:NAME`) whose approval counts; all without it."
+    )
+    timeout: Duration | None = Field(
+        default=None, description="When the request expires; the shortest of this and of what policies set."
+    )
+    on_reject: Literal["deny", "fail"] = Field(
+        default="deny", description="What a rejection does: end the run, or fail the step unless a policy asked too."
+    )
+
+
+def gate(step: ApprovalStep) -> Gate:
+    """Return what is asked for, on top of what policies require."""
+    return Gate(
+        message=step.message,
+        min_approvers=step.min_approvers,
+        approvers=tuple(step.approvers),
+        timeout=step.timeout,
+        fails=step.on_reject == "fail",
+    )
+
+
+def outputs(step: ApprovalStep) -> dict[str, str]:
+    """Return the outputs: who approved."""
+    del step
+    return {"approver_id": "string", "approvers": "list"}
+
+
+def run(step: ApprovalStep, ctx: StepContext) -> Result:
+    """Return who approved: the step is executed only after its approval."""
+    del step
+    approvers = list(ctx.approvers)
+    return Completed(outputs={"approver_id": approvers[-1], "approvers": approvers})
+
+
+__all__ = ["ApprovalStep", "gate", "outputs", "run"]
