@@ -111,8 +111,8 @@ class Gate(Struct, frozen=True, kw_only=True):
     """The approval that a step demands by itself, whatever policies say about its contract; these can only add to it.
 
     ``message`` is shown to approvers as the author's. ``approvers`` are people and groups (``group:NAME``) as in a rule
-    of a policy; empty: everybody counts. ``timeout`` is the number of seconds until the request expires; the shortest of
-    this and of what policies set applies. With ``fails`` a rejection, an expiry and a missing answer fail the step
+    of a policy; empty: everybody counts. ``timeout`` is the number of seconds until the request expires; the shortest
+    of this and of what policies set applies. With ``fails`` a rejection, an expiry and a missing answer fail the step
     (``approval_rejected``) instead of ending the run, unless a policy requires an approval of the step as well.
 
     Example:
@@ -176,8 +176,8 @@ class StepType(Struct, frozen=True, kw_only=True):
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
 
     ``tool_use``, ``outputs`` and ``check`` are given the step as it is written, so they see templates as text.
-    ``contract``, ``gate``, ``outcome`` and ``blocks`` are given it as it is written for analysis, and rendered in a run; ``run``
-    always has it rendered. A tool or action that depends on a template cannot be named by ``tool_use``.
+    ``contract``, ``gate``, ``outcome`` and ``blocks`` are given it as it is written for analysis, rendered in a run;
+    ``run`` always has it rendered. A tool or action that depends on a template cannot be named by ``tool_use``.
 
     What they raise never ends a run without a result. ``run`` may raise ``StepProblem``: the step is an error (or
     ``failed``) of that kind. A ``GertError`` makes it an error of the error's kind, anything else, ``SystemExit`` too,

@@ -186,6 +186,24 @@ if shutil.which("curl") and shutil.which("jq"):
         assert down == [{"name": "search", "status": 503}, {"name": "gone", "status": 0}]
 
 
+@pytest.mark.parametrize(
+    ("answer", "code", "restarted"), [("y alice", "service_restarted", True), ("n", "restart_not_approved", False)]
+)
+def test_a_service_is_restarted_once_somebody_agrees(tmp_path, answer, code, restarted):
+    stand_in = tmp_path / "bin" / "systemctl"
+    stand_in.parent.mkdir()
+    stand_in.write_text(
+        '#!/bin/sh\ncase $1 in restart) touch "$0.done";; *) [ -e "$0.done" ] && echo active || { echo failed; exit 3; };; esac\n'
+    )
+    stand_in.chmod(0o755)
+    book = EXAMPLES / "service-restart" / "service-restart.runbook.yaml"
+    path = f"{stand_in.parent}:{os.environ['PATH']}"
+    done = gert("exec", book, "--var", "service=web", cwd=tmp_path, stdin=f"{answer}\n", PATH=path)
+    assert f"({code})" in done.stdout
+    assert "message = web is failed. Restart it? Customers notice: about a minute of errors." in done.stderr
+    assert (tmp_path / "bin" / "systemctl.done").exists() is restarted
+
+
 @pytest.mark.parametrize(("page", "code", "live"), [("/ok", "deployed", "8"), (None, "rolled_back", "7")])
 def test_a_deployment_that_is_not_well_is_taken_back(run, server, tmp_path, monkeypatch, page, code, live):
     book = EXAMPLES / "deploy" / "deploy.runbook.yaml"

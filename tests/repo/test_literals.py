@@ -11,6 +11,16 @@ from gert_core.plugin.registry import Registry
 
 # Words that happen to be a step type's name and mean something else here; every entry has its reason.
 ANOTHER_MEANING = {
+    ("gert_core.cli.commands.keys", "approval"): "what a key is for",
+    ("gert_core.cli.commands.new", "approval"): "a kind of plugin",
+    ("gert_core.cli.parameters", "approval"): "an option",
+    ("gert_core.cli.render.progress", "approval"): "a field of `step_complete`: why a step was not approved",
+    ("gert_core.engine.steps.approval", "approval"): "a field of `step_complete`: why a step was not approved",
+    ("gert_core.engine.steps.claims", "approval"): "what is claimed",
+    ("gert_core.plugin.kinds", "approval"): "a kind of plugin",
+    ("gert_core.runs.choices", "approval"): "a field of `run_start`",
+    ("gert_core.runs.fold", "approval"): "a field of `step_complete`: why a step was not approved",
+    ("gert_core.runs.state", "approval"): "what a run needs",
     ("gert_core.template.parse", "block"): "a word of another template language that is refused with an explanation",
     ("gert_core.documents.yaml_errors", "block"): "a word of the YAML parser's own messages",
     ("gert_core.engine.journal", "branch"): "a field of trace events: which of several concurrent lists wrote it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from gert_core.api import BlockResult, ErrorKind, RunError, StepProblem, Undecided
 from gert_core.contracts import find_action
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, ToolNode
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.execution import StepExecution
-
-_RESERVED: Final = CORE_EVENTS
 
 
 class AttemptContext:
@@ -177,7 +175,7 @@ class AttemptContext:
             raise RuntimeError("a step context works only in the thread that called run, until run returns")
         if not isinstance(type, str) or not type or not isinstance(data, Mapping):
             raise TypeError("an event has a name and a map of data")
-        if type in _RESERVED:
+        if type in CORE_EVENTS:
             raise RunError(f"a step must not write the event {type}: the core does", kind=ErrorKind.EVENT_RESERVED)
         worst = self._execution.signals.worst
         if worst is not None and worst.rank in (Rank.SUSPENDED, Rank.CANCELLED):

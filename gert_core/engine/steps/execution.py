@@ -18,7 +18,7 @@ from gert_core.engine.steps.close import close, close_recorded, finish
 from gert_core.engine.steps.compiled import summary_of
 from gert_core.engine.steps.render import render_scope, render_step
 from gert_core.engine.steps.unable import postponed
-from gert_core.engine.steps.visibility import visible
+from gert_core.engine.steps.visibility import trace_visibility
 from gert_core.engine.view import View
 from gert_core.governance.decision import strictest
 from gert_core.plugin.functions import PluginFault
@@ -279,15 +279,10 @@ class StepExecution:
             data["extensions"] = fields.extensions
         self.add(EventType.STEP_START, data)
         if fields.visibility is not None and self.step is not None:
-            self._trace_visibility(fields.visibility)
+            trace_visibility(self, fields.visibility)
         if self.services.recorded is not None and compiled.leaf and acting:
             continue_attempts(self, self.services.recorded)
         self.services.progress.started(self.info)
-
-    def _trace_visibility(self, rule: Any) -> None:
-        view = visible(self.layer.names_visible(), rule)
-        data = {"step_id": self.compiled.id, "allow": rule.allow, "deny": rule.deny}
-        self.add(EventType.VISIBILITY_APPLIED, {**data, "filtered_view_hash": self.services.digest(view)})
 
     # -- shared --------------------------------------------------------------------------------------------------
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from gert_core.api import EventType
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gert_core.documents.runbook import VisibilityModel
+    from gert_core.engine.steps.execution import StepExecution
 
 Segments = tuple[str, ...]
 
@@ -19,6 +22,13 @@ def visible(tree: Mapping[str, object], rule: VisibilityModel | None) -> dict[st
         return dict(tree)
     allow = None if rule.allow is None else [_segments(glob) for glob in rule.allow]
     return _filter(tree, (), allow=allow, deny=[_segments(glob) for glob in rule.deny])
+
+
+def trace_visibility(execution: StepExecution, rule: VisibilityModel) -> None:
+    """Trace which variables a step sees, by their hash."""
+    view = visible(execution.layer.names_visible(), rule)
+    data = {"step_id": execution.compiled.id, "allow": rule.allow, "deny": rule.deny}
+    execution.add(EventType.VISIBILITY_APPLIED, {**data, "filtered_view_hash": execution.services.digest(view)})
 
 
 def _segments(glob: str) -> Segments:
@@ -64,4 +74,4 @@ def _may_match_below(glob: Segments, path: Segments) -> bool:
     return glob[0] in ("*", path[0]) and _may_match_below(glob[1:], path[1:])
 
 
-__all__ = ["visible"]
+__all__ = ["trace_visibility", "visible"]

@@ -228,7 +228,9 @@ def test_nothing_is_asked_where_nothing_is_done(tmp_path, mode: str) -> None:
 
 def test_a_secret_in_the_message_is_masked(tmp_path) -> None:
     runner, people = runner_with(tmp_path, "alice")
-    secret = RUNBOOK.replace("type: string, default: web", "type: string, secret: true").replace(", min_approvers: 2", "")
+    secret = RUNBOOK.replace("type: string, default: web", "type: string, secret: true").replace(
+        ", min_approvers: 2", ""
+    )
     ran = runner(secret, inputs={"service": "hunter2-hunter2"})
     ran.assert_outcome("resolved")
     assert people.requests[0].document["message"] == "Restart <REDACTED:service>?"

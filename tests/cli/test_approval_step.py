@@ -1,0 +1,145 @@
+"""Approval steps from the command line: explained, asked by inbox, answered elsewhere, resumed; and gates of plugins."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+RUNBOOK = """\
+apiVersion: kernel/v0
+meta:
+  name: gate
+  governance: {rules: [{effects: [human], action: require-approval}]}
+steps:
+  - {id: ok, type: approval, message: "Delete everything?", min_approvers: 2, approvers: [alice, bob], on_reject: fail}
+  - {type: end, outcome: {category: resolved, meta: {by: "{{ .ok.approvers }}"}}}
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gate.yaml").write_text(RUNBOOK)
+    return tmp_path
+
+
+def test_policy_explain_has_the_step_beside_the_policies(here, gert):
+    code, out, _ = gert("policy", "explain", "gate.yaml")
+    assert code == 0
+    assert "  runbook: rule 1: require-approval\n  step: require-approval\n" in out
+    code, out, _ = gert("policy", "explain", "gate.yaml", "--json")
+    (step, _end) = json.loads(out)["steps"]
+    assert (step["rule"], step["min_approvers"], step["approvers"]) == (1, 2, ["alice", "bob"])
+    assert step["opinions"][1] == {
+        "source": "step",
+        "rule": None,
+        "action": "require-approval",
+        "min_approvers": 2,
+        "exclude_actor": False,
+        "approvers": ["alice", "bob"],
+        "serialize": False,
+        "reason": "The step demands it: require-approval by 2 approvers among alice, bob.",
+    }
+
+
+def test_it_is_answered_elsewhere_and_resumed(here, gert):
+    code, out, _ = gert("exec", "gate.yaml", "--approval", "inbox", "--json")
+    assert code == 0
+    pending = json.loads(out)
+    assert pending["status"] == "approval_pending"
+    (ticket,) = [ticket["ticket_id"] for ticket in pending["pending"]]
+    code, out, err = gert("approvals", "show", ticket)
+    assert code == 0, err
+    assert "message = Delete everything?" in out
+    assert gert("approve", ticket, "--as", "alice")[0] == 0
+    assert gert("resume", "--run", pending["run_id"])[0] == 0
+    assert "approval_pending" in gert("runs", "list")[1], "one approver is not enough"
+    assert gert("approve", ticket, "--as", "bob")[0] == 0
+    code, out, _ = gert("resume", "--run", pending["run_id"], "--json")
+    assert code == 0
+    assert json.loads(out)["outcome"]["meta"] == {"by": ["alice", "bob"]}
+
+
+def test_a_rejection_ends_the_run_because_a_policy_asks_too(here, gert):
+    pending = json.loads(gert("exec", "gate.yaml", "--approval", "inbox", "--json")[1])
+    (ticket,) = [ticket["ticket_id"] for ticket in pending["pending"]]
+    assert gert("reject", ticket, "--as", "bob", "--reason", "no")[0] == 0
+    code, out, _ = gert("resume", "--run", pending["run_id"], "--json")
+    assert code == 1
+    assert json.loads(out)["steps"][0]["status"] == "skipped"
+
+
+WIPES = """
+from gert_core import hookimpl
+from gert_core.api import Completed, Gate, StepType
+from gert_core.kit.models import StepModel
+from pydantic import Field
+
+class Wipe(StepModel):
+    what: str = Field(description="What is wiped.")
+
+def gate(step):
+    %s
+
+@hookimpl
+def gert_step_types():
+    return [
+        StepType(
+            name="wipe",
+            model=Wipe,
+            run=lambda step, ctx: Completed(outputs={"by": list(ctx.approvers)}),
+            outputs=lambda step: {"by": "list"},
+            gate=gate,
+            summary="Wipes.",
+        )
+    ]
+"""
+WIPE = """\
+apiVersion: kernel/v0
+meta: {name: wipe}
+steps:
+  - {id: wipe, type: wipe, what: disk}
+  - {type: end, outcome: {category: resolved, meta: {by: "{{ .wipe.by }}"}}}
+"""
+
+
+def test_the_gate_of_any_type_is_asked_although_its_contract_is_pure(here, gert, fake_dist):
+    fake_dist.add("gert-step-wipe", WIPES % "return Gate(message=f'Wipe {step.what}?')")
+    (here / "wipe.yaml").write_text(WIPE)
+    pending = json.loads(gert("exec", "wipe.yaml", "--approval", "inbox", "--json")[1])
+    (ticket,) = [ticket["ticket_id"] for ticket in pending["pending"]]
+    assert "message = Wipe disk?" in gert("approvals", "show", ticket)[1]
+    assert gert("approve", ticket, "--as", "alice")[0] == 0
+    code, out, _ = gert("resume", "--run", pending["run_id"], "--json")
+    assert (code, json.loads(out)["outcome"]["meta"]) == (0, {"by": ["alice"]})
+    code, out, _ = gert("exec", "wipe.yaml", "--mode", "dry-run", "--json")
+    assert (code, json.loads(out)["outcome"]["meta"]) == (0, {"by": "{{ .wipe.by }}"})
+
+
+def test_a_type_without_a_gate_for_a_step_asks_nothing(here, gert, fake_dist):
+    fake_dist.add("gert-step-wipe", WIPES % "return None")
+    (here / "wipe.yaml").write_text(WIPE)
+    code, out, _ = gert("exec", "wipe.yaml", "--approval", "inbox", "--json")
+    assert (code, json.loads(out)["outcome"]["meta"]) == (0, {"by": []})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("return 'yes'", "it gave a str instead of a Gate"),
+        ("return Gate(min_approvers=0)", "the min_approvers of its Gate are not a positive integer"),
+        ("return Gate(approvers=['alice'])", "the approvers of its Gate are not a tuple of strings"),
+        ("return Gate(timeout=-1)", "the timeout of its Gate is not a positive number of seconds"),
+        ("raise RuntimeError('boom')", "RuntimeError: boom"),
+    ],
+)
+def test_a_gate_that_cannot_be_used_never_lets_the_step_pass(here, gert, fake_dist, given, said):
+    fake_dist.add("gert-step-wipe", WIPES % given)
+    (here / "wipe.yaml").write_text(WIPE)
+    for verb in ("validate", "exec"):
+        code, out, err = gert(verb, "wipe.yaml")
+        assert code == 3
+        assert said in out + err
+        assert "step-wipe (gert-step-wipe 1.0)" in out + err
+    assert not (here / "runs").exists()
