@@ -125,7 +125,6 @@ class StepExecution:
         self.gate: Gate | None = None
         """The approval that the step demands by itself."""
         self.approvers: tuple[str, ...] = ()
-        """Who approved it."""
         self.began = 0.0
         self.inputs: Mapping[str, Any] = {}
         self.scope: tuple[str, ...] | None = None
