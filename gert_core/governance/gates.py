@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from gert_core.governance.decision import NO_ONE, Decision, Opinion, strictest
-from gert_core.governance.people import AGENT
+from gert_core.governance.decision import Decision, Opinion, strictest
+from gert_core.governance.people import NO_ONE, is_agent
 from gert_core.governance.rules import Act, Rule
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def with_gate(decision: Decision, gate: Gate, people: People) -> Decision:
     approvers = people.expand(gate.approvers)
     if decision.needs_approval and not decision.approvers:
         # A policy that names no approvers wants people, which a step cannot turn into an agent.
-        approvers = frozenset(name for name in approvers if not name.startswith(AGENT)) or (
+        approvers = frozenset(name for name in approvers if not is_agent(name)) or (
             frozenset([NO_ONE]) if approvers else approvers
         )
     elif gate.approvers and not approvers:
