@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from gert_core.api import BlockResult, ErrorKind, RunError, StepProblem, Undecided
-from gert_core.contracts import find_action
 from gert_core.engine.flow import fork
 from gert_core.engine.signals import NOT_STARTED, Rank, Unwind
 from gert_core.engine.steps.blocks import StepBlocks, block_result
 from gert_core.engine.steps.cleanup import Cleanup
 from gert_core.engine.steps.clock import Clock
 from gert_core.engine.steps.passes import Passes
-from gert_core.engine.steps.tool_calls import call_tool
+from gert_core.engine.steps.tool_calls import action_name, call_tool
 from gert_core.engine.steps.visibility import visible
 from gert_core.engine.trees import copy_data
 from gert_core.plugin.kinds import STEP
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import Answer, Block, Branch, Json, Question, Reply, Services
     from gert_core.api.context import Peer
-    from gert_core.documents.tree import BlockNode, ToolNode
+    from gert_core.documents.tree import BlockNode
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.execution import StepExecution
 
@@ -312,7 +311,7 @@ class AttemptContext:
         node = execution.facts.runbook.tools.get(tool)
         if node is None:
             raise StepProblem(ErrorKind.TOOL_UNDECLARED, f"tool {tool!r} is not listed under `tools`")
-        name = _action_name(node, action)
+        name = action_name(node, action)
         if not node.contracts[name].within(self.contract):
             raise StepProblem(
                 ErrorKind.CONTRACT_EXCEEDED,
@@ -339,14 +338,6 @@ class AttemptContext:
     def attach(self, path: str) -> Mapping[str, object]:
         execution = self._enter(acts=True)
         return execution.services.backend.attach(execution, path)
-
-
-def _action_name(tool: ToolNode, action: str | None) -> str:
-    """Return the action's name, also when the tool has only one; raise ``StepProblem`` for an unknown name."""
-    try:
-        return find_action(tool, action)[0]
-    except LookupError as error:
-        raise StepProblem(ErrorKind.ACTION_UNKNOWN, str(error)) from None
 
 
 __all__ = ["AttemptContext"]

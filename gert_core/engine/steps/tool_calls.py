@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from gert_core.api import EventType, StepProblem
+from gert_core.api import ErrorKind, EventType, StepProblem
+from gert_core.contracts import find_action
 from gert_core.trace.writer import EventDataError
 from gert_core.values import format_duration
 
@@ -28,6 +29,14 @@ class _Call(Struct, frozen=True, kw_only=True):
     inputs: Mapping[str, object]
     exit_code: object
     error: str | None = None
+
+
+def action_name(tool: ToolNode, action: str | None) -> str:
+    """Return the action's name, also when the tool has only one; raise ``StepProblem`` for an unknown name."""
+    try:
+        return find_action(tool, action)[0]
+    except LookupError as error:
+        raise StepProblem(ErrorKind.ACTION_UNKNOWN, str(error)) from None
 
 
 def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
@@ -63,4 +72,4 @@ def _trace(execution: StepExecution, call: _Call, began: float) -> None:
     execution.add(EventType.TOOL_CALL, data, fresh=True)
 
 
-__all__ = ["call_tool"]
+__all__ = ["action_name", "call_tool"]
