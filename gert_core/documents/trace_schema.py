@@ -55,6 +55,7 @@ _START: Final = {
             "properties": {
                 "algorithm": {"type": "string", "description": "The signature algorithm."},
                 "key_id": {"type": "string", "description": "The id of the key."},
+                "fingerprint": {"type": "string", "description": "What tells it from another key of the same id."},
             },
             "required": ["algorithm", "key_id"],
             "additionalProperties": False,

@@ -57,7 +57,7 @@ def recorded_place(resume: Resume, signer: Signer | None) -> Place:
     from gert_core.trace.recovery import cut_torn_end
 
     run = resume.run
-    refuse_other_signer(run.choices, signer, run_id=run.run_id)
+    refuse_other_signer(run.choices, signer, run.seals, run_id=run.run_id)
     cut_torn_end(run.trace, run.end, aside=run.directory.path / "trace.torn")
     return Place(
         run_id=run.run_id,
@@ -82,7 +82,7 @@ def _choices(request: Request, *, signer: Signer | None, directory: RunDirectory
         policy_files=tuple(str(path.absolute()) for path in request.policies) if here else (),
         approval_provider=chosen_provider(request),
         trace_sync=request.trace_sync,
-        signer={"algorithm": signer.algorithm, "key_id": signer.key_id} if signer is not None else None,
+        signer=signer.to_json() if signer is not None else None,
         cwd=_working_directory() if here else None,
         run_directory=str(directory.path.absolute()) if here and directory is not None else None,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -21,14 +23,26 @@ if TYPE_CHECKING:
 SIGNING_KEY: Final = TRACE.signing_key
 VERIFY_KEY: Final = TRACE.verify_key
 DEFAULT_KEY_ID: Final = "default"
+_KNOWN: Final = b"gert trace signer"
+"""What a key without a public half signs for its fingerprint."""
 
 
 class Signer(Struct, frozen=True, kw_only=True):
-    """A key ready to sign: ``sign`` returns lowercase hex."""
+    """A key ready to sign: ``sign`` returns lowercase hex.
+
+    ``fingerprint`` tells the key from another one under the same id: the hash of its public key, or of something that
+    a key without one signs. ``verify`` checks a signature with the key itself, whatever variables say.
+    """
 
     algorithm: str
     key_id: str
     sign: Callable[[bytes], str]
+    fingerprint: str = ""
+    verify: Callable[[bytes, str], bool] | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """Return the ``signer`` of ``run_start``."""
+        return {"algorithm": self.algorithm, "key_id": self.key_id, "fingerprint": self.fingerprint}
 
 
 def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer | None:
@@ -64,7 +78,13 @@ def signer_from_environ(environ: Mapping[str, str], schemes: Schemes) -> Signer 
 
     if not re.fullmatch(r"(?:[0-9a-f]{2})+", sign(b"0" * 64)):
         raise PluginError(f"signature scheme {algorithm} does not return lowercase hex")
-    return Signer(algorithm=algorithm, key_id=key_id, sign=sign)
+    known = sign(_KNOWN).encode() if scheme.public is None else bytes(_resolve(scheme.public)(data))  # type: ignore[call-overload]
+    verify = None
+    if scheme.symmetric or scheme.public is not None:
+        verify = partial(verify_signature, scheme, data if scheme.symmetric else known)
+    return Signer(
+        algorithm=algorithm, key_id=key_id, sign=sign, fingerprint=sha256(known).hexdigest()[:32], verify=verify
+    )
 
 
 def require_scheme(algorithm: str, schemes: Schemes) -> SignatureScheme:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from enum import StrEnum
 from hashlib import sha256
@@ -81,6 +82,8 @@ def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
     try:
         with open_named(path) as file:
             events, complete = _walk(file, seals, path)
+            file.seek(0)
+            signer = _names_signer(next(lines(file, path), b""))
     except AlteredError as error:
         return Verification(
             status=TraceStatus.ALTERED, events=error.event, first_bad_event=error.event, detail=str(error)
@@ -95,7 +98,24 @@ def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
             events=events,
             detail=f"the trace ends unexpectedly after event {events}",
         )
+    if signer and not any(seal.signature is not None for seal in seals):
+        return Verification(
+            status=TraceStatus.BAD_SIGNATURE,
+            events=events,
+            first_bad_event=seals[0].event,
+            signature="invalid",
+            detail="the run began with a signer, and no seal has a signature",
+        )
     return check_signatures(events, seals, key_for=key_for, schemes=schemes)
+
+
+def _names_signer(first: bytes) -> bool:
+    """Return whether the first event says that the trace is signed."""
+    try:
+        data = json.loads(first).get("data")
+    except (ValueError, AttributeError, RecursionError):
+        return False
+    return isinstance(data, dict) and bool(data.get("signer"))
 
 
 def _walk(file: BinaryIO, seals: list[Seal], path: Path) -> tuple[int, bool]:

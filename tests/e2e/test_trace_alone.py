@@ -68,6 +68,8 @@ def test_the_first_event_records_what_was_chosen(shell):
         "run_directory": f"{here}/runs/{run}",
     }
     assert (data["approval_provider"], data["trace_sync"]) == ("inbox", "none")
+    fingerprint = data["signer"].pop("fingerprint")
+    assert len(fingerprint) == 32
     assert data["signer"] == {"algorithm": "hmac-sha256", "key_id": "night"}
     schema = Draft202012Validator(json.loads(shell.gert("schema", "trace").stdout))
     assert [error.message for event in shell.events() for error in schema.iter_errors(event)] == []

@@ -14,10 +14,15 @@ import shutil
 import stat
 import subprocess
 import time
+from base64 import b64encode
 
 import pytest
+from forging import chain
 from gertproc import COMMAND, Gert
 from users import NOBODY
+
+from gert_core.plugin.registry import Registry
+from gert_core.trace.signing import signer_from_environ
 
 KEY = {"GERT_TRACE_SIGNING_KEY": "hmac-sha256:c2lnbmluZy1rZXktMDEyMzQ1Njc4OQ==", "GERT_TRACE_SIGNING_KEY_ID": "night"}
 SEED = "ed25519:nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A="
@@ -106,6 +111,38 @@ def test_a_signed_run_goes_on_with_its_own_signer_only(gert):
     other = KEY | {"GERT_TRACE_SIGNING_KEY": SEED, "GERT_TRACE_VERIFY_KEY": KEY["GERT_TRACE_SIGNING_KEY"]}
     assert "ed25519" in refused(gert, run, "signer_changed", **other)
     assert resume(gert, run, **KEY).document["status"] == "completed"
+
+
+@pytest.mark.parametrize("fingerprint", ["recorded", "of 0.1", "forged"])
+@pytest.mark.parametrize("algorithm", ["hmac-sha256", "ed25519"])
+def test_another_key_under_the_same_id_is_another_signer(gert, algorithm, fingerprint):
+    own, other = (f"{algorithm}:{b64encode(bytes([n]) * 32).decode()}" for n in (1, 2))
+    keys, others = ({"GERT_TRACE_SIGNING_KEY": key, "GERT_TRACE_SIGNING_KEY_ID": "night"} for key in (own, other))
+    run, ticket = pending(gert, **keys)
+    approve(gert, ticket)
+    if fingerprint != "recorded":
+        _with_fingerprint_of(gert, run, others if fingerprint == "forged" else None, seal=keys)
+    # A shared key verifies what it signs, so its seals are found not to be its own before anything else.
+    assert "sign" in refused(gert, run, "signer_changed" if algorithm == "ed25519" else "trace_altered", **others)
+    assert not (gert.root / "done").exists()
+    if fingerprint != "forged":
+        assert resume(gert, run, **keys).document["status"] == "completed"
+
+
+def _with_fingerprint_of(gert, run, keys, *, seal):
+    """Write another fingerprint (or none) into the trace of a run, and seal it again with the run's own key."""
+    trace = run / "trace.jsonl"
+    registry, signer = Registry.build(), None
+    if keys is not None:
+        signer = signer_from_environ(keys, registry.signature_scheme)
+    own = signer_from_environ(seal, registry.signature_scheme)
+    events = [json.loads(line) for line in trace.read_text().splitlines()]
+    events[0]["data"]["signer"].pop("fingerprint")
+    if signer is not None:
+        events[0]["data"]["signer"]["fingerprint"] = signer.fingerprint
+    for name in ("chain_hash", "signature"):
+        events[-1]["data"].pop(name)
+    trace.write_text(chain(events, sign=own.sign))
 
 
 def test_no_key_signs_what_was_written_without_one(gert):

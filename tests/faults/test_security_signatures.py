@@ -57,6 +57,17 @@ def test_a_public_key_is_no_shared_key_for_traces(tmp_path):
     assert unpinned.document["algorithm"] == "hmac-sha256"
 
 
+def test_a_trace_that_names_a_signer_and_has_no_signature_is_not_unsigned(pending):
+    """Every signature stripped, every hash made anew: the first event still says that the trace is signed."""
+    events = pending.events()
+    for name in ("chain_hash", "signature", "signature_alg", "signing_key_id"):
+        events[-1]["data"].pop(name, None)
+    (pending.root / "stripped.jsonl").write_text(chain(events))
+    said = pending("trace", "verify", "stripped.jsonl", "--json")
+    assert (said.code, said.document["valid"], said.document["verdict"]) == (1, False, "bad_signature"), said.all
+    assert "began with a signer" in said.document["detail"]
+
+
 def test_a_public_key_is_no_shared_key_for_approvals():
     """The same for approvals."""
     scheme = Registry.build().signature_scheme("hmac-sha256")

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,8 +18,10 @@ SEED = base64.b64encode(bytes(range(32))).decode()
 PUBLIC = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg="
 
 
-def chain(events: list[dict], *, key: bytes | None = None) -> str:
-    """A whole trace of these events: hashes and seal are right, the signature is an HMAC with ``key``."""
+def chain(events: list[dict], *, key: bytes | None = None, sign: Callable[[bytes], str] | None = None) -> str:
+    """A whole trace of these events: hashes and seal are right, the signature is an HMAC with ``key``, or ``sign``'s."""
+    if key is not None:
+        sign = partial(_hmac, key)
     lines, previous = [], "0" * 64
     for number, given in enumerate(events, 1):
         entry = {name: value for name, value in {**given, "seq": number}.items() if name != "prev_hash"}
@@ -26,13 +29,17 @@ def chain(events: list[dict], *, key: bytes | None = None) -> str:
         if entry["type"] in ("run_complete", "run_suspended"):
             digest = hashlib.sha256(line.encode()).hexdigest()
             seal = f',"chain_hash":"{digest}"'
-            if key is not None:
-                seal += f',"signature":"{hmac.new(key, digest.encode(), "sha256").hexdigest()}"'
+            if sign is not None:
+                seal += f',"signature":"{sign(digest.encode())}"'
             cut = line.rindex('},"prev_hash"')
             line = line[:cut] + seal + line[cut:]
         previous = hashlib.sha256(line.encode()).hexdigest()
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def _hmac(key: bytes, message: bytes) -> str:
+    return hmac.new(key, message, "sha256").hexdigest()
 
 
 def rewrite(gert: Gert, edit: Callable[[list[dict]], list[dict]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, RunError
@@ -9,10 +10,11 @@ from gert_core.trace.signing import SIGNING_KEY, VERIFY_KEY, verifying_key
 from gert_core.trace.verify import TraceStatus, check_signatures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gert_core.engine.resume.read import RecordedRun
     from gert_core.runs.choices import RunChoices
+    from gert_core.trace.seals import Seal
     from gert_core.trace.signing import Schemes, Signer
 
 
@@ -40,8 +42,12 @@ def refuse_forged(run: RecordedRun, *, environ: Mapping[str, str], schemes: Sche
         )
 
 
-def refuse_other_signer(choices: RunChoices, signer: Signer | None, *, run_id: str) -> None:
-    """Raise ``RunError`` when a run would continue with another signer than it began with, or with none."""
+def refuse_other_signer(choices: RunChoices, signer: Signer | None, seals: Sequence[Seal], *, run_id: str) -> None:
+    """Raise ``RunError`` when a run would continue with another signer than it began with, or with none.
+
+    The key that is set now must also have made every seal: its id is only a name, and what the first event says
+    about it could have been written by somebody else.
+    """
     began = choices.signer
     if began is None and signer is None:
         return
@@ -59,13 +65,33 @@ def refuse_other_signer(choices: RunChoices, signer: Signer | None, *, run_id: s
             kind=ErrorKind.SIGNING_KEY_MISSING,
             hint=f"set {SIGNING_KEY} (and {SIGNING_KEY}_ID), then resume again",
         )
-    now = {"algorithm": signer.algorithm, "key_id": signer.key_id}
-    if any(now.get(name) != value for name, value in began.items()):
-        raise RunError(
-            f"run {run_id} is signed with {_name(began)}, and the signing key set now is {_name(now)}",
-            kind=ErrorKind.SIGNER_CHANGED,
-            hint=f"set {SIGNING_KEY} and {SIGNING_KEY}_ID to the key that the run began with",
-        )
+    now = signer.to_json()
+    others = [name for name, value in began.items() if now.get(name) != value]
+    foreign = next((seal for seal in seals if not _made(seal, signer)), None)
+    if not others and foreign is None:
+        return
+    if others and others != ["fingerprint"]:
+        what = f"run {run_id} is signed with {_name(began)}, and the signing key set now is {_name(now)}"
+    elif others:
+        what = f"run {run_id} is signed with {_name(began)}, and the signing key set now is another one of the same id"
+    else:
+        event = 0 if foreign is None else foreign.event
+        what = f"event {event} of run {run_id} was not signed with the signing key set now"
+    raise RunError(
+        what,
+        kind=ErrorKind.SIGNER_CHANGED,
+        hint=f"set {SIGNING_KEY} and {SIGNING_KEY}_ID to the key that the run began with",
+    )
+
+
+def _made(seal: Seal, signer: Signer) -> bool:
+    """Return whether the signer made a seal; a scheme that cannot verify with its own key signs once more."""
+    if seal.signature is None:
+        return True  # of a run that was not signed at the time; whether that is possible was decided before
+    message = seal.chain_hash.encode("ascii")
+    if signer.verify is not None:
+        return signer.verify(message, seal.signature)
+    return hmac.compare_digest(signer.sign(message), seal.signature)
 
 
 def _name(signer: Mapping[str, str]) -> str:
