@@ -52,6 +52,7 @@ PLACES = {
     "inputs-from-unknown": (6, 54),
     "loop-variable-leak": (10, 24),
     "missing-field": (2, 5),
+    "maybe-undefined": (3, 67),
     "name-collision": (6, 10),
     "next-backward-unbounded": (2, 69),
     "next-cross-scope": (6, 11),

@@ -71,7 +71,7 @@ CASES = {
               - condition: default
                 steps:
                   - {id: b, type: tool, tool: service, action: state, inputs: {name: "{{ .a.latency }}"}}  #! unresolved-variable
-          - {type: end, outcome: {category: resolved, meta: {a: "{{ .latency }}", b: "{{ .b.state }}"}}}
+          - {type: end, outcome: {category: resolved, meta: {a: "{{ .latency }}", b: "{{ .b.state }}"}}}  #! maybe-undefined #! maybe-undefined
         """,
     "what an arm sets that always ends is never seen behind it": """
         steps:
@@ -304,7 +304,7 @@ CASES = {
               - condition: default
                 steps: [{id: b, type: tool, tool: service, action: state, inputs: {name: x}}]
           - {id: between, type: tool, tool: service, action: restart, inputs: {name: "{{ .latency }}{{ .state }}"}}  #! unresolved-variable
-          - {id: last, type: end, outcome: {category: resolved, meta: {a: "{{ .latency }}", b: "{{ .state }}"}}}
+          - {id: last, type: end, outcome: {category: resolved, meta: {a: "{{ .latency }}", b: "{{ .state }}"}}}  #! maybe-undefined #! maybe-undefined
         """,
     "the run itself": """
         steps:

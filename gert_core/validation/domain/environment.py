@@ -30,16 +30,20 @@ class Entry:
     """What is known about one variable at a point of the flow.
 
     ``origin`` is the step that set it, nested tuples of steps where several may have, or None for what is there
-    from the start. ``sure``: set on every path. ``stays``: survives the end of a loop (exports, scopes).
+    from the start. ``sure``: set on every path. ``stays``: survives the end of a loop (exports, scopes). ``holds``: has
+    a value on every path, jumps left aside: the step that sets it is neither skipped nor goes on after a failure.
     """
 
-    __slots__ = ("origin", "shape", "stays", "sure")
+    __slots__ = ("holds", "origin", "shape", "stays", "sure")
 
-    def __init__(self, shape: Shape, origin: Any = None, *, sure: bool = True, stays: bool = False) -> None:
+    def __init__(
+        self, shape: Shape, origin: Any = None, *, sure: bool = True, stays: bool = False, holds: bool | None = None
+    ) -> None:
         self.shape = shape
         self.origin = origin
         self.sure = sure
         self.stays = stays
+        self.holds = sure if holds is None else holds
 
     def steps(self) -> Iterator[StepNode]:
         """Yield the steps that may have set it, newest first; at most a few dozen."""
@@ -63,7 +67,14 @@ def perhaps(entry: Entry, before: Entry | None) -> Entry:
         (entry.origin, before.origin),
         sure=before.sure,
         stays=entry.stays or before.stays,
+        holds=before.holds,
     )
+
+
+def doubtful(entry: Entry, before: Entry | None) -> Entry:
+    """Return the entry of a variable set inside a step that may not run, or not to its end."""
+    holds = before is not None and before.holds
+    return Entry(entry.shape, entry.origin, sure=entry.sure, stays=entry.stays, holds=holds)
 
 
 class Environment:
@@ -84,20 +95,24 @@ class Environment:
         self._log.append((key, self.names.get(key)))
         self.names[key] = entry
 
-    def define(self, key: Key, shape: Shape, step: StepNode, *, sure: bool, stays: bool = False) -> None:
+    def define(
+        self, key: Key, shape: Shape, step: StepNode, *, sure: bool, stays: bool = False, holds: bool = True
+    ) -> None:
         """Set a variable by a step; if the step may not have run, the previous value remains possible.
 
         So does a value that survives the end of a loop, when the new one does not: it is there again after the loop.
         """
         old = self.names.get(key)
+        holds = holds or (old is not None and old.holds)
         if old is None or (sure and (stays or not old.stays)):
-            entry = Entry(shape, step, sure=sure, stays=stays)
+            entry = Entry(shape, step, sure=sure, stays=stays, holds=holds)
         else:
             entry = Entry(
                 shape if shape is old.shape else joined((shape, old.shape)),
                 (step, old.origin),
                 sure=sure or old.sure,
                 stays=stays or old.stays,
+                holds=holds,
             )
         self._log.append((key, old))
         self.names[key] = entry
@@ -144,6 +159,8 @@ class Environment:
             old = self.names.get(key)
             certain = [entry.sure for entry in entries]
             sure = any(certain) if every else len(certain) == len(blocks) and all(certain)
+            held = [entry.holds for entry in entries]
+            holds = any(held) if every else len(held) == len(blocks) and all(held)
             if old is not None and not sure:
                 entries.append(old)
             self.set(
@@ -153,6 +170,7 @@ class Environment:
                     tuple(entry.origin for entry in entries),
                     sure=sure or (old is not None and old.sure),
                     stays=any(entry.stays for entry in entries),
+                    holds=holds or (old is not None and old.holds),
                 ),
             )
 
@@ -176,4 +194,4 @@ class Environment:
         return None
 
 
-__all__ = ["BELOW", "EACH", "EXPORT", "NAMESPACE", "SCOPE", "Entry", "Environment", "Key", "perhaps"]
+__all__ = ["BELOW", "EACH", "EXPORT", "NAMESPACE", "SCOPE", "Entry", "Environment", "Key", "doubtful", "perhaps"]

@@ -69,6 +69,24 @@ class ListFlow:
                 known = True
         return known
 
+    def dominates(self, first: int, then: int) -> bool:
+        """Return whether every path to ``then`` leads over ``first``."""
+        if not self.jumps or first == 0 or then not in self.reached:
+            return first < then
+        asked = (first, -2, then)
+        known = self._known.get(asked)
+        if known is None:
+            self._budget -= len(self.follow)
+            known = self._known[asked] = self._budget <= 0 or then not in self._from((0,), avoid=first)
+        return known
+
+    def leads_alone(self, first: int, arm: int, then: int) -> bool:
+        """Return whether of all blocks of ``first`` only ``arm`` leads to ``then``."""
+        exits = {number: ways for (index, number), ways in self.arms.items() if index == first}
+        if arm not in exits or not self.dominates(first, then):
+            return False
+        return not any(then in self._from(ways, avoid=first) for number, ways in exits.items() if number != arm)
+
     def _straight(self, first: int, then: int) -> bool:
         """Return whether falling through, without jumps, leads from the start over ``first`` to ``then``."""
         if not self._breaks:

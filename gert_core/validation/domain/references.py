@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
+from gert_core.validation.domain.certainty import ids_of, is_certain, is_protected, tested_steps, why_uncertain
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.positions import ancestors, may_precede
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Path, StepNode
     from gert_core.template import Reference
     from gert_core.validation.domain.context import Context
-    from gert_core.validation.domain.environment import Environment
+    from gert_core.validation.domain.environment import Entry, Environment
     from gert_core.validation.domain.expressions import TemplateText
     from gert_core.validation.domain.facts import FactTable
     from gert_core.validation.domain.scalars import ScalarUse
@@ -37,6 +38,10 @@ _RUN: Final = Shape(
     "object", fields={name: declared_shape("string") for name in ("id", "actor", "mode", "runbook", "started")}
 )
 _CLOSING: Final = Shape("object", fields={**(_RUN.fields or {}), "status": declared_shape("string")})
+
+
+_NEVER: Final = frozenset({"status", "attempts", RETRY, "passed", "handled", "iterations", "exit_code", *_OF_LOOPS})
+"""What a step has whether it ran or not."""
 
 
 class CheckedTemplate:
@@ -62,7 +67,7 @@ class CheckedTemplate:
 class References:
     """The check of a runbook's templates, step by step, against the environment at that point."""
 
-    __slots__ = ("_around", "_inside", "_step", "closing", "ctx", "env", "facts", "jumps", "unresolved")
+    __slots__ = ("_around", "_inside", "_step", "closing", "ctx", "env", "facts", "jumps", "tested", "unresolved")
 
     def __init__(self, ctx: Context, env: Environment, facts: FactTable) -> None:
         self.ctx = ctx
@@ -75,6 +80,8 @@ class References:
         self._step: StepNode | None = None
         self._inside: Sequence[Path] = ()
         self._around: dict[Path, int] | None = None
+        self.tested: frozenset[str] = frozenset()
+        """The steps whose status was tested by a condition around what is checked."""
 
     def compiled(self, text: object, *, condition: bool = False) -> CheckedTemplate:
         """Return the compiled form of a text, from the cache."""
@@ -107,6 +114,7 @@ class References:
                     self._hidden(text, reference)
                 if (
                     entry is not None
+                    and entry.holds
                     and not self.jumps
                     and (len(path) == 1 or type(follow(entry.shape, path, 1)) is Shape)
                 ):
@@ -197,6 +205,7 @@ class References:
             return
         found = self.find(reference.path)
         if isinstance(found, Shape):
+            self._doubt(text, reference)
             return
         explanation = self.unresolved.explain(reference.path, found, self._step, self.around())
         if explanation is None:
@@ -225,6 +234,47 @@ class References:
             hint=f"add `export: [{name}]` to `{setter.id}`" if replaceable else f"rename the output of `{setter.id}`",
             offset=_offset(text.value, path=reference.path, offset=reference.offset),
         )
+
+    def tests(self, text: object) -> frozenset[str]:
+        """Return the steps whose status a condition tests."""
+        return tested_steps(self.compiled(text, condition=True).template) if isinstance(text, str) else frozenset()
+
+    def _doubt(self, text: TemplateText, reference: Reference) -> None:
+        """Warn when an output may be missing and no test says otherwise."""
+        path, by_id = reference.path, self.ctx.runbook.by_id
+        entry = self._output(path)
+        if entry is None or self._step is None or is_certain(entry, self.ctx.flow, self.around()):
+            return
+        steps = list(entry.steps()) or [by_id[name] for name in path[:2] if name in by_id]
+        ids = ids_of(steps)
+        if not steps or ids & self.tested:
+            return
+        if is_protected(self.compiled(text.value, condition=text.condition).template, path, ids):
+            return
+        shown = "." + ".".join(path)
+        kernel = shown in str(text.value)
+        fallback = f'({shown} | default "")' if kernel else f'({shown[1:]} | default(""))'
+        self.ctx.add(
+            "maybe-undefined",
+            f"`{shown}` may be undefined: {why_uncertain(steps)}",
+            path=text.path,
+            hint=f"write `{fallback}`, or read it only where `.{steps[0].id}.status` was tested",
+            offset=_offset(text.value, path=path, offset=reference.offset),
+        )
+
+    def _output(self, path: Sequence[str]) -> Entry | None:
+        """Return the variable that a path leads to if that is an output: what a step has in any case never warns."""
+        names, head, rest = self.env.names, path[0], path[1:]
+        if head == SCOPE and head not in names:
+            found = self.env.scope([part for segment in rest for part in segment.split("/")])
+            return found[0] if found is not None else None
+        if head == "step" and head not in names and rest:
+            head, rest = rest[0], rest[1:]
+        entry, step = names.get(head), self.ctx.runbook.by_id.get(head)
+        if step is None:
+            return entry
+        own = not rest or rest[0] in _NEVER or rest[0] in step.type.fields
+        return None if own else entry
 
     def _scalars(self, text: TemplateText, uses: Sequence[ScalarUse]) -> None:
         """Report lists and maps where a single value is needed."""

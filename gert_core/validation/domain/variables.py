@@ -17,6 +17,7 @@ from gert_core.validation.domain.environment import (
     SCOPE,
     Entry,
     Environment,
+    doubtful,
     perhaps,
 )
 from gert_core.validation.domain.exports import check_exports, check_promoted, export_shape
@@ -63,21 +64,24 @@ class Variables:
 
     def walk(self, block: BlockNode, *, sure: bool) -> None:
         """Check the steps of a list in order."""
-        sure = sure and not self.ctx.flow.of(block).jumps
-        expected = 0
+        holds, sure = sure, sure and not self.ctx.flow.of(block).jumps
+        tested, expected = self.refs.tested, 0
         for step in block.steps:
             place = step.path[-1]
             if place != expected:
                 self.env.open = True  # there is a step that could not be read before this one
-            self._step(step, sure=sure)
+            self._step(step, sure=sure, holds=holds)
+            self.refs.tested |= self._passed_tests(step)
             expected = place + 1 if isinstance(place, int) else 0
+        self.refs.tested = tested
         if self.ctx.broken:
             raw = block.block.steps if block.block is not None else self.ctx.runbook.document.value.get("steps")
             if isinstance(raw, list) and len(raw) > expected:
                 self.env.open = True
 
-    def _step(self, step: StepNode, *, sure: bool) -> None:
+    def _step(self, step: StepNode, *, sure: bool, holds: bool) -> None:
         fields, refs = step.fields, self.refs
+        tested = refs.tested
         facts = self.facts.of(step)
         refs.enter(step)
         loop = fields.for_each
@@ -87,7 +91,8 @@ class Variables:
             self.env.set(loop.as_, Entry(item))
         found: list[TemplateText] = []
         if fields.when is not None:
-            found.append(TemplateText(fields.when, True, (*step.path, "when")))
+            refs.check([TemplateText(fields.when, True, (*step.path, "when"))])
+            refs.tested = tested | refs.tests(fields.when)
         if loop is not None and loop.key is not None:
             templates(loop.key, path=(*step.path, "for_each", "key"), found=found)
         if fields.description is not None:
@@ -109,20 +114,41 @@ class Variables:
             refs.check(found)
         check_inputs(self.ctx, refs, step, facts)
         if step.blocks:
+            inner = self.env.mark()
             self._blocks(step, later=later)
+            if guarded(step) or fields.continue_on_fail:
+                self._doubt(inner)
         if fields.artifacts:
             self._artifacts(step, facts)
         if loop is not None:
             if loop.until is not None:
                 self._until(step, facts, loop.until)
             self._leave_loop(step, mark)
+        refs.tested = tested
         if not facts.known and fields.scope is None:
             self.env.open = True
-        self._define(step, facts, sure=sure and not guarded(step))
+        certain = loop is not None or not (guarded(step) or fields.continue_on_fail)
+        self._define(step, facts, sure=sure and not guarded(step), holds=holds and certain)
         most = jump_of(step)[1]
         if isinstance(most, str):
             refs.enter(step)
             refs.check([TemplateText(most, False, (*step.path, "next", "max"))])
+
+    def _passed_tests(self, step: StepNode) -> frozenset[str]:
+        """Return the steps of which it is known how they came out because a test of them would have ended the run."""
+        if step.type.flow is Flow.TERMINAL:
+            return self.refs.tests(step.fields.when)
+        found: frozenset[str] = frozenset()
+        if step.type.flow is Flow.ONE_OF and not guarded(step) and step.fields.for_each is None:
+            for block in step.blocks:
+                if block.block is not None and not self.ctx.flow.of(block).falls:
+                    found |= self.refs.tests(block.block.condition)
+        return found
+
+    def _doubt(self, mark: int) -> None:
+        """Take back that what a step's blocks set certainly exists."""
+        for key, entry in self.env.rewind(mark).items():
+            self.env.set(key, doubtful(entry, self.env.names.get(key)))
 
     def _artifacts(self, step: StepNode, facts: Facts) -> None:
         """Check the templates of artifacts, which see the step's own outputs."""
@@ -159,6 +185,7 @@ class Variables:
             return
         order = known_order(step) if kind is Flow.ALL_OF else None
         outcomes: list[dict[object, Entry]] = []
+        tested = self.refs.tested
         before: dict[int, dict[object, Entry]] = {}
         for number in order.sequence if order is not None else range(len(step.blocks)):
             block, start = step.blocks[number], env.mark()
@@ -167,6 +194,8 @@ class Variables:
                     env.set(key, entry)
             mark = env.mark()
             self._bind(step, block)
+            if kind is Flow.ONE_OF and block.block is not None:  # an arm is taken by its test and those before it
+                self.refs.tested |= self.refs.tests(block.block.condition)
             self.walk(block, sure=True)
             changed = before[number] = env.rewind(mark)
             env.rewind(start)
@@ -175,6 +204,7 @@ class Variables:
             # Variables set by a path that always ends the run do not exist after the step.
             if self.ctx.flow.of(block).falls or step.fields.continue_on_fail:
                 outcomes.append(changed)
+        self.refs.tested = tested
         env.merge(outcomes, every=kind is Flow.ALL_OF)
         self.refs.enter(step)
 
@@ -254,47 +284,47 @@ class Variables:
 
     # -- what a step defines -----------------------------------------------------------------------------------
 
-    def _define(self, step: StepNode, facts: Facts, *, sure: bool) -> None:
+    def _define(self, step: StepNode, facts: Facts, *, sure: bool, holds: bool) -> None:
         env, fields = self.env, step.fields
         if fields.export:
             check_exports(self.ctx, env, step, facts)
         if self.exporting and fields.scope is None and fields.for_each is None:
             check_promoted(self.ctx, env, step, facts)
         if fields.for_each is not None:
-            self._define_loop(step, facts, sure=sure)
+            self._define_loop(step, facts, sure=sure, holds=holds)
             return
-        env.define(step.id, facts.shape, step, sure=sure)
+        env.define(step.id, facts.shape, step, sure=sure, holds=holds)
         outputs = facts.outputs
         if fields.scope is not None:
             segments, templated = scope_segments(fields.scope)
             self._namespace(segments, step, sure=sure)
             if templated or not facts.known:
-                env.define((SCOPE, *segments, BELOW), ANY, step, sure=sure, stays=True)
+                env.define((SCOPE, *segments, BELOW), ANY, step, sure=sure, stays=True, holds=holds)
             else:
                 for name, shape in outputs.items():
-                    env.define((SCOPE, *segments, name), shape, step, sure=sure, stays=True)
+                    env.define((SCOPE, *segments, name), shape, step, sure=sure, stays=True, holds=holds)
         else:
             for name, shape in outputs.items():
-                env.define(name, shape, step, sure=sure)
+                env.define(name, shape, step, sure=sure, holds=holds)
         for name, source in fields.exports.items():
-            env.define(name, export_shape(step, facts, source), step, sure=sure, stays=True)
+            env.define(name, export_shape(step, facts, source), step, sure=sure, stays=True, holds=holds)
             self._export(name, step)
 
-    def _define_loop(self, step: StepNode, facts: Facts, *, sure: bool) -> None:
+    def _define_loop(self, step: StepNode, facts: Facts, *, sure: bool, holds: bool) -> None:
         """Define the results of a for_each under its id: a list, or a map when it has a key."""
         env, fields = self.env, step.fields
         item = facts.result
         keyed = fields.for_each is not None and fields.for_each.key is not None
-        env.define(step.id, _collection(item, keyed=keyed), step, sure=sure)
+        env.define(step.id, _collection(item, keyed=keyed), step, sure=sure, holds=holds)
         if fields.scope is not None:
             segments, templated = scope_segments(fields.scope)
             self._namespace(segments, step, sure=sure)
             place = BELOW if templated else EACH
-            env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True)
+            env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True, holds=holds)
         for name, source in fields.exports.items():
             if name not in env.names or env.names[name].origin is not None:
                 shape = _collection(export_shape(step, facts, source), keyed=keyed)
-                env.define(name, shape, step, sure=sure and (EXPORT, name) not in env.names, stays=True)
+                env.define(name, shape, step, sure=sure and (EXPORT, name) not in env.names, stays=True, holds=holds)
                 self._export(name, step)
 
     def _export(self, name: str, step: StepNode) -> None:

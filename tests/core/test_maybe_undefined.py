@@ -1,0 +1,190 @@
+"""The warning about outputs that may be missing: what makes them so, and which tests make them certain again."""
+
+from __future__ import annotations
+
+import re
+from textwrap import dedent
+
+import pytest
+from lab import Lab
+
+from gert_core.validation import validate_runbook
+
+META = "inputs: { on: { type: bool, default: true } }"
+
+
+@pytest.fixture
+def lab(tmp_path) -> Lab:
+    return Lab(tmp_path)
+
+
+def warnings(lab, steps):
+    path = lab.directory / "book.yaml"
+    path.write_text(lab.book(steps, meta=META))
+    found = validate_runbook(path, registry=lab.runner.registry).diagnostics
+    assert {d.rule for d in found} <= {"maybe-undefined", "branch-not-exhaustive"}, found
+    return [d for d in found if d.rule == "maybe-undefined"]
+
+
+def use(expression, more=""):
+    quoted = expression.replace("'", "''")
+    return f"- {{ id: use, type: tool, tool: lab, scope: u, inputs: {{ value: '{quoted}' }}{more} }}\n"
+
+
+A = "- { id: a, type: tool, tool: lab, inputs: { value: 1 }%s }\n"
+SKIPPED = A % ", when: '{{ .on }}'"
+FAILING = A % ", continue_on_fail: true"
+SURE = A % ""
+
+
+def block(text, **names):
+    return dedent(text).strip("\n") + "\n"
+
+
+ARM = block("""
+    - id: pick
+      type: branch
+      branches:
+        - { condition: "{{ .on }}", steps: [ { id: a, type: tool, tool: lab } ] }
+        - { condition: default, steps: [ { id: other, type: assert, assert: [ { type: equals, value: 1, expected: 1 } ] } ] }
+""")
+CAUGHT = block("""
+    - id: pick
+      type: branch
+      continue_on_fail: true
+      branches: [ { condition: true, steps: [ { id: a, type: tool, tool: lab } ] } ]
+""")
+JUMPED = "- { id: j, type: tool, tool: lab, scope: j, when: '{{ .on }}', next: use }\n" + SURE
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        (SKIPPED, "step `a` may be skipped"),
+        (FAILING, "step `a` may fail, and the run goes on"),
+        (ARM, "step `a` runs on only some paths"),
+        (CAUGHT, "step `a` runs on only some paths"),
+        (JUMPED, "step `a` runs on only some paths"),
+    ],
+    ids=["skipped", "failing", "arm", "caught", "jumped over"],
+)
+@pytest.mark.parametrize(
+    "expression", ["{{ .a.value }}", "{{ .step.a.value }}", "{{ .value }}", "x {{ value }}", "{{ eq .value 1 }}"]
+)
+def test_an_output_that_may_be_missing_is_warned_about(lab, steps, why, expression):
+    (found,) = warnings(lab, steps + use(expression))
+    assert str(found.severity) == "warning"
+    assert found.message.endswith(f" may be undefined: {why}")
+    written = re.search(r"write `(.*?)`", found.hint)[1].replace("'", '"')
+    read = re.search(r"[.a-z]*value", expression)[0]
+    assert warnings(lab, steps + use(expression.replace(read, written))) == [], "the hint, followed to the letter"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        SURE,
+        SURE + SKIPPED.replace("id: a", "id: b"),
+        SURE + FAILING.replace("id: a", "id: b"),
+        ARM.replace(
+            "{ id: other, type: assert, assert: [ { type: equals, value: 1, expected: 1 } ] }",
+            "{ id: b, type: tool, tool: lab }",
+        ),
+        SURE + "- { id: back, type: tool, tool: lab, scope: b, next: { step: a, max: 1 } }\n",
+    ],
+    ids=["unguarded", "set before", "failed after", "both arms", "jump back"],
+)
+def test_an_output_that_is_set_on_every_path_is_not(lab, steps):
+    assert warnings(lab, steps + use("{{ .value }}")) == []
+
+
+@pytest.mark.parametrize("name", ["status", "retry_count", "exit_code"])
+def test_what_a_step_has_in_any_case_never_warns(lab, name):
+    assert warnings(lab, SKIPPED + use(f"{{{{ .a.{name} }}}}{{{{ .step.a.{name} }}}}")) == []
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        '{{ .a.value | default "" }}',
+        '{{ and (eq .a.status "success") (eq .a.value 1) }}',
+        '{{ and .on (eq .step.a.status "success") (eq .value 1) }}',
+        "{{ a.value if a.status == 'success' else 0 }}",
+        "{{ a.status == 'success' and a.value == 1 }}",
+    ],
+)
+def test_a_fallback_or_a_test_in_the_expression_makes_it_certain(lab, expression):
+    assert warnings(lab, SKIPPED + use(expression)) == []
+
+
+@pytest.mark.parametrize(
+    "expression", ['{{ and (eq .a.value 1) (eq .a.status "success") }}', "{{ or .on (eq .a.value 1) }}"]
+)
+def test_a_test_that_comes_too_late_does_not(lab, expression):
+    assert len(warnings(lab, SKIPPED + use(expression))) == 1
+
+
+WHEN = ", when: '{{ %s }}'"
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ('eq .a.status "success"', 0),
+        ('and .on (eq .a.status "success")', 0),
+        ("a.exit_code == 0", 0),
+        ('or .on (eq .a.status "success")', 1),
+        ('or (eq .a.status "success") (eq .a.status "failed")', 0),
+        (".on", 1),
+        ('eq .use.status "not_run"', 1),
+    ],
+)
+def test_the_reader_s_own_when_counts(lab, condition, count):
+    assert len(warnings(lab, SKIPPED + use("{{ .a.value }}", WHEN % condition))) == count
+
+
+def around(condition, kind):
+    reading = "{ id: use, type: tool, tool: lab, scope: u, inputs: { value: '{{ .a.value }}' } }"
+    if kind == "when":
+        return (
+            f"- {{ id: r, type: repeat, repeat: {{ max: 2 }}, when: '{{{{ {condition} }}}}', steps: [ {reading} ] }}\n"
+        )
+    if kind == "arm":
+        return f"- {{ id: p, type: branch, branches: [ {{ condition: '{{{{ {condition} }}}}', steps: [ {reading} ] }}, {{ condition: default, steps: [] }} ] }}\n"
+    return f"- {{ id: p, type: branch, branches: [ {{ condition: '{{{{ {condition} }}}}', steps: [] }}, {{ condition: default, steps: [ {reading} ] }} ] }}\n"
+
+
+@pytest.mark.parametrize("kind", ["when", "arm", "later arm"])
+def test_a_condition_around_the_reader_counts(lab, kind):
+    assert warnings(lab, SKIPPED + around('eq .a.status "success"', kind)) == []
+    assert len(warnings(lab, SKIPPED + around(".on", kind))) == 1
+
+
+def test_it_does_not_count_behind_them(lab):
+    steps = SKIPPED + around('eq .a.status "success"', "arm") + use("{{ .a.value }}").replace("id: use", "id: more")
+    assert len(warnings(lab, steps)) == 1
+
+
+def test_a_test_that_would_have_ended_the_run_counts_behind_it(lab):
+    end = "{ type: end, outcome: { category: escalated }%s }"
+    guarded = "- " + end % WHEN % 'ne .a.status "success"' + "\n"
+    arm = f"- {{ id: p, type: branch, branches: [ {{ condition: '{{{{ ne .a.status \"success\" }}}}', steps: [ {end % ''} ] }}, {{ condition: default, steps: [] }} ] }}\n"
+    for steps in (guarded, arm):
+        assert warnings(lab, FAILING + steps + use("{{ .a.value }}")) == []
+
+
+def test_until_is_asked_with_the_steps_of_the_round(lab):
+    loop = "- {{ id: r, type: repeat, repeat: {{ max: 3, until: '{{{{ {} }}}}' }}, steps: [ {{ id: a, type: tool, tool: lab, continue_on_fail: true }} ] }}\n"
+    assert warnings(lab, loop.format('and (eq .a.status "success") (eq .a.value 1)')) == []
+    assert len(warnings(lab, loop.format("eq .a.value 1"))) == 1
+
+
+def test_results_of_a_loop_are_there_whatever_became_of_its_items(lab):
+    loop = "- { id: l, type: tool, tool: lab, continue_on_fail: true, when: '{{ .on }}', for_each: { as: n, over: [1] } }\n"
+    assert warnings(lab, loop + use("{{ .l }}{{ .l.0.value }}")) == []
+
+
+def test_scopes_and_exports_are_outputs_too(lab):
+    scoped = SKIPPED.replace("id: a,", "id: a, scope: s, export: { out: value },")
+    assert len(warnings(lab, scoped + use("{{ .scope.s.value }}"))) == 1
+    assert len(warnings(lab, scoped + use("{{ .out }}"))) == 1
