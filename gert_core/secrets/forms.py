@@ -18,11 +18,26 @@ WRAP_MINIMUM: Final = 16
 """The least length of an encoded form that is also found when it is wrapped over several lines."""
 COLUMNS: Final = 64
 """The narrowest wrapping that is found; what encoders use is 64 and 76."""
+_NOT_TEXT: Final = re.compile("[\udc80-\udcff]")
+"""Bytes of the environment that are not UTF-8, as Python keeps them in texts."""
+_ESCAPE: Final = re.compile(r"((?<!\\)(?:\\\\)*\\u)([0-9a-f]{4})")
+_COMPONENT: Final = "!*'()"
+"""What JavaScript's encodeURIComponent leaves as it is, beside letters, digits and ``-_.~``."""
 _SHELL_SAFE: Final = re.compile(r"([^A-Za-z0-9_./@%+=:,\-])")
 
 
 def forms(value: str) -> Iterator[tuple[str, str]]:
     """Yield every form of a value with the form's name; equal texts keep the first name."""
+    yield from _forms(value)
+    if _NOT_TEXT.search(value):
+        # The bytes of the environment need not be text; what decodes them has a mark in place of the others.
+        data = value.encode("utf-8", "surrogateescape")
+        for kind, text in (("text", data.decode("utf-8", "replace")), ("text-each", _NOT_TEXT.sub("\ufffd", value))):
+            for form, shown in _forms(text):
+                yield f"{kind}-{form}" if form else kind, shown
+
+
+def _forms(value: str) -> Iterator[tuple[str, str]]:
     yield "", value
     yield "strip", value.strip()
     yield from _json_forms(value)
@@ -41,6 +56,24 @@ def _json_forms(value: str) -> Iterator[tuple[str, str]]:
         yield form, text
         yield f"{form}-slash", text.replace("/", "\\/")
         yield f"{form}-twice", encode_basestring(text)[1:-1]
+        escaped = {
+            form: text,
+            # Go and Rails, Gson, System.Text.Json: what HTML could take for its own is escaped too.
+            f"{form}-html": _escape(text, "&<>\u2028\u2029"),
+            f"{form}-quotes": _escape(text, "&<>='\u2028\u2029"),
+            f"{form}-strict": _escape(text.replace('\\"', "\\u0022"), "&<>'+`\x7f\u2028\u2029"),
+        }
+        for name, shown in escaped.items():
+            upper = _ESCAPE.sub(lambda match: match[1] + match[2].upper(), shown)
+            yield name, shown
+            yield f"{name}-twice", encode_basestring(shown)[1:-1]
+            yield f"{name}-upper", upper
+            yield f"{name}-upper-twice", encode_basestring(upper)[1:-1]
+
+
+def _escape(text: str, characters: str) -> str:
+    """Return ``text`` with these characters as JSON escapes of four digits."""
+    return text.translate({ord(one): f"\\u{ord(one):04x}" for one in characters})
 
 
 def _url_forms(value: str) -> Iterator[tuple[str, str]]:
@@ -52,6 +85,11 @@ def _url_forms(value: str) -> Iterator[tuple[str, str]]:
         "url-path": quote(data),
         "url-plus": quote_plus(data),
         "url-all": "".join(f"%{byte:02X}" for byte in data),
+        "url-component": quote(data, safe=_COMPONENT),
+        "url-whole": quote(data, safe=f"{_COMPONENT};,/?:@&=+$#"),
+        "url-segment": quote(data, safe="$&+=:@"),
+        "url-form": quote_plus(data, safe="*").replace("~", "%7E"),
+        "url-form-strict": quote_plus(data).replace("~", "%7E"),
     }
     for form, text in urls.items():
         yield form, text
@@ -68,9 +106,13 @@ def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
     yield "shell-words", _SHELL_SAFE.sub(r"\\\1", value)
     yield "repr", repr(value)[1:-1]
     yield "repr-single", repr(value + '"')[1:-2]
+    yield "repr-bytes", repr(value.encode("utf-8", "surrogateescape"))[2:-1]
     yield "html", escape(value)
     yield "html-text", escape(value, quote=False)
     yield "html-decimal", escape(value).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    yield "html-double", escape(value, quote=False).replace('"', "&quot;")
+    yield "html-apos", escape(value).replace("&#x27;", "&apos;")
+    yield "html-mixed", escape(value).replace("&#x27;", "&#39;")
 
 
 def encoded_forms(value: str) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import re
 import shlex
 import textwrap
 
@@ -41,6 +43,11 @@ def book(*, constants: str = "{}", secrets: str = "", steps: str = "", type: str
 def written(gert: Gert, *said) -> str:
     files = [path.read_text(errors="replace") for path in gert.root.rglob("runs/**/*") if path.is_file()]
     return "\n".join([*files, *(one.all for one in said)])
+
+
+def output_of(gert: Gert, step: str) -> str:
+    (done,) = [e for e in gert.events() if e["type"] == "step_complete" and e["data"]["step_id"] == step]
+    return done["data"]["outputs"]["all"]
 
 
 def fragments(value: str, size: int = 8) -> list[str]:
@@ -107,6 +114,76 @@ def test_wrapped_encodings_are_masked_and_restored(tmp_path, columns, before, en
     again = gert("resume", "--run", gert.run().name, "--retry-failed")
     assert again.code == 0, again.all
     assert (tmp_path / "out").read_text() == "\n".join(lines)
+
+
+ODD = "a&b<c>d 'é' \"~!(*)=/+"
+SPELLINGS = {
+    "Go": r"""a\u0026b\u003cc\u003ed 'é' \"~!(*)=/+""",
+    "Go, in JSON again": r"""a\\u0026b\\u003cc\\u003ed 'é' \\\"~!(*)=/+""",
+    "Gson": r"""a\u0026b\u003cc\u003ed \u0027é\u0027 \"~!(*)\u003d/+""",
+    "System.Text.Json": r"""a\u0026b\u003Cc\u003Ed \u0027\u00E9\u0027 \u0022~!(*)=/\u002B""",
+    "JSON in upper case": r"""a&b<c>d '\u00E9' \"~!(*)=/+""",
+    "encodeURIComponent": "a%26b%3Cc%3Ed%20'%C3%A9'%20%22~!(*)%3D%2F%2B",
+    "encodeURI": "a&b%3Cc%3Ed%20'%C3%A9'%20%22~!(*)=/+",
+    "URLSearchParams": "a%26b%3Cc%3Ed+%27%C3%A9%27+%22%7E%21%28*%29%3D%2F%2B",
+    "url.PathEscape": "a&b%3Cc%3Ed%20%27%C3%A9%27%20%22~%21%28%2A%29=%2F+",
+    "XML": "a&amp;b&lt;c&gt;d &apos;é&apos; &quot;~!(*)=/+",
+    "PHP": "a&amp;b&lt;c&gt;d 'é' &quot;~!(*)=/+",
+    "bytes of Python": r"""a&b<c>d \'\xc3\xa9\' "~!(*)=/+""",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_what_other_languages_quote_is_masked_and_restored(tmp_path, spelling):
+    """As Go, Java, .NET, JavaScript, XML and PHP write a text; a resumed run has the same text again."""
+    shown = SPELLINGS[spelling]
+    (tmp_path / "lines").write_text(f"before {shown} after", encoding="utf-8")
+    steps = """\
+    - {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}
+    - {id: same, type: tool, tool: spy, inputs: {script: 'printf "%s" "$0" > out', more: "{{ .spy.all }}"}}
+    """
+    gert = Gert(tmp_path, PW=ODD)
+    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}", steps=steps))
+    said = gert("exec", "book.yaml", "--var", "script=cat lines")
+    assert said.code == 1, said.all
+    assert re.fullmatch(r"before <REDACTED:PW:[a-z0-9-]+> after", output_of(gert, "spy"))
+    (tmp_path / "go").touch()
+    again = gert("resume", "--run", gert.run().name, "--retry-failed")
+    assert again.code == 0, again.all
+    assert (tmp_path / "out").read_text(encoding="utf-8") == f"before {shown} after"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        None,
+        r'{"a": "abc\ufffd\ufffddef-very-long"}',
+        "<abc\ufffd\ufffddef-very-long>",
+        "<abc\ufffddef-very-long>",
+        "a=abc%E2%82def-very-long",
+        r"b'abc\xe2\x82def-very-long'",
+        r'{"a": "abc\udce2\udc82def-very-long"}',
+    ],
+)
+def test_a_secret_that_is_not_text_is_masked(tmp_path, shown):
+    """Bytes that are not UTF-8, which whatever decodes them replaces, by one mark together or by one each."""
+    gert = Gert(tmp_path, PW=os.fsdecode(b"abc\xe2\x82def-very-long"))
+    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}"))
+    (tmp_path / "lines").write_text(shown or "", encoding="utf-8")
+    said = gert("exec", "book.yaml", "--var", "script=cat lines" if shown else 'script=printf "%s" "$PW"')
+    assert said.code == 0, said.all
+    assert "def-very" not in written(gert, said)
+    assert "<REDACTED:PW" in output_of(gert, "spy")
+
+
+def test_a_secret_input_that_is_not_text_is_masked(tmp_path):
+    gert = Gert(tmp_path, PW=os.fsdecode(b"abc\xe2\x82def-very-long"))
+    steps = """- {id: a, type: tool, tool: spy, inputs: {script: 'printf "%s" "$0"', more: "{{ .pw }}"}}\n"""
+    gert.write(tool_spy=TOOL, book=book(steps=steps).replace("secret: true", "secret: true, from: env/PW"))
+    said = gert("exec", "book.yaml")
+    assert "def-very" not in written(gert, said)
+    assert said.code == 0, said.all
+    assert output_of(gert, "a").startswith("<REDACTED:pw")
 
 
 @pytest.mark.parametrize("word", ["success", "completed", "resolved", "tool", "gate", "allow", "0.00"])
