@@ -246,7 +246,10 @@ class TraceWriter:
         facts = tuple(principal.items())
         known = self._people.get(facts)
         if known is None:
-            known = b',"principal":' + to_bytes(encode_json(principal))
+            shown = principal
+            if self._masker is not None and principal.get("kind") != "system":  # names may come from templates
+                shown = {name: value if name == "kind" else self._masker.mask(value) for name, value in facts}
+            known = b',"principal":' + to_bytes(encode_json(shown))
             if len(self._people) < _PEOPLE:
                 self._people[facts] = known
         self._last_principal = principal, known

@@ -186,6 +186,37 @@ def test_a_secret_input_that_is_not_text_is_masked(tmp_path):
     assert output_of(gert, "a").startswith("<REDACTED:pw")
 
 
+@pytest.mark.parametrize("value", ["hunter2hunter2", QUOTED, "héunt%er&2 [x]/y"])
+@pytest.mark.parametrize("parallel", ["false", "true"])
+def test_no_key_of_an_item_and_no_principal_tells_a_secret(tmp_path, value, parallel):
+    """Keys are ids of gert's own in the trace, principals stand outside its data: both may come from templates."""
+    gert = Gert(tmp_path)
+    steps = """\
+    - id: each
+      type: tool
+      tool: spy
+      inputs: {script: "true"}
+      principal: item
+      for_each: {over: [{id: "{{ .pw }}", role: "of {{ .pw }}"}], as: x, key: "at {{ .x.id }}", parallel: PARALLEL}
+    - {id: named, type: tool, tool: spy, inputs: {script: "true"}, principal: {kind: agent, id: "{{ .pw }}"}}
+    - {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}
+    - {id: same, type: assert, assert: [{type: equals, value: "{{ index .each (printf `at %s` .pw) `all` }}", expected: ""}]}
+    """
+    gert.write(tool_spy=TOOL, book=book(steps=steps.replace("PARALLEL", parallel)))
+    said = gert("exec", "book.yaml", "--var", f"pw={value}")
+    assert said.code == 1, said.all
+    (item,) = [event for event in gert.events() if event["type"] == "for_each_item"]
+    assert item["data"]["key"] == "at <REDACTED:pw>"
+    assert item["step_key"] == "each[at%20%3CREDACTED%3Apw%3E]"
+    assert item["principal"] == {"kind": "agent", "id": "<REDACTED:pw>", "role": "of <REDACTED:pw>"}
+    (tmp_path / "go").touch()
+    again = gert("resume", "--run", gert.run().name, "--retry-failed", "--var", f"pw={value}")
+    assert again.code == 0, again.all
+    seen = written(gert, said, again)
+    for form in (value, repr(value)[1:-1], json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+        assert form not in seen
+
+
 @pytest.mark.parametrize("word", ["success", "completed", "resolved", "tool", "gate", "allow", "0.00"])
 def test_a_secret_that_is_a_word_of_the_trace(tmp_path, word):
     gert = Gert(tmp_path, PW=word)

@@ -154,7 +154,7 @@ class _Loop:
                 break
         return []
 
-    def _child(self, item: Item, layer: Layer) -> StepExecution:
+    def _child(self, item: Item, layer: Layer, label: str) -> StepExecution:
         branch = self.frame.branch
         if self.each.parallel:
             branch = {"index": item.index, "label": item.label, "parent": self.key}
@@ -168,7 +168,7 @@ class _Loop:
             base=self.frame.base,
             quiet=self.frame.quiet,
         )
-        key = f"{self.key}[{quote(self.run.services.masker.mask_text(item.label), safe='')}]"
+        key = f"{self.key}[{quote(label, safe='')}]"
         child = StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)
         if self.compiled.item_acts:
             child.principal = agent_of(item.value) or child.principal
@@ -178,10 +178,11 @@ class _Loop:
         if self.run.services.stop.thrown:
             return CANCELLED
         layer = self._layer(item)
-        child = self._child(item, layer)
+        label = self.run.services.masker.mask_text(item.label)
+        child = self._child(item, layer, label)
         if self.run.abort is not None and (stopped := self.run.abort.stops(self.compiled, child.frame, child.key)):
             return stopped
-        data = {"step_id": self.compiled.id, "index": item.index, "key": item.label, "value": item.value}
+        data = {"step_id": self.compiled.id, "index": item.index, "key": label, "value": item.value}
         child.add(EventType.FOR_EACH_ITEM, data)
         done = child.perform()
         item.status, item.scope, item.facts = done.status, child.scope, self._facts(item, done)
