@@ -30,6 +30,7 @@ KIT_MODULES: Final = (
     "processes",
     "programs",
     "children",
+    "spooling",
     "compare",
     "approval_screen",
     "display",

@@ -37,6 +37,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "approvals show": (("gert approvals show TICKET", "the request in full"),),
     "runs list": (("gert runs list", "all runs, the newest first"), ("gert runs list -n 5 --json", "for a script")),
     "runs artifacts": (("gert runs artifacts ID", "the files and values that its steps kept"),),
+    "runs logs": (
+        ("gert runs logs ID", "what its tools wrote"),
+        ("gert runs logs ID STEP", "of one step only"),
+    ),
     "runs show": (("gert runs show ID", "its steps and where it would resume"),),
     "trace verify": (
         ("gert trace verify runs/ID/trace.jsonl", "is it unchanged?"),

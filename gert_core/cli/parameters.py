@@ -98,6 +98,11 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("run_id", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "runs logs": (
+        ("run_id", (), "text", False, True, None, None),
+        ("step", (), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "runs show": (
         ("run_id", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),

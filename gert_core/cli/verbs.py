@@ -36,6 +36,7 @@ COMMANDS: Final[dict[str, str]] = {
     "approvals show": "gert_core.cli.commands.approvals:show",
     "runs list": "gert_core.cli.commands.runs:list_",
     "runs artifacts": "gert_core.cli.commands.runs:artifacts",
+    "runs logs": "gert_core.cli.commands.logs:logs",
     "runs show": "gert_core.cli.commands.runs:show",
     "trace verify": "gert_core.cli.commands.trace:verify_",
     "trace show": "gert_core.cli.commands.trace:show",

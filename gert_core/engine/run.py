@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
     from gert_core.runs.choices import RunChoices
     from gert_core.runs.directory import RunDirectory
+    from gert_core.runs.outputs import OutputFiles
     from gert_core.secrets import Masker, Secrets
 
 
@@ -115,12 +116,14 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
 class Run:
     """One run: its facts, its services, and its result so far."""
 
-    __slots__ = ("abort", "decisions", "doubts", "facts", "faults", "possible", "ready", "services")
+    __slots__ = ("abort", "decisions", "doubts", "facts", "faults", "outputs", "possible", "ready", "services")
 
     def __init__(self, facts: RunFacts, services: RunServices) -> None:
         self.facts = facts
         self.services = services
         self.decisions = Decisions(facts.policies, services.journal.writer.encode)
+        self.outputs: OutputFiles | None = None
+        """What tools that take long write; made when one does."""
         self.abort: Abort | None = None
         """Which steps are still entered, when the run is resumed only to be ended."""
         if facts.resumption is not None and facts.resumption.abort and services.recorded is not None:

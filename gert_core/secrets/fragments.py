@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 FRAGMENT: Final = 8
 """The least number of characters of a value that are masked as a fragment of it."""
+_LINES: Final = 4
+"""How many times its own length an encoded form may have with the ends of lines in it."""
 
 
 def mask_pieces(text: str, forms: Collection[str]) -> str:
@@ -52,4 +54,41 @@ def mask_ends(text: str, forms: Collection[str]) -> str:
     return before + text[head : len(text) - tail] + after
 
 
-__all__ = ["FRAGMENT", "FRAGMENT_MASK", "mask_ends", "mask_pieces"]
+def unfinished(text: str, forms: Collection[str], wrapping: Collection[str]) -> int:
+    """Return where in a text that goes on the first form begins that may be completed by what follows.
+
+    Those under ``wrapping`` may go on over the ends of lines.
+    """
+    cut = len(text)
+    for form in forms:
+        at = text.find(form[0], max(0, len(text) - len(form) + 1))
+        while 0 <= at < cut:
+            if form.startswith(text[at:]):
+                cut = at
+                break
+            at = text.find(form[0], at + 1)
+    if wrapping:
+        cut = min(cut, _unfinished_lines(text, wrapping))
+    # The end of a line is not cut: it says how lines are wrapped.
+    return cut - 1 if cut > 0 and text[cut - 1] == "\r" else cut
+
+
+def _unfinished_lines(text: str, forms: Collection[str]) -> int:
+    base = max(0, len(text) - _LINES * max(map(len, forms)))
+    tail = text[base:]
+    if "\n" not in tail and "\r" not in tail:
+        return len(text)
+    places = [index for index, char in enumerate(tail, base) if char not in "\r\n"]
+    joined = tail.replace("\r", "").replace("\n", "")
+    first = len(joined)
+    for form in forms:
+        at = joined.find(form[0], max(0, len(joined) - len(form) + 1))
+        while 0 <= at < first:
+            if form.startswith(joined[at:]):
+                first = at
+                break
+            at = joined.find(form[0], at + 1)
+    return places[first] if first < len(joined) else len(text)
+
+
+__all__ = ["FRAGMENT", "FRAGMENT_MASK", "mask_ends", "mask_pieces", "unfinished"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
 from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, pieces, wrapped
-from gert_core.secrets.fragments import FRAGMENT_MASK, mask_ends, mask_pieces
+from gert_core.secrets.fragments import FRAGMENT_MASK, mask_ends, mask_pieces, unfinished
 from gert_core.secrets.own import PARTS, written_by_gert
 from gert_core.template import Symbol
 from gert_core.trace.encoding import to_json_value
@@ -131,14 +131,31 @@ class Masker:
         """Replace every secret in ``text`` and escape every literal mask; the longest match is taken."""
         if isinstance(text, Masked) or not any(trigger in text for trigger in self._triggers):
             return text
+        return Masked(self._replaced(text, len(text)))
+
+    def mask_start(self, text: str, *, final: bool) -> tuple[str, int]:
+        """Return the masked start of a text that goes on unless this is ``final``, and the length of that start.
+
+        It ends where a secret may begin that is not complete yet, and never inside of one.
+        """
+        cut = len(text) if final else unfinished(text, (MARK, *self._masks), self._wrapping)
+        hits = self._find(text)
+        while inside := [start for start, end, _ in hits if start < cut < end]:
+            cut = min(inside)
+        return self._replaced(text, cut), cut
+
+    def _replaced(self, text: str, until: int) -> str:
+        """Return the text up to a place that is in no secret, with every secret replaced."""
         out: list[str] = []
         done = 0
         for start, end, label in self._choose(text):
+            if start >= until:
+                break
             # Of one that begins inside the secret before it, only the rest is left to replace.
             cut = f":from{done - start}" if start < done else ""
             out += (text[done:start], f"{MARK}{label}{cut}>" if label else f"{MARK}:")
             done = end
-        return Masked("".join((*out, text[done:])))
+        return "".join((*out, text[done:until]))
 
     def mask(self, value: Any) -> Any:
         """Return a copy of ``value`` with every string in it masked, keys of maps included."""

@@ -15,8 +15,10 @@ from gert_core.engine.journal import principal_of
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.engine.steps.replies import read_reply, withhold
 from gert_core.engine.steps.secret_outputs import learn_outputs
+from gert_core.engine.steps.spool import CallSpool
 from gert_core.kit.durable import sync_name
 from gert_core.kit.programs import find_program
+from gert_core.kit.spooling import spooled
 from gert_core.plugin.kinds import STEP
 from gert_core.tools import assessed, call_inputs, render_action
 
@@ -126,11 +128,14 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     if timeout is None and execution.compiled.timeout is None:
         timeout = DEFAULT_TOOL_TIMEOUT
     execution.services.journal.sync()
+    secret = bool(tool.contracts[action].secret_outputs)
     try:
-        reply = assessed(model, session.call(rendered, inputs, execution.deadline.within(timeout)))
+        # What an action with secret outputs writes cannot be masked before it has ended.
+        with spooled(None if secret or execution.facts.directory is None else CallSpool(execution)):
+            reply = assessed(model, session.call(rendered, inputs, execution.deadline.within(timeout)))
     except StepProblem as problem:
         execution.acted = execution.acted or problem.acted
-        if tool.contracts[action].secret_outputs:
+        if secret:
             withhold(problem, tool, action)
         raise
     execution.acted = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
     from gert_core.runs.state import StepState
+
+_LINE: Final = 200
+"""How much of a line that a step wrote is shown."""
 
 
 class RunFinished(Exception):  # noqa: N818 - not an error: the run has nothing left to do
@@ -98,9 +101,12 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
         decisions = {record.key: "redo" for record in again or () if record.key in undone} | decisions
     abort = resume.abort or state.aborting
     unknown = [record for record in state.unknown_outcomes if not abort or _in_cleanup(record, runbook)]
-    results = stated_results(
-        state, runbook, unknown=unknown, decisions=decisions, outputs=resume.outputs, again=again, undone=undone
-    )
+    try:
+        results = stated_results(
+            state, runbook, unknown=unknown, decisions=decisions, outputs=resume.outputs, again=again, undone=undone
+        )
+    except RunError as error:
+        raise _with_output(error, resume, [record.key for record in unknown]) from None
     void += [key for key in _approved_again(resume) if key not in void]
     return Resumption(
         actor=actor,
@@ -113,6 +119,19 @@ def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) ->
         abort=abort,
         torn_bytes=run.end.torn,
     )
+
+
+def _with_output(error: RunError, resume: Resume, keys: list[str]) -> RunError:
+    """Return the error with the last line that each of these interrupted steps wrote, where that was kept."""
+    from gert_core.runs.outputs import last_lines
+
+    directory = resume.run.directory
+    lines = last_lines(directory.path, keys, owners=directory.owners)
+    if not lines:
+        return error
+    said = "; ".join(f"the last line {key} wrote: {line[:_LINE]}" for key, line in lines.items())
+    hint = f"gert runs logs {resume.run.run_id} shows what it wrote; {error.hint}"
+    return RunError(f"{error.message}; {said}", kind=error.kind, hint=hint)
 
 
 def _approved_again(resume: Resume) -> list[str]:

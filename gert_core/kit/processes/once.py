@@ -15,11 +15,13 @@ from gert_core.api.results import StepProblem
 from gert_core.kit.excerpts import part
 from gert_core.kit.processes.group import GRACE, Group, stopped_with_run
 from gert_core.kit.processes.spawn import spawn
+from gert_core.kit.spooling import PATIENCE, STDERR, STDOUT, current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gert_core.api.context import Deadline
+    from gert_core.kit.spooling import Spool
 
 OUTPUT_LIMIT: Final = 10 * 1024 * 1024
 """The most bytes of standard output and standard error together."""
@@ -81,7 +83,7 @@ class _Watch:
     """
 
     __slots__ = ("argv", "chunks", "ended", "group", "kind", "limit", "open", "pending", "seconds", "size",
-                 "stage", "stdin", "until")  # fmt: skip
+                 "spool", "spooled_from", "stage", "stdin", "until")  # fmt: skip
 
     def __init__(self, argv: Sequence[str], limit: int, seconds: float | None) -> None:
         self.argv = argv
@@ -90,6 +92,9 @@ class _Watch:
         self.open: dict[int, list[bytes]] = {}
         self.stdin = -1
         self.group: Group | None = None
+        self.spool: Spool | None = None
+        """Where output is handed on to, once the program has run for a while."""
+        self.spooled_from: float | None = None
 
     def start(self, environ: Mapping[str, str], stdin: bytes, cwd: str | None = None) -> None:
         """Create the pipes and spawn; input that fits into a pipe is written before the program starts."""
@@ -121,6 +126,8 @@ class _Watch:
         self.kind, self.stage, self.size, self.ended = "", _RUNNING, 0, False
         remaining = deadline.remaining()
         self.until = None if remaining is None else monotonic() + remaining
+        if current() is not None:
+            self.spooled_from = monotonic() + PATIENCE
         streams, pidfd, stop, poll = self.open, self.group.pidfd, deadline.fileno(), select.poll()
         for fd in streams:
             poll.register(fd, select.POLLIN)
@@ -140,6 +147,8 @@ class _Watch:
                         self.end(ErrorKind.CANCELLED)
                 elif not (self.read(fd) if fd in streams else self.feed()):
                     poll.unregister(fd)
+            if self.spooled_from is not None and monotonic() >= self.spooled_from:
+                self.begin_spool()
             if pidfd < 0:
                 self.ended = self.ended or self.group.ended()
             if self.ended and not streams:
@@ -156,12 +165,22 @@ class _Watch:
             self.size += len(data)
             if self.size <= self.limit:
                 self.open[fd].append(data)
+                if self.spool is not None:
+                    self.spool.write(STDERR if self.open[fd] is self.chunks[1] else STDOUT, data)
                 return True
             if self.stage < _TERMINATED:
                 self.end(ErrorKind.OUTPUT_TOO_LARGE)
         del self.open[fd]  # past the limit, too: a closed pipe stops the program even where TERM is ignored
         os.close(fd)
         return False
+
+    def begin_spool(self) -> None:
+        """Hand on what was written so far, and from now on what is written."""
+        self.spool, self.spooled_from = current(), None
+        if self.spool is not None:
+            for stream, chunks in enumerate(self.chunks):
+                if chunks:
+                    self.spool.write(stream, b"".join(chunks))
 
     def feed(self) -> bool:
         """Write input until the pipe is full; a program need not read it. Return False when done."""
@@ -214,11 +233,15 @@ class _Watch:
             os.close(self.stdin)
         if self.group is not None:
             self.group.destroy()
+        if self.spool is not None:
+            self.spool.close()
 
     def _timeout(self, pidfd: int) -> float:
         wait = _LONGEST_WAIT if self.until is None else min(self.until - monotonic(), _LONGEST_WAIT)
         if pidfd < 0 and not self.ended:
             wait = min(wait, _TICK)
+        if self.spooled_from is not None:
+            wait = min(wait, self.spooled_from - monotonic())
         return wait * 1000 if wait > 0 else 0
 
     def _sentence(self) -> str:

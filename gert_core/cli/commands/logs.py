@@ -1,0 +1,86 @@
+"""``gert runs logs``: print what the tools of a run wrote."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gert_core.api import ErrorKind, EventType, RunError
+from gert_core.cli.lazy import typer
+from gert_core.cli.render.terminal import err, escape, out, paint
+from gert_core.cli.render.timeline import wanted
+from gert_core.cli.session import project_here
+from gert_core.kit.display import readable_key
+from gert_core.runs.directory import RunDirectory, runs_root
+from gert_core.runs.outputs import kept_outputs, read_output
+from gert_core.trace.reader import read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import TraceEvent
+
+    Calls = dict[tuple[str, int, int], str]
+
+
+def logs(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.")],
+    step: Annotated[str | None, typer.Argument(metavar="[STEP]", help="Only this step: an id or a step key.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Print what the tools of a run wrote, also of calls that were stopped or that a kill interrupted."""
+    directory = RunDirectory.open(runs_root(project_here(), cwd=Path.cwd()), run_id)
+    found: Calls = {}
+    keys: dict[str, None] = {}
+    attempts: dict[str, int] = {}
+    for event in read(directory.trace, run_id=directory.run_id, owners=directory.owners):
+        if event.step_key is None or not wanted(event, step=step, kind=None):
+            continue
+        keys[event.step_key] = None
+        _recorded(event, attempts, found)
+    if step is not None and not keys:
+        raise RunError(
+            f"run {directory.run_id} has no step {step!r}",
+            kind=ErrorKind.USAGE,
+            hint=f"gert runs show {directory.run_id} lists its steps",
+        )
+    for kept in kept_outputs(directory.path, keys):
+        found[kept.key, kept.attempt, kept.number] = read_output(kept, owners=directory.owners)
+    order = {key: number for number, key in enumerate(keys)}
+    calls = sorted(found.items(), key=lambda call: (order[call[0][0]], *call[0][1:]))
+    if json:
+        rows = [{"step_key": k, "attempt": a, "call": c, "text": text} for (k, a, c), text in calls]
+        out(json_.dumps({"logs": rows}, ensure_ascii=False))
+        return 0
+    if not calls:
+        err("nothing that these steps wrote is kept" if step is not None else "nothing that its tools wrote is kept")
+    for (key, attempt, call), text in calls:
+        number = f"  attempt {attempt}{f', call {call}' if call > 1 else ''}" if attempt > 1 or call > 1 else ""
+        out(paint(f"▸ {escape(readable_key(key))}{number}", "bold"))
+        for line in text.splitlines():
+            out(f"  {escape(line)}")
+    return 0
+
+
+def _recorded(event: TraceEvent, attempts: dict[str, int], found: Calls) -> None:
+    """Take what the trace has of a call; a file of the run, which is complete, replaces it."""
+    key, data = str(event.step_key), event.data
+    if event.type == EventType.STEP_START:
+        attempts[key] = 1
+    elif event.type == EventType.STEP_ATTEMPT:
+        number = int(data.get("attempt") or 1)
+        _take(found, key, number - 1, (data.get("previous") or {}).get("detail"))
+        _take(found, key, number, data.get("detail"))
+        attempts[key] = number
+    elif event.type == EventType.STEP_COMPLETE:
+        _take(found, key, attempts.get(key, 1), data.get("detail"))
+
+
+def _take(found: Calls, key: str, attempt: int, detail: Mapping[str, Any] | None) -> None:
+    texts = [str(value) for name in ("stdout", "stderr") if (value := (detail or {}).get(name))]
+    if texts:
+        found[key, attempt, 1] = "\n".join(text.removesuffix("\n") for text in texts)
+
+
+__all__ = ["logs"]

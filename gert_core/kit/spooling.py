@@ -1,0 +1,55 @@
+"""Hand on what a program that takes long writes, while it writes it, so that it is not lost when gert is killed.
+
+``gert_core.kit.processes.run`` does so for everything that is called with it; a transport has nothing to do.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE: Final = 1.0
+"""Seconds after which what a program writes is handed on; of one that ends before that, nothing is."""
+STDOUT: Final = 0
+"""The number of standard output."""
+STDERR: Final = 1
+"""The number of standard error."""
+
+
+class Spool(Protocol):
+    """Where the output of one call goes; its functions raise nothing."""
+
+    def write(self, stream: int, data: bytes) -> None:
+        """Take the next part of standard output (0) or standard error (1)."""
+
+    def close(self) -> None:
+        """Take the end of the output."""
+
+
+class _Thread(threading.local):
+    spool: Spool | None = None
+
+
+_thread: Final = _Thread()
+
+
+@contextmanager
+def spooled(spool: Spool | None) -> Iterator[None]:
+    """Hand what programs write that this thread runs meanwhile to ``spool``; None: it is not handed on."""
+    _thread.spool = spool
+    try:
+        yield
+    finally:
+        _thread.spool = None
+
+
+def current() -> Spool | None:
+    """Return where the output of a program that this thread runs goes; None: nowhere."""
+    return _thread.spool
+
+
+__all__ = ["PATIENCE", "STDERR", "STDOUT", "Spool", "current", "spooled"]
