@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.documents.fields import Given, Model, Name, Tag, ValueType
@@ -23,6 +23,13 @@ class ParamModel(Model):
 
 class OutputModel(ParamModel):
     """A declared output."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"required": ["secret"], "properties": {"secret": {"const": True}}},
+            "then": {"properties": {"type": {"const": "string"}}},
+        }
+    )
 
     secret: Given[bool] = Field(
         default=None, description="Whether the value, a string of at least 8 characters, is masked everywhere."

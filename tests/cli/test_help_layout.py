@@ -97,7 +97,8 @@ def test_help_of_a_verb_at_40_columns_to_the_letter():
         "      Also write the findings as SARIF",
         "      2.1.0.",
         "  --strict",
-        "      Let warnings fail too.",
+        "      Let warnings fail too, except",
+        "      those about this machine.",
         "  --help",
         "      Show this message and exit.",
     ]

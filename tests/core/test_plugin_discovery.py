@@ -18,39 +18,39 @@ def found(path):
 
 
 def test_an_installed_distribution_is_found_without_importing_it(fake_dist):
-    fake_dist.add("Gert_Step.Wait", "raise AssertionError('imported')\n", version="1.2+acme")
+    fake_dist.add("Gert_Step.Nap", "raise AssertionError('imported')\n", version="1.2+acme")
     assert found([fake_dist.directory]) == {
-        ("step-wait", "gert-step-wait", "1.2+acme", "gert.v0", "gert_step_wait"),
+        ("step-nap", "gert-step-nap", "1.2+acme", "gert.v0", "gert_step_nap"),
     }
-    assert "gert_step_wait" not in sys.modules
+    assert "gert_step_nap" not in sys.modules
 
 
 def test_names_are_normalised_as_pep_503_says():
-    assert normalise("Gert__Step.-Wait") == "gert-step-wait"
+    assert normalise("Gert__Step.-Nap") == "gert-step-nap"
 
 
 def test_the_first_copy_on_the_path_counts(tmp_path, fake_dist):
     from gert_core.testing import FakeDist
 
     later = FakeDist(directory=tmp_path / "later")
-    later.add("gert-step-wait", version="2.0")
+    later.add("gert-step-nap", version="2.0")
     later.add("gert-step-other", version="2.0")
-    fake_dist.add("gert-step-wait", version="1.0")
+    fake_dist.add("gert-step-nap", version="1.0")
     both = [fake_dist.directory, later.directory]
-    assert {(c[1], c[2]) for c in found(both)} == {("gert-step-wait", "1.0"), ("gert-step-other", "2.0")}
-    assert {(c[1], c[2]) for c in found(reversed(both))} == {("gert-step-wait", "2.0"), ("gert-step-other", "2.0")}
+    assert {(c[1], c[2]) for c in found(both)} == {("gert-step-nap", "1.0"), ("gert-step-other", "2.0")}
+    assert {(c[1], c[2]) for c in found(reversed(both))} == {("gert-step-nap", "2.0"), ("gert-step-other", "2.0")}
 
 
 def test_a_copy_without_entry_points_shadows_too(tmp_path, fake_dist):
-    fake_dist.add("gert-step-wait")
+    fake_dist.add("gert-step-nap")
     first = tmp_path / "first"
-    (first / "gert_step_wait-0.9.dist-info").mkdir(parents=True)
+    (first / "gert_step_nap-0.9.dist-info").mkdir(parents=True)
     assert found([first, fake_dist.directory]) == set()
 
 
 def test_entry_points_are_parsed_like_the_format_says(fake_dist):
-    fake_dist.add("gert-step-wait")
-    file = fake_dist.directory / "gert_step_wait-1.0.dist-info" / "entry_points.txt"
+    fake_dist.add("gert-step-nap")
+    file = fake_dist.directory / "gert_step_nap-1.0.dist-info" / "entry_points.txt"
     file.write_text(
         "# a comment\n[console_scripts]\nwait = a:b\n\n[gert.v0]\n; another\n one=pkg.mod:attr [extra]\ntwo  =  pkg\n"
         "[gert.v9]\nthree=x\n[gert]\nfour=x\n"
@@ -83,11 +83,11 @@ def test_a_zip_on_the_path_is_searched_too(tmp_path, fake_dist):
 
 
 def test_missing_and_unreadable_places_are_skipped(tmp_path, fake_dist):
-    fake_dist.add("gert-step-wait")
+    fake_dist.add("gert-step-nap")
     broken = fake_dist.directory / "broken-1.0.dist-info"
     broken.mkdir()
     (broken / "entry_points.txt").write_bytes(b"\xff\xfe[gert.v0]\n")
-    assert {c[1] for c in found([tmp_path / "nowhere", fake_dist.directory])} == {"gert-step-wait"}
+    assert {c[1] for c in found([tmp_path / "nowhere", fake_dist.directory])} == {"gert-step-nap"}
 
 
 def test_the_fast_way_agrees_with_importlib_metadata():
@@ -101,7 +101,7 @@ def test_the_fast_way_agrees_with_importlib_metadata():
 
 
 def test_one_scan_serves_the_process(fake_dist, monkeypatch):
-    fake_dist.add("gert-step-wait")
+    fake_dist.add("gert-step-nap")
     calls = []
     real = os.listdir
     monkeypatch.setattr(discovery.os, "listdir", lambda place: calls.append(place) or real(place))

@@ -86,7 +86,7 @@ def test_no_hook_is_firstresult_or_historic(hook):
 
 def test_gert_step_types(gert_registry):
     registry = gert_registry(example("gert_step_types"))
-    assert isinstance(registry.step_type("wait"), StepType)
+    assert isinstance(registry.step_type("sleep"), StepType)
     assert broken(gert_registry(plugin("p", gert_step_types=explode))) == ["p"]
 
 
@@ -242,4 +242,4 @@ def test_one_generator_that_fails_late_hides_nobody(gert_registry):
         raise RuntimeError("boom")
 
     registry = gert_registry(plugin("late", gert_step_types=late), example("gert_step_types"))
-    assert set(registry.step_types()) == {"wait"}
+    assert set(registry.step_types()) == {"sleep"}

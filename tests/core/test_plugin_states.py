@@ -35,33 +35,33 @@ def only(registry, name):
 
 
 def test_a_good_plugin_is_active_and_gives_its_records(fake_dist):
-    fake_dist.add("gert-step-wait", step("wait"), version="2.1")
+    fake_dist.add("gert-step-nap", step("nap"), version="2.1")
     registry = build(fake_dist)
-    info = only(registry, "step-wait")
-    assert (info.state, info.cause, info.distribution, info.version) == ("active", "", "gert-step-wait", "2.1")
-    assert info.entry_point == "gert.v0: step-wait = gert_step_wait"
-    assert registry.step_type("wait").name == "wait"
-    assert [record.name for plugin in registry.loaded for record in plugin.records["step"]] == ["wait"]
+    info = only(registry, "step-nap")
+    assert (info.state, info.cause, info.distribution, info.version) == ("active", "", "gert-step-nap", "2.1")
+    assert info.entry_point == "gert.v0: step-nap = gert_step_nap"
+    assert registry.step_type("nap").name == "nap"
+    assert [record.name for plugin in registry.loaded for record in plugin.records["step"]] == ["nap"]
     registry.require_healthy()
 
 
 def test_nothing_is_imported_before_it_is_asked(fake_dist):
-    fake_dist.add("gert-step-wait", step("wait"))
+    fake_dist.add("gert-step-nap", step("nap"))
     registry = build(fake_dist)
-    assert "gert_step_wait" not in sys.modules
+    assert "gert_step_nap" not in sys.modules
     registry.step_types()
-    assert "gert_step_wait" in sys.modules
+    assert "gert_step_nap" in sys.modules
 
 
 def test_a_syntax_error_is_broken_with_file_and_line(fake_dist):
     fake_dist.add("gert-step-bad", "x = 1\ndef broken(:\n", version="0.3")
-    fake_dist.add("gert-step-wait", step("wait"))
+    fake_dist.add("gert-step-nap", step("nap"))
     registry = build(fake_dist)
     info = only(registry, "step-bad")
     assert info.state is PluginState.BROKEN
     assert info.cause.startswith("SyntaxError")
     assert info.cause.endswith("gert_step_bad.py:2")
-    assert set(registry.step_types()) == {"wait"}
+    assert set(registry.step_types()) == {"nap"}
     with pytest.raises(PluginError) as caught:
         registry.require_healthy()
     assert caught.value.exit_code == 3
@@ -105,9 +105,9 @@ def test_another_abi_is_incompatible_and_never_imported(fake_dist):
 
 
 def test_a_plugin_made_for_both_abis_is_simply_active(fake_dist):
-    fake_dist.add("gert-step-wait", step("wait"))
-    file = fake_dist.directory / "gert_step_wait-1.0.dist-info" / "entry_points.txt"
-    file.write_text("[gert.v0]\nstep-wait = gert_step_wait\n[gert.v9]\nstep-wait = gert_step_wait_v9\n")
+    fake_dist.add("gert-step-nap", step("nap"))
+    file = fake_dist.directory / "gert_step_nap-1.0.dist-info" / "entry_points.txt"
+    file.write_text("[gert.v0]\nstep-nap = gert_step_nap\n[gert.v9]\nstep-nap = gert_step_nap_v9\n")
     registry = build(fake_dist)
     assert [i.state for i in registry.plugins] == ["active"]
     registry.require_healthy()
@@ -123,42 +123,42 @@ def test_a_blocked_plugin_is_never_imported(fake_dist, word):
 
 
 def test_two_plugins_with_one_step_type_conflict_and_neither_is_used(fake_dist):
-    fake_dist.add("gert-step-one", step("wait"), version="1.1")
-    fake_dist.add("gert-step-two", step("wait"), version="2.2")
+    fake_dist.add("gert-step-one", step("nap"), version="1.1")
+    fake_dist.add("gert-step-two", step("nap"), version="2.2")
     fake_dist.add("gert-step-three", step("other"))
     registry = build(fake_dist)
     one, two = only(registry, "step-one"), only(registry, "step-two")
     assert one.state is two.state is PluginState.CONFLICTING
     assert one.cause == two.cause
-    assert "gert-step-one 1.1 and gert-step-two 2.2 both provide step type 'wait'" in one.cause
+    assert "gert-step-one 1.1 and gert-step-two 2.2 both provide step type 'nap'" in one.cause
     assert set(registry.step_types()) == {"other"}
     with pytest.raises(PluginError, match="neither is used") as caught:
-        registry.step_type("wait")
+        registry.step_type("nap")
     assert not isinstance(caught.value, UnknownName)
     with pytest.raises(PluginError) as refused:
         registry.require_healthy()
     assert refused.value.message.count("both provide") == 1
     assert "run without one: `gert -p no:gert-step-one ...` or `gert -p no:gert-step-two ...`" in refused.value.hint
     settled = build(fake_dist, block=["step-two"])
-    assert settled.step_type("wait")
+    assert settled.step_type("nap")
     settled.require_healthy()
 
 
 def test_other_records_of_a_conflicting_plugin_stay(fake_dist):
     more = "\n@hookimpl\ndef gert_signature_schemes():\n    from gert_core.api import SignatureScheme\n"
     more += "    yield SignatureScheme(algorithm='rot13', sign='a:b', verify='a:b')\n"
-    fake_dist.add("gert-step-one", step("wait") + more)
-    fake_dist.add("gert-step-two", step("wait"))
+    fake_dist.add("gert-step-one", step("nap") + more)
+    fake_dist.add("gert-step-two", step("nap"))
     assert build(fake_dist).signature_scheme("rot13") is not None
 
 
 def test_two_distributions_with_one_entry_point_name_conflict_before_import(fake_dist):
-    fake_dist.add("gert-step-wait", "raise AssertionError\n")
-    fake_dist.add("acme-wait", "raise AssertionError\n", name="step-wait")
+    fake_dist.add("gert-step-nap", "raise AssertionError\n")
+    fake_dist.add("acme-nap", "raise AssertionError\n", name="step-nap")
     registry = build(fake_dist)
     assert [i.state for i in registry.plugins] == ["conflicting", "conflicting"]
-    assert "acme-wait 1.0 and gert-step-wait 1.0" in registry.plugins[0].cause
-    assert "gert_step_wait" not in sys.modules
+    assert "acme-nap 1.0 and gert-step-nap 1.0" in registry.plugins[0].cause
+    assert "gert_step_nap" not in sys.modules
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_two_distributions_with_one_entry_point_name_conflict_before_import(fake
         ("from gert_core import hookimpl\n@hookimpl(wrapper=True)\ndef gert_step_types():\n    yield\n", "wrapper"),
         ("from gert_core import hookimpl\n@hookimpl\ndef gert_step_types(nonsense):\n    return []\n", "nonsense"),
         (
-            "from gert_core import hookimpl\n@hookimpl\ndef gert_step_types():\n    return ['wait']\n",
+            "from gert_core import hookimpl\n@hookimpl\ndef gert_step_types():\n    return ['nap']\n",
             "a str instead of StepType",
         ),
         (
@@ -180,7 +180,7 @@ def test_two_distributions_with_one_entry_point_name_conflict_before_import(fake
             "a int instead of a list",
         ),
         (step("Not A Name"), "'Not A Name'"),
-        (step("wait").replace("return [", "return 2 * ["), "'wait' twice"),
+        (step("nap").replace("return [", "return 2 * ["), "'nap' twice"),
         (
             "from gert_core import hookimpl\n@hookimpl\ndef gert_step_types():\n    yield from ()\n    1 / 0\n",
             "ZeroDivisionError: division by zero at ",
@@ -189,16 +189,16 @@ def test_two_distributions_with_one_entry_point_name_conflict_before_import(fake
 )
 def test_a_faulty_hook_breaks_its_plugin_only(fake_dist, source, cause):
     fake_dist.add("gert-step-bad", source)
-    fake_dist.add("gert-step-wait", step("wait"))
+    fake_dist.add("gert-step-nap", step("nap"))
     registry = build(fake_dist)
     info = only(registry, "step-bad")
     assert info.state is PluginState.BROKEN
     assert cause in info.cause
-    assert set(registry.step_types()) == {"wait"}
+    assert set(registry.step_types()) == {"nap"}
 
 
 def test_a_broken_plugin_leaves_nothing_registered(fake_dist):
-    source = step("wait") + "\n@hookimpl\ndef gert_transports(nonsense):\n    return []\n"
+    source = step("nap") + "\n@hookimpl\ndef gert_transports(nonsense):\n    return []\n"
     source += "\n@hookimpl\ndef gert_trace_event(event):\n    pass\n"
     fake_dist.add("gert-step-bad", source)
     registry = build(fake_dist)
@@ -229,7 +229,7 @@ def test_properties_and_lazy_attributes_of_a_plugin_object_are_not_evaluated(fak
 
         @hookimpl
         def gert_step_types(self):
-            return [StepType(name="wait", model="a:b", run="a:b")]
+            return [StepType(name="nap", model="a:b", run="a:b")]
 
         @staticmethod
         @hookimpl
@@ -238,7 +238,7 @@ def test_properties_and_lazy_attributes_of_a_plugin_object_are_not_evaluated(fak
 
     registry = gert_registry(Plugin())
     assert registry.plugins[0].state == "active", f"{registry.plugins[0].cause} with pluggy {pluggy.__version__}"
-    assert set(registry.step_types()) == {"wait"}
+    assert set(registry.step_types()) == {"nap"}
 
 
 def test_an_unknown_step_type_names_the_distribution_that_would_provide_it(gert_registry):
@@ -249,26 +249,26 @@ def test_an_unknown_step_type_names_the_distribution_that_would_provide_it(gert_
 
 
 def test_an_unknown_step_type_is_compared_with_the_known_ones(fake_dist):
-    fake_dist.add("gert-step-wait", step("wait"))
+    fake_dist.add("gert-step-nap", step("nap"))
     with pytest.raises(UnknownName) as caught:
-        build(fake_dist).step_type("wiat")
-    assert "did you mean 'wait'?" in caught.value.hint
+        build(fake_dist).step_type("npa")
+    assert "did you mean 'nap'?" in caught.value.hint
 
 
 def test_three_rivals_are_counted_in_the_sentence(fake_dist):
     for name in ("one", "two", "three"):
-        fake_dist.add(f"gert-step-{name}", step("wait"))
+        fake_dist.add(f"gert-step-{name}", step("nap"))
     cause = only(build(fake_dist), "step-one").cause
-    assert "all provide step type 'wait', so none is used; uninstall or block all but one of them" in cause
+    assert "all provide step type 'nap', so none is used; uninstall or block all but one of them" in cause
 
 
 def test_what_is_switched_off_is_not_advised_to_be_installed(fake_dist):
-    fake_dist.add("gert-step-wait", step("wait"))
-    registry = build(fake_dist, block=["step-wait"])
+    fake_dist.add("gert-step-nap", step("nap"))
+    registry = build(fake_dist, block=["step-nap"])
     with pytest.raises(UnknownName) as caught:
-        registry.step_type("wait")
+        registry.step_type("nap")
     assert caught.value.hint == (
-        "plugin step-wait (gert-step-wait 1.0), which by its name provides it, is blocked: blocked by name"
+        "plugin step-nap (gert-step-nap 1.0), which by its name provides it, is blocked: blocked by name"
     )
     with pytest.raises(UnknownName, match="step type 'dance'") as caught:
         registry.step_type("dance")
