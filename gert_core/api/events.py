@@ -39,6 +39,8 @@ class EventType(StrEnum):
     TIME_READ = "time_read"
     SLEEP_START = "sleep_start"
     TOOL_CALL = "tool_call"
+    QUESTION_ASKED = "question_asked"
+    QUESTION_ANSWERED = "question_answered"
 
 
 class TraceEvent(Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gert_core.kit.owners import Owners
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 _CHUNK: Final = 64 * 1024
 
 

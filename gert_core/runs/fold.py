@@ -36,6 +36,8 @@ class Fold:
             EventType.STEP_START: self._step_start,
             EventType.STEP_ATTEMPT: self._step_attempt,
             EventType.STEP_COMPLETE: self._step_complete,
+            EventType.QUESTION_ASKED: self._question,
+            EventType.QUESTION_ANSWERED: self._question,
             EventType.OUTCOME_RESOLVED: self._outcome,
             EventType.CONTRACT_VIOLATION: self._violation,
             EventType.RUN_SUMMARY: self._summary,
@@ -109,6 +111,7 @@ class Fold:
         record, data = self._record(event), event.data
         record.status = RunStatus.RUNNING
         record.attempts = 1
+        record.asking = False
         record.acts = data.get("idempotency_key") is not None
         record.description = _text(data.get("description"))
         if isinstance(summary := data.get("contract_summary"), dict):
@@ -117,8 +120,12 @@ class Fold:
     def _step_attempt(self, event: TraceEvent) -> None:
         record, started = self._record(event), event.data.get("reason") != "not_started"
         record.acts = started
+        record.asking = False
         number = event.data.get("attempt") or 1
         record.attempts = number if started else max(1, number - 1)
+
+    def _question(self, event: TraceEvent) -> None:
+        self._record(event).asking = event.type == EventType.QUESTION_ASKED and event.data.get("acted") is not True
 
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data

@@ -52,6 +52,8 @@ class StepState(Struct, kw_only=True, gc=False):
     container: bool = False
     acts: bool = False
     """Whether it may have acted: its ``step_start`` has an idempotency key, and no event says that nothing started."""
+    asking: bool = False
+    """Whether it has done nothing but ask since it started, and its last question is not answered."""
     writing: bool = False
     idempotent: bool = False
     description: str | None = None
@@ -68,6 +70,11 @@ class StepState(Struct, kw_only=True, gc=False):
     def done(self) -> bool:
         """Return whether ``step_complete`` is written."""
         return self.ended > 0
+
+    @property
+    def unrepeatable(self) -> bool:
+        """Return whether it may have taken effect and must not simply run again; a question is just asked again."""
+        return self.acts and self.writing and not self.idempotent and not self.asking
 
     @property
     def interrupted(self) -> bool:
@@ -152,13 +159,13 @@ class RunState(Struct, kw_only=True):
     @property
     def unknown_outcomes(self) -> list[StepState]:
         """Return the leaves that started, did not finish, write and must not simply be repeated."""
-        return [r for r in self.steps.values() if r.interrupted and r.writing and not r.idempotent]
+        return [r for r in self.steps.values() if r.interrupted and r.unrepeatable]
 
     @property
     def risky_retries(self) -> list[StepState]:
         """Return the failing leaves that write and are not idempotent: they may have taken effect in part."""
         failing = [self.steps[key] for key in self.failing if key in self.steps]
-        return [r for r in failing if r.failed and r.acts and r.writing and not r.idempotent]
+        return [r for r in failing if r.failed and r.unrepeatable]
 
     @property
     def progress(self) -> dict[str, object]:

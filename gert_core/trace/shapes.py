@@ -147,6 +147,18 @@ class _StepComplete(Struct):
     duration: str | None = None
 
 
+class _QuestionAsked(Struct):
+    step_id: str
+    question: _Map
+    acted: bool | None = None
+
+
+class _QuestionAnswered(Struct):
+    step_id: str
+    name: str
+    by: str | None = None
+
+
 class _Summary(Struct):
     summary_type: str
     payload: _Map | None = None
@@ -188,6 +200,8 @@ _STEP: Final[dict[str, type[Struct]]] = {
     EventType.STEP_ATTEMPT: _StepAttempt,
     EventType.STEP_COMPLETE: _StepComplete,
     EventType.RUN_SUMMARY: _Summary,
+    EventType.QUESTION_ASKED: _QuestionAsked,
+    EventType.QUESTION_ANSWERED: _QuestionAnswered,
     EventType.TIME_READ: _TimeRead,
     EventType.SLEEP_START: _SleepStart,
 }

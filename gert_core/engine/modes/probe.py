@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, Undecided
 from gert_core.engine.modes.explore import symbolic_result
-from gert_core.engine.modes.real import ask_person, attach_file, call_tool, decide_by_provider, open_session, wait
+from gert_core.engine.modes.questions import ask_person
+from gert_core.engine.modes.real import attach_file, call_tool, decide_by_provider, open_session, wait
 from gert_core.engine.steps.outputs import report_violations
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from gert_core.api import Answer, ErrorKind, NoAnswer, StepProblem
-from gert_core.engine.journal import principal_of
+from gert_core.api import ErrorKind, StepProblem
 from gert_core.engine.modes.peers import open_provider, open_transport
+from gert_core.engine.modes.questions import ask_person
 from gert_core.engine.steps.replies import read_reply, withhold
 from gert_core.engine.steps.secret_outputs import learn_outputs
 from gert_core.engine.steps.spool import CallSpool
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from gert_core.api import Action, ApprovalRequest, Question, Reply, Result, Services
+    from gert_core.api import Action, Answer, ApprovalRequest, Question, Reply, Result, Services
     from gert_core.api.context import Peer
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
@@ -185,6 +185,7 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
         names = ", ".join(f"`{secret}`" for secret in missing)
         raise StepProblem(ErrorKind.SECRET_MISSING, f"the runbook requires secret {names}, which is not set")
     services.journal.sync()
+    execution.acted = True
     own = services.plugins.of(STEP, execution.compiled.type.name)
     lent = replace(own, environ=facts.secrets.child_environ(facts.environ))
 
@@ -194,29 +195,6 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
 
     name = _session_name(execution, execution.session_name(name), program)
     return services.sessions.get(name, lambda: open(lent), program)
-
-
-def ask_person(execution: StepExecution, question: Question) -> Answer:
-    """Return the line a person types at the terminal; raise ``NoAnswer`` without a terminal."""
-    facts, services = execution.facts, execution.services
-    _refuse_late(execution, question)  # a pipe that has answers waiting makes no question wait
-    if not services.plugins.console.interactive:
-        raise NoAnswer(f"{question.name} was asked for, but questions cannot be asked here")
-    services.journal.sync()
-    with services.plugins.console.exclusive():
-        line = services.plugins.console.ask(services.masker.mask_text(question.prompt), deadline=execution.deadline)
-    if line is None:
-        _refuse_late(execution, question)
-        raise NoAnswer(f"the input ended before {question.name} was answered")
-    return Answer(value=line, principal=principal_of(facts.actor))
-
-
-def _refuse_late(execution: StepExecution, question: Question) -> None:
-    """Raise ``StepProblem`` when nothing may be asked any more."""
-    if execution.deadline.cancelled:
-        raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
-    if execution.deadline.stopped:
-        raise StepProblem(ErrorKind.TIMEOUT, f"{question.name} was not answered in time")
 
 
 def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
@@ -313,7 +291,6 @@ def _create(source: Path, directory: Path) -> tuple[Path, int]:
 
 __all__ = [
     "RealBackend",
-    "ask_person",
     "attach_file",
     "call_tool",
     "decide_by_provider",

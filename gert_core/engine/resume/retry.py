@@ -49,11 +49,7 @@ def keys_to_retry(recorded: Recorded, runbook: Runbook) -> tuple[list[str], froz
 def risky_keys(state: RunState, void: list[str]) -> list[StepState]:
     """Return the leaves among void keys that acted, write and are not idempotent: to repeat them is a decision."""
     records = (state.steps[key] for key in void)
-    return [
-        record
-        for record in records
-        if record.acts and not record.container and record.writing and not record.idempotent
-    ]
+    return [record for record in records if record.unrepeatable and not record.container]
 
 
 def _refuse_rejected(state: RunState) -> None:
