@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 OPTIONS: Final = {"--run": "runs", "--ticket": "tickets", "--scenario": "scenarios", "--var": "inputs"}
 """The kind of value that follows an option."""
 ARGUMENTS: Final = {
+    "resume": "runs",
     "runs artifacts": "runs",
     "runs logs": "runs",
     "runs show": "runs",

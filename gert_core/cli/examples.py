@@ -24,9 +24,9 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert test . --scenario 'nearly-*' --fail-fast", "some of them"),
     ),
     "resume": (
-        ("gert resume --run ID", "after an approval or a crash"),
-        ("gert resume --run ID --retry-failed", "try the failed step again"),
-        ("gert resume --run ID --reconcile clear=done", "after finding out that the step was done"),
+        ("gert resume ID", "after an approval or a crash"),
+        ("gert resume latest --retry-failed", "try the failed step of the newest run again"),
+        ("gert resume ID --reconcile clear=done", "after finding out that the step was done"),
     ),
     "approve": (("gert approve TICKET --as alice --reason 'change 4711'", "see `gert approvals list`"),),
     "reject": (("gert reject TICKET --as alice --reason 'not today'", "the step does not run"),),
@@ -41,7 +41,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert runs logs ID", "what its tools wrote"),
         ("gert runs logs ID STEP", "of one step only"),
     ),
-    "runs show": (("gert runs show ID", "its steps and where it would resume"),),
+    "runs show": (
+        ("gert runs show ID", "its steps and where it would resume"),
+        ("gert runs show latest", "the same of the newest run; the beginning of an id does, too"),
+    ),
     "trace verify": (
         ("gert trace verify runs/ID/trace.jsonl", "is it unchanged?"),
         ("gert trace verify runs/ID/trace.jsonl --key-id prod-2026", "and signed with this key?"),

@@ -51,7 +51,8 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
     ),
     "resume": (
         ("ctx", (), "context", False, False, None, None),
-        ("run", ("--run",), "text", False, True, None, None),
+        ("run_id", (), "text", False, False, None, None),
+        ("run", ("--run",), "text", False, False, None, None),
         ("ticket", ("--ticket",), "text", False, False, None, None),
         ("retry_failed", ("--retry-failed",), "flag", False, False, None, None),
         ("reconcile", ("--reconcile",), "text", True, False, None, None),

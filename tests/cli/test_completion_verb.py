@@ -113,6 +113,7 @@ def test_run_ids_complete_from_the_directory_the_project_keeps_them_in(script, p
     for words in (
         ["resume", "--run", ""],
         ["resume", "--run", run[:6]],
+        ["resume", run[:6]],
         ["runs", "show", ""],
         ["resume", "--run", "="],
     ):

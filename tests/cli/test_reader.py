@@ -146,7 +146,7 @@ def test_the_reader_reads_lines_that_only_look_odd(words):
         ("runs list", ["-n=1"]),
         ("runs list", ["-n1"]),
         ("runs show", ["a", "b"]),
-        ("resume", []),
+        ("approve", []),
         ("nonsense", []),
         ("runs", []),
     ],

@@ -12,7 +12,8 @@ from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import wanted
 from gert_core.cli.session import project_here
 from gert_core.kit.display import readable_key
-from gert_core.runs.directory import RunDirectory, runs_root
+from gert_core.runs.directory import runs_root
+from gert_core.runs.find import find_run
 from gert_core.runs.outputs import kept_outputs, read_output
 from gert_core.trace.reader import read
 
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def logs(
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.")],
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
     step: Annotated[str | None, typer.Argument(metavar="[STEP]", help="Only this step: an id or a step key.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Print what the tools of a run wrote, also of calls that were stopped or that a kill interrupted."""
-    directory = RunDirectory.open(runs_root(project_here(), cwd=Path.cwd()), run_id)
+    directory = find_run(runs_root(project_here(), cwd=Path.cwd()), run_id)
     found: Calls = {}
     keys: dict[str, None] = {}
     attempts: dict[str, int] = {}

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 def resume(
     ctx: typer.Context,
-    run: Annotated[str, typer.Option("--run", metavar="ID", help="The run, as `gert runs list` shows it.")],
+    run_id: Annotated[
+        str | None, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="ID", help="The same as the argument.")] = None,
     ticket: Annotated[str | None, typer.Option("--ticket", metavar="T", help="The ticket that was answered.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run the failed step again.")] = False,
     reconcile: Annotated[
@@ -71,7 +74,9 @@ def resume(
     from gert_core.engine.resume.plan import RunFinished, nothing_left
     from gert_core.engine.resume.read import read_run
     from gert_core.runs.directory import runs_root
+    from gert_core.runs.find import find_run
 
+    wanted_run = _one_run(run_id, run)
     if on_drift not in ("refuse", "allow"):
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
     if abort and retry_failed:
@@ -83,11 +88,12 @@ def resume(
     secrets, files = parse_vars(var or ()), read_inputs(input_file or ())
     here = project_here()
     root = runs_root(here, cwd=Path.cwd())
+    found = find_run(root, wanted_run).run_id
 
     needed: RunAgain | None = None
 
     def begin(stack: ExitStack, **given: Any) -> Any:
-        recorded = read_run(root, run, stack)
+        recorded = read_run(root, found, stack)
         runbook = recorded.choices.runbook
         project = project_here(runbook.parent, known=here) if runbook.parent.is_dir() else here
         wanted = Resume(
@@ -152,6 +158,15 @@ def _enter(run: RecordedRun, stack: ExitStack) -> None:
             kind=ErrorKind.NOT_RESUMABLE,
             hint="its tools run there; restore the directory, or start a new run",
         ) from None
+
+
+def _one_run(argument: str | None, option: str | None) -> str:
+    if argument is not None and option is not None and argument != option:
+        raise UsageError(f"two runs are given, {argument!r} and --run {option!r}", hint="resume one run at a time")
+    name = option if argument is None else argument
+    if name is None:
+        raise UsageError("no run is given", hint="gert resume ID, or gert resume latest; gert runs list shows the runs")
+    return name
 
 
 def _pairs(words: Any) -> dict[str, str]:

@@ -17,7 +17,8 @@ from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys
 from gert_core.cli.render.values import one_line
 from gert_core.cli.session import project_here
 from gert_core.kit.display import readable_key, readable_time
-from gert_core.runs.directory import RunDirectory, runs_root
+from gert_core.runs.directory import runs_root
+from gert_core.runs.find import find_run
 from gert_core.runs.listing import list_runs, run_info
 from gert_core.runs.result import RunResult, outcome_of
 
@@ -51,11 +52,11 @@ def list_(
 
 
 def show(
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.")],
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show one run: its steps, results, pending approvals and where it would resume."""
-    info = run_info(RunDirectory.open(runs_root(project_here(), cwd=Path.cwd()), run_id))
+    info = run_info(find_run(runs_root(project_here(), cwd=Path.cwd()), run_id))
     if json:
         out(json_.dumps(_document(info), ensure_ascii=False))
         return 0 if info.state else 1
@@ -64,11 +65,11 @@ def show(
 
 
 def artifacts(
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id.")],
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """List what the steps of a run kept: files copied into it, and values."""
-    info = run_info(RunDirectory.open(runs_root(project_here(), cwd=Path.cwd()), run_id))
+    info = run_info(find_run(runs_root(project_here(), cwd=Path.cwd()), run_id))
     found = info.state.artifacts if info.state else {}
     if json:
         out(json_.dumps({"run_id": info.directory.run_id, "artifacts": found}, ensure_ascii=False))
