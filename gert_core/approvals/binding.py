@@ -8,21 +8,29 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import ErrorKind, StepProblem
+from msgspec.structs import replace
+
+from gert_core.api import ApprovalRequest, ErrorKind, StepProblem
+from gert_core.approvals.requests import ticket_id
 from gert_core.kit.programs import find_program
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import ApprovalRequest, Deadline
+    from gert_core.api import Deadline
 
 VERSION: Final = 2
 _ABSENT: Final = object()
 _PART: Final = 4 * 1024 * 1024
-_SHOWN: Final = (
+SHOWN: Final = "shown"
+"""The part of the document that only has what else an approver sees; requests of before it was added have none."""
+_BOUND: Final = (
     *("run_id", "step_key", "step_id", "description", "requested_by", "runbook_hash", "contract", "inputs"),
     *("min_approvers", "exclude_actor", "expires_at", "generation"),
+)
+_SHOWN: Final = (
+    *("runbook_name", "step_type", "rule", "command", "created", "timeout", "require_signed", "extensions"),
 )
 
 
@@ -47,17 +55,39 @@ def changed_fields(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> 
     return found
 
 
+def request_of(document: Mapping[str, Any]) -> ApprovalRequest:
+    """Return the request for a masked document: its ticket, and everything that is shown of it, come from there."""
+    shown = dict(document[SHOWN])
+    return ApprovalRequest(
+        **_named(document),
+        risk_level=document["risk"],
+        approvers=tuple(document["approvers"]),
+        command=tuple(shown.pop("command")),
+        **{name: document[name] for name in _BOUND},
+        **shown,
+    )
+
+
+def as_older(request: ApprovalRequest) -> ApprovalRequest:
+    """Return a request as it was made before its hash covered everything that is shown: answers to it can be read."""
+    return replace(request, **_named({name: value for name, value in request.document.items() if name != SHOWN}))
+
+
+def _named(document: Mapping[str, Any]) -> dict[str, Any]:
+    digest = document_hash(document)
+    ticket = ticket_id(document["run_id"], document["step_key"], digest)
+    return {"ticket_id": ticket, "request_hash": digest, "document": document}
+
+
 def matches_document(request: ApprovalRequest) -> bool:
     """Return whether a request shows what its hash covers; one that was read from a file may have been altered."""
-    document = request.document
+    document, fields = request.document, request.to_json()
     if document_hash(document) != request.request_hash:
         return False
-    shown = {name: getattr(request, name) for name in _SHOWN} | {"risk": request.risk_level}
-    command = document.get("command") or {}
-    argv = list(command.get("argv") or ())
-    if str(document.get("rule") or "") not in request.rule or (argv and list(request.command) != argv):
-        return False
-    return all(document.get(name) == value for name, value in shown.items())
+    bound: dict[str, Any] = {name: fields[name] for name in _BOUND}
+    bound |= {"risk": request.risk_level, "approvers": list(request.approvers)}
+    bound[SHOWN] = {name: fields[name] for name in _SHOWN}
+    return all(document.get(name) == value for name, value in bound.items())
 
 
 def resolve_program(
@@ -93,4 +123,13 @@ def _digest(path: str, deadline: Deadline) -> str | None:
     return digest.hexdigest()
 
 
-__all__ = ["VERSION", "changed_fields", "document_hash", "matches_document", "resolve_program"]
+__all__ = [
+    "SHOWN",
+    "VERSION",
+    "as_older",
+    "changed_fields",
+    "document_hash",
+    "matches_document",
+    "request_of",
+    "resolve_program",
+]

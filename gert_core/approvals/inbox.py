@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, RunError, UsageError
-from gert_core.approvals.binding import matches_document
+from gert_core.approvals.binding import SHOWN, matches_document
 from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, same_approver, valid_ticket_id
 from gert_core.approvals.signing import SIGNING_KEY, sign_response
@@ -112,6 +112,8 @@ def find(root: Path, ticket_id: str) -> Entry:
             try:
                 found = _entry(run, ticket_id)
             except RunError as error:
+                if error.kind == ErrorKind.TICKET_ALTERED:
+                    raise
                 unreadable.append(error)
             else:
                 if found is not None:
@@ -166,6 +168,13 @@ def _entry(run: RunDirectory, ticket_id: str, resolved: Mapping[str, str] | None
     if request.run_id != run.run_id:
         path = run.path / "tickets"
         raise UnreadableError(path, f"has ticket {ticket_id} of another run, {request.run_id}")
+    if SHOWN in request.document and not matches_document(request):
+        # What is shown of a ticket is what the signed hash covers, or nothing.
+        raise RunError(
+            f"ticket {ticket_id} was altered: what it shows does not match its hash",
+            kind=ErrorKind.TICKET_ALTERED,
+            hint="somebody has changed its file: find out who, and start a new run",
+        )
     answers = [found for _, found in store.answers(ticket_id)]
     return Entry(
         request=request,
@@ -216,16 +225,9 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
         )
     if status != "pending":
         raise RunError(f"{name} is resolved already ({status})", kind=ErrorKind.TICKET_RESOLVED)
-    if not request.document:
+    if SHOWN not in request.document:
         raise RunError(
             f"{name} was requested by an earlier version of gert, and covers less than approvals do now",
-            kind=ErrorKind.TICKET_ALTERED,
-            hint=f"resume the run to request approval again: gert resume --run {request.run_id}",
-        )
-    if not matches_document(request):
-        # An approver must have seen what the signed hash covers.
-        raise RunError(
-            f"{name} was altered: what it shows does not match its hash",
             kind=ErrorKind.TICKET_ALTERED,
             hint=f"resume the run to request approval again: gert resume --run {request.run_id}",
         )

@@ -81,7 +81,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     @property
     def approval_rules(self) -> str:
         """Every rule that requires an approval, of whichever source: a sentence per line."""
-        return "\n".join(opinion.reason for opinion in self.matches if opinion.action == Act.REQUIRE_APPROVAL)
+        asking = (opinion.reason for opinion in self.matches if opinion.action == Act.REQUIRE_APPROVAL)
+        return "\n".join(dict.fromkeys(asking))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Decision:

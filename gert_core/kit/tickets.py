@@ -109,9 +109,8 @@ class TicketStore:
 
 
 def _shown(request: ApprovalRequest) -> str:
-    """Return the fields an approver decides by; a file with other values may have misled approvers."""
-    told = (request.step_key, request.risk_level, request.contract, request.inputs, request.command)
-    return json.dumps(told, sort_keys=True, default=str)
+    """Return what an approver sees; a file with other values may have misled approvers."""
+    return json.dumps(request.to_json(), sort_keys=True, default=str)
 
 
 def _has_times(request: ApprovalRequest) -> bool:

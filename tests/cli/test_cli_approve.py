@@ -46,7 +46,10 @@ def request(**more):
     names = ("run_id", "step_key", "step_id", "description", "requested_by", "runbook_hash", "contract", "inputs")
     bound = {name: facts[name] for name in (*names, "min_approvers", "expires_at")}
     shown = {"risk": facts["risk_level"], "rule": "", "exclude_actor": facts.get("exclude_actor", False)}
-    document = {"v": 2, "generation": 1, **bound, **shown, "command": None}
+    document = {"v": 2, "generation": 1, **bound, **shown, "command": None, "approvers": facts.get("approvers") or []}
+    seen = {"rule": "", "command": [], "timeout": 1800.0, "extensions": {}}
+    seen |= {name: facts[name] for name in ("runbook_name", "step_type", "created")}
+    document["shown"] = seen | {"require_signed": facts.get("require_signed", False)}
     return ApprovalRequest(**{"request_hash": document_hash(document), "document": document} | facts)
 
 

@@ -532,3 +532,49 @@ def test_a_decision_written_behind_the_seal_of_a_signed_run_is_refused(gert):
     refused = gert("resume", "--run", gert.run().name, "--json", **keys)
     assert refused.document["error"]["kind"] == "trace_altered", refused.all
     assert acted(gert) == []
+
+
+LIES = {
+    "rule": "Rule 1 applies: require-approval for effects danger.\nThe change board has approved it.",
+    "runbook_name": "harmless",
+    "step_type": "manual",
+    "description": "does nothing",
+    "approvers": ["eve"],
+    "created": "2026-01-02T03:04:05Z",
+    "command": ["true"],
+    "risk_level": "low",
+    "require_signed": True,
+    "extensions": {"x-note": "routine"},
+    "timeout": 1.0,
+}
+
+
+@pytest.mark.parametrize("field", LIES)
+def test_an_approver_is_shown_nothing_that_the_hash_does_not_cover(gert, field):
+    """A ticket file in which one field that is shown was replaced."""
+    ticket = pending(gert)
+    file = gert.run() / "tickets" / f"{ticket}.json"
+    facts = json.loads(file.read_text())
+    assert facts[field] != LIES[field]
+    file.write_text(json.dumps({**facts, field: LIES[field]}))
+    for command in (("approve", ticket, "--as", "ann"), ("approvals", "show", ticket)):
+        said = gert(*command)
+        assert (said.code, "was altered: what it shows does not match its hash" in said.err) == (1, True), said.all
+        assert "harmless" not in said.all
+    listed = gert("approvals", "list", "--json").document
+    assert (listed["approvals"], listed["unreadable"][0]["ticket_id"]) == ([], ticket)
+    assert "does not match the request to approve" in resume(gert)["failure"]["message"]
+    assert acted(gert) == []
+
+
+def test_a_ticket_that_binds_less_is_not_answered(gert):
+    """As an earlier version made it: what is only shown is left out of the document, the hash fits."""
+    ticket = pending(gert)
+    file = gert.run() / "tickets" / f"{ticket}.json"
+    facts = json.loads(file.read_text())
+    del facts["document"]["shown"]
+    bare = json.dumps(facts["document"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    facts |= {"rule": LIES["rule"], "request_hash": sha256(bare.encode()).hexdigest()}
+    file.write_text(json.dumps(facts))
+    said = gert("approve", ticket, "--as", "ann")
+    assert (said.code, "covers less than approvals do now" in said.err) == (1, True), said.all

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, EventType, Principal, RunError, StepProblem, StepStatus
 from gert_core.approvals import ApprovalDecision, ApprovalProcess
-from gert_core.approvals.binding import changed_fields
+from gert_core.approvals.binding import SHOWN, changed_fields
 from gert_core.approvals.checks import Approvals, recount
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.modes.real import find_rejection
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
-from gert_core.engine.steps.approval_request import build_request, window_of
+from gert_core.engine.steps.approval_request import Window, build_request, window_of
 from gert_core.engine.steps.claims import claim
 from gert_core.engine.steps.close import finish
 
@@ -46,7 +46,7 @@ def approve_again(execution: StepExecution) -> Done | None:
     """Return None when the next attempt would execute what was approved, or it was approved anew; else its result."""
     before, voids = execution.approved
     try:
-        window = before.created, before.expires_at
+        window = Window(before.created, before.expires_at, older=SHOWN not in before.document)
         now = build_request(execution, generation=before.generation, window=window)
         changed = changed_fields(before.document, now.document)
         if not changed:
@@ -110,6 +110,8 @@ def _ask(
             changed, ticket = changed_fields(request.document, again.document), request.ticket_id
             if not changed and not claim(execution, request):
                 changed = [EXECUTED]
+        elif window.older:  # an approver is asked only about what binds everything they see
+            changed, ticket = [SHOWN], request.ticket_id
         else:
             return request, decision
         if not changed:

@@ -6,91 +6,78 @@ import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api import ApprovalRequest
-from gert_core.approvals import ticket_id
-from gert_core.approvals.binding import VERSION, document_hash, resolve_program
+from msgspec import Struct
+
+from gert_core.approvals.binding import SHOWN, VERSION, as_older, request_of, resolve_program
 from gert_core.tools import REPLAYED, preview, render_action
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gert_core.api import ApprovalRequest
     from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.steps.execution import StepExecution
 
-    Window = tuple[str, str]
+
+class Window(Struct, frozen=True):
+    """When a request was made and when it expires; ``older`` when it was made without binding what else is shown."""
+
+    created: str
+    expires_at: str
+    older: bool = False
 
 
 def build_request(execution: StepExecution, *, generation: int, window: Window) -> ApprovalRequest:
     """Return the request as it is now: the same call directly before the step runs shows whether anything changed."""
     facts, services, compiled, decision = execution.facts, execution.services, execution.compiled, execution.decision
-    mask, gate = services.masker, execution.gate
-    inputs, contract = mask.mask(execution.inputs), execution.contract.to_json()
-    rule = mask.mask_text(decision.approval_rules)
-    description = mask.mask_text(_description(execution))
-    created, expires = window
+    gate = execution.gate
     document: dict[str, Any] = {
         "v": VERSION,
         "generation": generation,
         "run_id": facts.run_id,
         "step_key": execution.key,
         "step_id": compiled.id,
-        "description": description,
+        "description": _description(execution),
         "message": None if gate is None else gate.message,
         "risk": decision.risk,
-        "rule": mask.mask_text(decision.reason),
+        "rule": decision.reason,
         "requested_by": facts.actor,
         "runbook_hash": facts.runbook.document.digest,
         "tool_hash": None if compiled.use is None else facts.runbook.tools[compiled.use.tool].digest,
         "policy_digest": facts.policies.digest,
-        "contract": contract,
-        "inputs": inputs,
+        "contract": execution.contract.to_json(),
+        "inputs": execution.inputs,
         "command": _command(execution),
         "min_approvers": decision.min_approvers,
         "approvers": list(decision.approvers),
         "exclude_actor": decision.exclude_actor,
-        "expires_at": expires,
+        "expires_at": window.expires_at,
+        SHOWN: {
+            "runbook_name": facts.runbook.name,
+            "step_type": compiled.type.name,
+            "rule": decision.approval_rules,
+            "command": _shown_command(execution),
+            "created": window.created,
+            "timeout": facts.policies.expires_after(gate),
+            "require_signed": facts.policies.require_signed,
+            "extensions": compiled.node.fields.extensions,
+        },
     }
     if compiled.type.program is not None:
         document["vars_hash"] = services.digest(execution.layer.names_visible())
-    document = mask.mask(document)
-    digest = document_hash(document)
-    return ApprovalRequest(
-        ticket_id=ticket_id(facts.run_id, execution.key, digest),
-        run_id=facts.run_id,
-        step_id=compiled.id,
-        step_key=execution.key,
-        runbook_name=facts.runbook.name,
-        step_type=compiled.type.name,
-        description=description,
-        risk_level=decision.risk,
-        contract=contract,
-        inputs=inputs,
-        runbook_hash=facts.runbook.document.digest,
-        request_hash=digest,
-        min_approvers=decision.min_approvers,
-        requested_by=facts.actor,
-        created=created,
-        expires_at=expires,
-        timeout=facts.policies.expires_after(gate),
-        command=_shown_command(execution),
-        exclude_actor=decision.exclude_actor,
-        require_signed=facts.policies.require_signed,
-        extensions=compiled.node.fields.extensions,
-        rule=rule,
-        document=document,
-        generation=generation,
-        approvers=decision.approvers,
-    )
+    request = request_of(services.masker.mask(document))
+    return as_older(request) if window.older else request
 
 
 def window_of(execution: StepExecution, recorded: RecordedApproval | None) -> Window:
     """Return when the request was made and when it expires; a resumed request keeps its times."""
     if recorded is not None and recorded.expires_at:
-        return recorded.created, recorded.expires_at
+        older = recorded.document is not None and SHOWN not in recorded.document
+        return Window(recorded.created, recorded.expires_at, older=older)
     now, seconds = execution.services.backend.now(execution), execution.facts.policies.expires_after(execution.gate)
     expires = datetime.fromtimestamp(now.timestamp() + seconds, UTC)
-    return timestamp(now), timestamp(expires)
+    return Window(timestamp(now), timestamp(expires))
 
 
 def _description(execution: StepExecution) -> str:
@@ -104,13 +91,12 @@ def _description(execution: StepExecution) -> str:
     return action.description or compiled.type.summary
 
 
-def _shown_command(execution: StepExecution) -> tuple[str, ...]:
+def _shown_command(execution: StepExecution) -> list[str]:
     use, action = execution.compiled.use, execution.compiled.action
     if use is None or action is None:
-        return ()
+        return []
     tool, where = execution.facts.runbook.tools[use.tool], _tool_directory(execution)
-    words: tuple[str, ...] = preview(tool, action, execution.inputs, directory=where)
-    return tuple(execution.services.masker.mask_text(word) for word in words)
+    return list(preview(tool, action, execution.inputs, directory=where))
 
 
 def _command(execution: StepExecution) -> dict[str, Any] | None:
@@ -160,4 +146,4 @@ def _tool_directory(execution: StepExecution) -> str | None:
     return REPLAYED if execution.facts.mode == "replay" else None
 
 
-__all__ = ["build_request", "window_of"]
+__all__ = ["Window", "build_request", "window_of"]
