@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gert_core.governance.people import NO_ONE
+from gert_core.governance.people import NO_ONE, is_agent
 from gert_core.governance.rules import Act
 
 if TYPE_CHECKING:
@@ -131,10 +131,17 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 def common(sets: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """Return what all sets have in common: nothing without sets, and no person without anything in common."""
-    if not sets:
+    """Return whom all sets have in common: nothing without names, and no person without anything in common.
+
+    An empty set is a rule that names none: any person counts for it, but not an agent that another rule names.
+    """
+    named = [names for names in sets if names]
+    if not named:
         return ()
-    return tuple(sorted(frozenset.intersection(*sets))) or (NO_ONE,)
+    found = frozenset.intersection(*named)
+    if len(named) < len(sets):
+        found = frozenset(name for name in found if not is_agent(name))
+    return tuple(sorted(found)) or (NO_ONE,)
 
 
 def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
@@ -148,7 +155,7 @@ def strictest(one: Decision, other: Decision, *, risk: str) -> Decision:
         risk=risk,
         min_approvers=max((decision.min_approvers for decision in asking), default=1),
         exclude_actor=any(decision.exclude_actor for decision in asking),
-        approvers=common([frozenset(d.approvers) for d in asking if d.approvers]),
+        approvers=common([frozenset(d.approvers) for d in asking]),
         serialize=one.serialize or other.serialize,
         matches=tuple(matches),
     )

@@ -131,7 +131,7 @@ class Policies(Struct, kw_only=True, eq=False):
 
     def _approvers(self, rules: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         """Return the ids of whose approval counts: of everybody that all rules name, groups written out."""
-        return common([self.people.expand(names) for names in rules if names])
+        return common([self.people.expand(names) if names else frozenset() for names in rules])
 
     def _decide(self, contract: Contract, outcome: str | None) -> Decision:
         risk = _risk(contract)

@@ -224,6 +224,17 @@ def test_an_agent_approves_only_where_the_rule_names_it(gert):
     assert problems(gert) == ["approval_agent"]
 
 
+def test_an_agent_of_one_rule_does_not_meet_a_rule_that_names_none(gert):
+    policy(gert, rule='{"approvers": ["agent:helper", "alice"]}')
+    (gert.root / "floor.yaml").rename(gert.root / "one.yaml")
+    policy(gert)
+    ticket = start(gert, "--policy", "one.yaml", "--policy", "floor.yaml")
+    approve(gert, ticket, "agent:helper")
+    assert resume(gert) == "approval_pending"
+    approve(gert, ticket, "alice")
+    assert resume(gert) == "completed"
+
+
 @pytest.mark.parametrize("who", ["Agent:helper", "AGENT:helper", "aGent: helper"])
 def test_an_agent_is_one_in_every_spelling(gert, who):
     ticket = start(gert, *policy(gert))
