@@ -229,7 +229,7 @@ def test_an_agent_of_one_rule_does_not_meet_a_rule_that_names_none(gert):
     (gert.root / "floor.yaml").rename(gert.root / "one.yaml")
     policy(gert)
     ticket = start(gert, "--policy", "one.yaml", "--policy", "floor.yaml")
-    approve(gert, ticket, "agent:helper")
+    put(gert, ticket, "agent:helper")
     assert resume(gert) == "approval_pending"
     approve(gert, ticket, "alice")
     assert resume(gert) == "completed"
