@@ -30,10 +30,6 @@ def own_keys(environ: Mapping[str, str]) -> dict[str, str]:
         and _KEY.fullmatch(name)
         and not _NO_KEY.fullmatch(name)
         and not _is_public(name, value, environ)
-        and value
-        and _KEY.fullmatch(name)
-        and not _NO_KEY.fullmatch(name)
-        and not _is_public(name, value, environ)
     }
 
 
