@@ -90,6 +90,8 @@ class ApprovalResponse(Struct, frozen=True, kw_only=True):
     """SHA-256 of what the provider received."""
     uid: int | None = None
     """The operating system's number of the user who wrote the answer, where the provider knows it."""
+    written: str | None = None
+    """When the answer was written or last changed, where the provider knows it otherwise than from the answer."""
 
     def to_json(self) -> dict[str, object]:
         """Return every field that is set."""

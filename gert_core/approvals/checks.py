@@ -120,7 +120,8 @@ def assess(response: ApprovalResponse, request: ApprovalRequest, known: Approval
         except UnverifiedError as error:
             message = f"the approval by {who!r} is refused: {error}"
             return AnswerAssessment(result=AnswerResult.REJECTED, kind=error.kind, message=message, breach=True)
-    if (late := outside_validity(response, request)) is not None:
+    late = outside_validity(response, request) or (None if verified else _written_late(response, request))
+    if late is not None:
         kind, message = late
         return AnswerAssessment(
             result=AnswerResult.REJECTED, kind=kind, message=message, verified=verified, breach=True
@@ -263,6 +264,22 @@ def _verified(response: ApprovalResponse, request: ApprovalRequest, known: Appro
             return False
         raise
     return True
+
+
+def _written_late(response: ApprovalResponse, request: ApprovalRequest) -> tuple[str, str] | None:
+    """Return kind and reason when an answer was written after its ticket expired, whatever time it states itself."""
+    if not response.written or not request.expires_at:
+        return None
+    try:
+        late = parse_time(response.written) > parse_time(request.expires_at)
+    except (ValueError, TypeError) as error:
+        return ErrorKind.APPROVAL_MALFORMED, f"the time at which the answer was written is invalid: {error}"
+    if not late:
+        return None
+    return (
+        ErrorKind.APPROVAL_TIMEOUT,
+        f"the unsigned answer was written at {response.written}, after the ticket expired",
+    )
 
 
 def outside_validity(response: ApprovalResponse, request: ApprovalRequest) -> tuple[str, str] | None:

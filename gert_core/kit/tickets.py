@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -83,13 +84,15 @@ class TicketStore:
         _write(folder / f"{number:04}-{secrets.token_hex(6)}.json", response.to_json(), sharing)
 
     def answers(self, ticket_id: str) -> list[tuple[str, ApprovalResponse | UnreadableError]]:
-        """Return file name and content of every answer in order; of one that cannot be read, the error.
+        """Return file name and content of every answer in order, rejections first; of an unreadable one the error.
 
+        A rejection is final, so no approval comes before it by the name of its file.
         Such an answer may be an approval or a rejection, so nothing behind it counts before it can be read. Raise
         ``UnreadableError`` when the answers cannot be listed.
         """
         folder = self._path(ticket_id, ".answers")
-        return [(name, _response(folder / name)) for name in list_names(folder) if _is_answer(name)]
+        found = [(name, _response(folder / name)) for name in list_names(folder) if _is_answer(name)]
+        return sorted(found, key=lambda pair: isinstance(pair[1], UnreadableError) or pair[1].approved)
 
     def _sharing(self) -> Sharing:
         """Return who shares the directory, which is created private when there is none."""
@@ -125,7 +128,7 @@ def _is_answer(name: str) -> bool:
 
 
 def _response(path: Path) -> ApprovalResponse | UnreadableError:
-    """Return an answer with the user who wrote its file, whatever the file says about that; of a bad one the error."""
+    """Return an answer with who wrote its file and when, whatever the file says about that; of a bad one the error."""
     try:
         found = read_file_info(path, limit=_LIMIT)
         if found is None:
@@ -133,7 +136,8 @@ def _response(path: Path) -> ApprovalResponse | UnreadableError:
         data, info = found
         if info.st_nlink > 1:
             raise UnreadableError(path, f"has {info.st_nlink} names, and may be an answer to something else")
-        return replace(decode_record(data, ApprovalResponse, path=path), uid=info.st_uid)
+        written = datetime.fromtimestamp(info.st_ctime, UTC).isoformat(timespec="milliseconds")
+        return replace(decode_record(data, ApprovalResponse, path=path), uid=info.st_uid, written=written)
     except UnreadableError as error:
         return error
 

@@ -103,6 +103,7 @@ class _Response(Struct):
     key_id: str | None = None
     reason: str | None = None
     uid: int | None = None
+    written: str | None = None
     result: str | None = None
 
 

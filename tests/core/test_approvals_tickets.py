@@ -96,7 +96,7 @@ def test_a_broken_answer_file_is_not_an_answer_and_is_named(store, tmp_path, con
     path = tmp_path / "tickets" / "t-1.answers" / "0002-x.json"
     path.write_text(content)
     first, (name, broken) = store.answers("t-1")
-    assert (replace(first[1], uid=None), name) == (ANSWER, "0002-x.json")
+    assert (replace(first[1], uid=None, written=None), name) == (ANSWER, "0002-x.json")
     assert isinstance(broken, UnreadableError)
     assert f"{path} is damaged" in broken.message
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from base64 import b64decode, b64encode
 
 import pytest
@@ -297,6 +298,28 @@ def test_who_started_the_run_is_known_by_all_their_names(gert):
     approve(gert, ticket, "alice")
     assert resume(gert) == "approval_pending"
     assert problems(gert) == ["approval_own_actor"]
+
+
+def test_a_rejection_is_final_whatever_the_files_are_called(gert):
+    """An approval that was written later, into a file whose name comes first."""
+    ticket = start(gert, *policy(gert))
+    assert gert("reject", ticket, "--as", "alice").code == 0
+    answer = {"ticket_id": ticket, "approved": True, "approver_id": "bob", "method": "inbox"}
+    folder = gert.run() / "tickets" / f"{ticket}.answers"
+    (folder / "0000-a.json").write_text(json.dumps(answer | {"timestamp": gert.events()[-1]["timestamp"]}))
+    assert resume(gert) == "failed"
+    assert problems(gert) == ["approval_rejected"]
+    assert not (gert.root / "acted").exists()
+
+
+def test_an_unsigned_answer_that_was_written_too_late_does_not_count(gert):
+    """It states a time before the ticket expired; the file was written after that."""
+    ticket = start(gert, *policy(gert, approval_timeout="1s"))
+    time.sleep(1.2)
+    put(gert, ticket, "alice")
+    assert resume(gert) == "failed"
+    assert problems(gert) == ["approval_timeout"]
+    assert not (gert.root / "acted").exists()
 
 
 LOOKALIKES = [
