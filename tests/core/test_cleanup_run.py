@@ -160,9 +160,9 @@ CASES = {
           - {id: one, type: tool, tool: ping, inputs: {host: a}}
           - {type: end, outcome: {category: resolved}}
         on_failure:
-          - {id: two, type: tool, tool: ping, inputs: {host: "{{ .one.latency }} {{ .late }}"}}  #! unresolved-variable
+          - {id: two, type: tool, tool: ping, inputs: {host: "{{ .one.status }} {{ .late }}"}}  #! unresolved-variable
         finally:
-          - {id: one, type: tool, tool: ping, inputs: {host: "{{ .two.latency }}"}}  #! duplicate-step-id
+          - {id: one, type: tool, tool: ping, inputs: {host: "{{ .two.status }}"}}  #! duplicate-step-id
         """,
     "empty lists": """
         steps:

@@ -77,9 +77,9 @@ CASES = {
           - id: b
             type: block
             steps: [{id: one, type: tool, tool: ping, inputs: {host: a}}]
-            on_failure: [{id: two, type: tool, tool: ping, inputs: {host: "{{ .one.latency }} {{ .latency }}"}}]
-            finally: [{id: three, type: tool, tool: ping, inputs: {host: "{{ .two.latency }} {{ .one.status }}"}}]
-          - {type: end, outcome: {category: resolved, meta: {a: "{{ .one.latency }} {{ .two.latency }} {{ .three.latency }}"}}}
+            on_failure: [{id: two, type: tool, tool: ping, inputs: {host: "{{ .one.latency | default 0 }} {{ .latency | default 0 }}"}}]
+            finally: [{id: three, type: tool, tool: ping, inputs: {host: "{{ .two.latency | default 0 }} {{ .one.status }}"}}]
+          - {type: end, outcome: {category: resolved, meta: {a: "{{ .one.latency | default 0 }} {{ .three.latency }}"}}}
         """,
     "the steps do not see the cleanup": """
         steps:

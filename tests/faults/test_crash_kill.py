@@ -14,7 +14,7 @@ import pytest
 from crash import Kill, idempotency_key
 
 MANY = bool(os.environ.get("GERT_FUZZ"))
-PARTS = (68, 68, 16)
+PARTS = (70, 68, 16)
 """How many lines each of the three processes writes: until the first approval, until the next ones, to the end."""
 POINTS = [
     (part, line, when)

@@ -137,8 +137,8 @@ def test_no_piece_of_a_secret_survives_being_shortened(tmp_path, script):
 def test_hiding_pieces_leaves_whole_values_to_the_mask():
     """Pieces are hidden for good; whole values keep the mask that a resumed run can undo."""
     masker = Masker({"A": "abcdefghijkl", "B": "xyz1"})
-    hidden = masker.mask_fragments("whole abcdefghijkl, cut abcdefghi…, …efghijkl, xyz and abcdefg")
-    assert hidden == "whole abcdefghijkl, cut <REDACTED>…, …<REDACTED>, xyz and abcdefg"
+    hidden = masker.mask_fragments("whole abcdefghijkl, cut abcdefghi…, …efghijkl, xyz and abcdefg, then abcd")
+    assert hidden == "whole abcdefghijkl, cut <REDACTED>…, …<REDACTED>, xyz and abcdefg, then <REDACTED>"
     assert masker.mask_text(hidden).startswith("whole <REDACTED:A>, cut <REDACTED>")
     strange = Masker({"R": "<REDACTED><REDACTED>"})
     assert strange.mask_fragments("a <REDACTED><REDA b") == "a <REDACTED> b"

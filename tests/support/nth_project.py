@@ -136,7 +136,7 @@ class FaultyProject:
     @property
     def runs(self) -> list[Path]:
         found = self.root / "runs"
-        return sorted(found.iterdir()) if found.is_dir() else []
+        return sorted(run for run in found.iterdir() if run.name[0] != ".") if found.is_dir() else []
 
     @property
     def run(self) -> Path:
