@@ -12,8 +12,9 @@ from gert_core.keys import DEFAULT_ALGORITHM, UnusableKeyError, parse_key
 from gert_core.kit.plain import is_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from gert_core.api import SignatureScheme
     from gert_core.keys import Key
 
 AGENT: Final = "agent:"
@@ -144,6 +145,21 @@ def parse_people(documents: Sequence[tuple[str, Mapping[str, Any]]]) -> People:
     return People(persons=persons, groups=groups, bridges=bridges, personal_keys=personal)
 
 
+def check_keys(people: People, schemes: Callable[[str], SignatureScheme | None]) -> None:
+    """Raise ``ValueError`` with a message for a key that no installed scheme can use: no answer could count by it."""
+    from gert_core.plugin.lazy import resolve
+
+    owned = [key for person in people.persons.values() for key in person.keys]
+    for key in (*owned, *(key for keys in people.bridges.values() for key in keys)):
+        scheme = schemes(key.algorithm)
+        if scheme is None:
+            raise ValueError(f"{key.name} is for {key.algorithm!r}, which no installed plugin supports")
+        try:
+            resolve(scheme.verify)(key.data, b"", "")
+        except ValueError as error:
+            raise ValueError(f"{key.name} cannot be used: {error}") from None
+
+
 def _define(known: dict[str, Any], name: str, found: object, what: str) -> None:
     if known.setdefault(name, found) != found:
         raise ValueError(f"{what} is defined differently by another policy")
@@ -195,6 +211,7 @@ __all__ = [
     "SPACES",
     "People",
     "Person",
+    "check_keys",
     "comparable_id",
     "id_fault",
     "is_agent",

@@ -125,24 +125,30 @@ def load_policies(
                 path=runbook.document.path,
             )
         )
-    return policies_of(sources, digest=_digest(sources), plugins=plugins, people=people_of(sources))
+    return policies_of(sources, digest=_digest(sources), plugins=plugins, people=people_of(sources, registry))
 
 
-def people_of(sources: Sequence[Source]) -> People:
-    """Combine the people of all sources; raise ``ProjectError`` when they contradict each other."""
+def people_of(sources: Sequence[Source], registry: Registry | None = None) -> People:
+    """Combine the people of all sources; raise ``ProjectError`` when they contradict each other.
+
+    With a registry every key must be one that its signature scheme can use.
+    """
     declared = [(source.title, source.document) for source in sources if not _PEOPLE.isdisjoint(source.document)]
     if not declared:
         return NO_PEOPLE
-    from gert_core.governance.people import parse_people
+    from gert_core.governance.people import check_keys, parse_people
 
     try:
-        return parse_people(declared)
+        people = parse_people(declared)
+        if registry is not None:
+            check_keys(people, registry.signature_scheme)
     except ValueError as error:
         raise ProjectError(
             f"the people of the policies are invalid: {error}",
             kind=ErrorKind.POLICY,
             hint="runs are refused while a policy is invalid; correct it or remove it",
         ) from None
+    return people
 
 
 def recorded_answers(recorded: object) -> list[Source]:

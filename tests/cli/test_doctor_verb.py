@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
@@ -153,10 +154,10 @@ def unreadable(gert):
 
 
 def expired(gert):
-    assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
-    (file,) = gert.root.glob("runs/*/tickets/*.json")
-    ticket = json.loads(file.read_text())
-    file.write_text(json.dumps({**ticket, "created": "2020-01-01T00:00:00Z", "expires_at": "2020-01-01T00:30:00Z"}))
+    policy = "apiVersion: policy/v0\nmeta: {name: short}\napproval_timeout: 1s\nrules: []\n"
+    (gert.root / "short.yaml").write_text(policy)
+    assert gert("exec", "book.yaml", "--approval", "inbox", "--policy", "short.yaml").code == 0
+    time.sleep(1.1)
 
 
 def broken_ticket(gert):

@@ -20,6 +20,7 @@ import pytest
 from gertproc import Gert
 from users import NOBODY, gert_as
 
+from gert_core.approvals.binding import document_hash
 from gert_core.kit.files import MIB, UnreadableError, lines, open_file
 
 TERABYTE = 1 << 40
@@ -146,7 +147,9 @@ def hostile(gert):
         trace = (run / "trace.jsonl").read_bytes().replace(good.name.encode(), run.name.encode())
         (run / "trace.jsonl").write_bytes(trace)
         own = (run / "tickets" / ticket.name).rename(run / "tickets" / f"t-{name}.json")
-        changed(ticket_id=own.stem, run_id=good.name if name == "ticket-copy" else run.name)(own)
+        run_id = good.name if name == "ticket-copy" else run.name
+        document = json.loads(own.read_text())["document"] | {"run_id": run_id}
+        changed(ticket_id=own.stem, run_id=run_id, document=document, request_hash=document_hash(document))(own)
         if name in RUNS | CACHES:
             file, spoil = (RUNS | CACHES)[name]
             spoil(run / file)

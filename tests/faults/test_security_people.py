@@ -46,6 +46,16 @@ EVE, EVE_KEY = pair(3)
 WEB, WEB_KEY = pair(4)
 
 
+SMALL_ORDER = (
+    "01" + "00" * 31,
+    "00" * 31 + "80",
+    "ec" + "ff" * 30 + "7f",
+    "ee" + "ff" * 31,
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+)
+"""Public keys under which everybody can sign, in usual and unusual spellings."""
+
+
 @pytest.fixture
 def gert(tmp_path):
     made = Gert(tmp_path)
@@ -174,6 +184,22 @@ def test_one_key_is_not_two_people(gert):
     [
         ({"people": {"alice": {"keys": ["hmac-sha256:" + b64encode(b"k" * 16).decode()]}}}, "must be a public key"),
         ({"people": {"alice": {"keys": [b64encode(b"k" * 32).decode()]}}}, "must be a public key"),
+        (
+            {"people": {"alice": {"keys": ["ed25519:AAAA"]}}},
+            "key 1 of person 'alice' cannot be used: an Ed25519 public key",
+        ),
+        ({"bridges": {"web": {"keys": ["ed25519:AAAA"]}}}, "key 1 of bridge 'web' cannot be used"),
+        (
+            {"people": {"alice": {"keys": [WEB_KEY.replace("ed25519", "foo")]}}},
+            "'foo', which no installed plugin supports",
+        ),
+        *(
+            (
+                {"people": {"alice": {"keys": [f"ed25519:{b64encode(bytes.fromhex(point)).decode()}"]}}},
+                "everybody can sign",
+            )
+            for point in SMALL_ORDER
+        ),
         ({"people": {"alice\u200b": {}}}, "cannot be seen"),
         ({"people": {"agent:x": {}}}, "is an agent's"),
         ({"people": {"alice": {}}, "groups": {"sre": ["bob"]}}, "that no policy declares: bob"),
