@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from gert_core.governance.decision import Decision, Opinion, common, strictest
 from gert_core.governance.gates import with_gate
-from gert_core.governance.people import NO_PEOPLE, People
+from gert_core.governance.people import NO_ONE, NO_PEOPLE, People
 from gert_core.governance.rules import Act
 from gert_core.values import canonical
 
@@ -131,7 +131,11 @@ class Policies(Struct, kw_only=True, eq=False):
 
     def _approvers(self, rules: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         """Return the ids of whose approval counts: of everybody that all rules name, groups written out."""
-        return common([self.people.expand(names) if names else frozenset() for names in rules])
+        return common([self._named(names) for names in rules])
+
+    def _named(self, names: tuple[str, ...]) -> frozenset[str]:
+        """Return the ids that a rule names, groups written out; an empty group is not the same as no names."""
+        return self.people.expand(names) or frozenset((NO_ONE,)) if names else frozenset()
 
     def _decide(self, contract: Contract, outcome: str | None) -> Decision:
         risk = _risk(contract)

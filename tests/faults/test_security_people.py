@@ -244,6 +244,14 @@ def test_rules_without_an_approver_in_common_are_met_by_nobody(gert):
     assert problems(gert) == ["approval_not_allowed"] * 2
 
 
+@pytest.mark.parametrize("group", ["group:ghost", "group:SRE", "group:empty"])
+def test_a_group_without_people_is_not_everybody(gert, group):
+    policy(gert, groups={"sre": ["alice"], "empty": []}, rule=json.dumps({"approvers": [group]}))
+    ticket = start(gert, "--policy", "floor.yaml")
+    put(gert, ticket, "eve")
+    assert resume(gert) == "approval_pending"
+
+
 def test_an_agent_approves_only_where_the_rule_names_it(gert):
     ticket = start(gert, *policy(gert))
     approve(gert, ticket, "agent:helper")
