@@ -14,8 +14,8 @@ AGAIN: Final = 0.5
 """Seconds until the alarm rings again, in case something swallowed it."""
 
 
-class TimeUp(BaseException):
-    """The time limit is exceeded; not an ``Exception``, so that no handler on the way catches it."""
+class TimeUp(KeyboardInterrupt):
+    """The time limit is exceeded; an interrupt, which is the one thing that no handler around plugins catches."""
 
 
 @contextlib.contextmanager
