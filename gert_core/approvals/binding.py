@@ -82,7 +82,10 @@ def _named(document: Mapping[str, Any]) -> dict[str, Any]:
 def matches_document(request: ApprovalRequest) -> bool:
     """Return whether a request shows what its hash covers; one that was read from a file may have been altered."""
     document, fields = request.document, request.to_json()
-    if document_hash(document) != request.request_hash:
+    digest = document_hash(document)
+    # A ticket is named after its hash: another document with its own hash cannot stand under this name.
+    named = (ticket_id(request.run_id, request.step_key, digest), digest)
+    if (request.ticket_id, request.request_hash) != named:
         return False
     bound: dict[str, Any] = {name: fields[name] for name in _BOUND}
     bound |= {"risk": request.risk_level, "approvers": list(request.approvers)}

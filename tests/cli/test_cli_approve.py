@@ -15,18 +15,25 @@ import pytest
 from gert_core.api import ApprovalRequest
 from gert_core.approvals import verify_response
 from gert_core.approvals.binding import document_hash
-from gert_core.approvals.requests import format_time
-from gert_core.cli import main
+from gert_core.approvals.requests import format_time, ticket_id
+from gert_core.cli import main as gert
 from gert_core.kit.tickets import TicketStore
 
 RUN = "20260301T120000Z-fix-00000000"
 HMAC = {scheme.algorithm: scheme for scheme in gert_signature_hmac.gert_signature_schemes()}
 
 
-def request(**more):
+IDS: dict[str, str] = {}
+"""The ids of tickets by the names they have here: a ticket is named after what it shows."""
+
+
+def main(argv):
+    return gert([IDS.get(word, word) for word in argv])
+
+
+def request(name="t-1", **more):
     now = datetime.now(UTC)
     facts = {
-        "ticket_id": "t-1",
         "run_id": RUN,
         "step_id": "restart",
         "step_key": "restart",
@@ -41,16 +48,26 @@ def request(**more):
         "expires_at": format_time(now + timedelta(minutes=30)),
         "requested_by": "olga",
         "min_approvers": 2,
+        "generation": sum(map(ord, name)),  # so that no two of them show the same
     }
     facts |= more
     names = ("run_id", "step_key", "step_id", "description", "requested_by", "runbook_hash", "contract", "inputs")
     bound = {name: facts[name] for name in (*names, "min_approvers", "expires_at")}
     shown = {"risk": facts["risk_level"], "rule": "", "exclude_actor": facts.get("exclude_actor", False)}
-    document = {"v": 2, "generation": 1, **bound, **shown, "command": None, "approvers": facts.get("approvers") or []}
+    document = {
+        "v": 2,
+        "generation": facts["generation"],
+        **bound,
+        **shown,
+        "command": None,
+        "approvers": facts.get("approvers") or [],
+    }
     seen = {"rule": "", "command": [], "timeout": 1800.0, "extensions": {}}
     seen |= {name: facts[name] for name in ("runbook_name", "step_type", "created")}
     document["shown"] = seen | {"require_signed": facts.get("require_signed", False)}
-    return ApprovalRequest(**{"request_hash": document_hash(document), "document": document} | facts)
+    named = {"request_hash": document_hash(document), "document": document} | facts
+    IDS[name] = named["ticket_id"] = ticket_id(facts["run_id"], facts["step_key"], named["request_hash"])
+    return ApprovalRequest(**named)
 
 
 @pytest.fixture
@@ -66,7 +83,7 @@ def store(tmp_path, monkeypatch):
 
 
 def answers(store):
-    return [answer for _, answer in store.answers("t-1")]
+    return [answer for _, answer in store.answers(IDS["t-1"])]
 
 
 def test_approve_writes_an_answer_as_the_current_user(store, capsys, tmp_path):
@@ -74,7 +91,7 @@ def test_approve_writes_an_answer_as_the_current_user(store, capsys, tmp_path):
     (answer,) = answers(store)
     assert (answer.approved, answer.approver_id, answer.reason) == (True, "alice", "looks fine")
     assert (answer.method, answer.signature) == ("inbox", None)
-    (file,) = (tmp_path / "runs" / RUN / "tickets" / "t-1.answers").iterdir()
+    (file,) = (tmp_path / "runs" / RUN / "tickets" / f"{IDS['t-1']}.answers").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "1 more approval needed." in capsys.readouterr().out
 
@@ -96,7 +113,7 @@ def test_reject_is_one_answer_and_enough(store, capsys):
 def test_json_is_one_document(store, capsys):
     assert main(["approve", "t-1", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert (shown["ticket_id"], shown["run_id"], shown["missing"]) == ("t-1", RUN, 1)
+    assert (shown["ticket_id"], shown["run_id"], shown["missing"]) == (IDS["t-1"], RUN, 1)
     assert shown["response"]["approver_id"] == "alice"
     assert main(["approve", "t-9", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "ticket_unknown"
@@ -111,7 +128,7 @@ def test_an_answer_is_signed_when_there_is_a_key(store, monkeypatch, capsys):
     assert (answer.signature_alg, answer.key_id) == ("hmac-sha256", "ops-1")
     verify_response(
         answer,
-        request_hash=store.get("t-1").request_hash,
+        request_hash=store.get(IDS["t-1"]).request_hash,
         schemes=HMAC.get,
         environ={"GERT_APPROVAL_VERIFY_KEY_OPS_1": key},
     )
@@ -136,7 +153,7 @@ def test_a_key_that_cannot_sign_writes_nothing(store, monkeypatch, capsys, varia
 
 def test_a_ticket_that_takes_signatures_only_refuses_an_unsigned_approval(store, tmp_path, capsys):
     signed_only = TicketStore(tmp_path / "runs" / RUN / "tickets")
-    signed_only.put(request(ticket_id="t-2", require_signed=True))
+    signed_only.put(request("t-2", require_signed=True))
     assert main(["approve", "t-2"]) == 2
     assert "GERT_APPROVAL_SIGNING_KEY" in capsys.readouterr().err
     assert main(["reject", "t-2"]) == 0
@@ -160,7 +177,7 @@ def test_without_any_runs_there_is_no_ticket(tmp_path, monkeypatch, capsys):
 
 def test_an_expired_ticket_is_refused(store, tmp_path, capsys):
     past = format_time(datetime.now(UTC) - timedelta(minutes=1))
-    store.put(request(ticket_id="t-3", expires_at=past))
+    store.put(request("t-3", expires_at=past))
     assert main(["approve", "t-3"]) == 1
     assert f"expired at {past}" in capsys.readouterr().err
 
@@ -168,7 +185,7 @@ def test_an_expired_ticket_is_refused(store, tmp_path, capsys):
 def test_an_approver_whose_clock_is_behind_is_told_at_once(store, capsys):
     """The run would take the answer as a rejection for good."""
     now = datetime.now(UTC)
-    store.put(request(ticket_id="t-5", created=format_time(now + timedelta(minutes=5))))
+    store.put(request("t-5", created=format_time(now + timedelta(minutes=5))))
     assert main(["approve", "t-5"]) == 1
     said = capsys.readouterr().err
     assert "is older than its request" in said
@@ -178,7 +195,7 @@ def test_an_approver_whose_clock_is_behind_is_told_at_once(store, capsys):
 
 
 def test_an_approver_whose_clock_may_be_ahead_is_told_the_time(store, capsys):
-    store.put(request(ticket_id="t-6", expires_at=format_time(datetime.now(UTC) - timedelta(minutes=1))))
+    store.put(request("t-6", expires_at=format_time(datetime.now(UTC) - timedelta(minutes=1))))
     assert main(["approve", "t-6"]) == 1
     said = capsys.readouterr().err
     assert f"it is {format_time(datetime.now(UTC))[:13]}" in said
@@ -200,7 +217,7 @@ def test_three_hundred_tickets_are_listed_with_one_look_at_the_trace(tmp_path):
     """Counted, not timed: the trace is read once, however many tickets its run has."""
     store = TicketStore(tmp_path / "runs" / RUN / "tickets")
     for number in range(300):
-        store.put(request(ticket_id=f"t-{number:03}"))
+        store.put(request(f"t-{number:03}"))
     (tmp_path / "runs" / RUN / "trace.jsonl").write_text("")
     argv = [sys.executable, "-c", OPENED, "approvals", "list", "--json"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -215,7 +232,7 @@ def test_a_resolved_ticket_is_refused(store, tmp_path, capsys):
         "run_id": RUN,
         "seq": 1,
         "step_key": "restart",
-        "data": {"ticket_id": "t-1", "approved": True, "status": "approved"},
+        "data": {"ticket_id": IDS["t-1"], "approved": True, "status": "approved"},
         "prev_hash": "0" * 64,
     }
     (tmp_path / "runs" / RUN / "trace.jsonl").write_text(json.dumps(event) + "\n")
@@ -231,7 +248,7 @@ def test_the_same_person_cannot_answer_twice(store, capsys):
 
 
 def test_the_actor_of_the_run_is_refused_when_excluded_but_may_reject(store, capsys):
-    store.put(request(ticket_id="t-4", exclude_actor=True))
+    store.put(request("t-4", exclude_actor=True))
     assert main(["approve", "t-4", "--as", "olga"]) == 1
     assert "started the run" in capsys.readouterr().err
     assert main(["reject", "t-4", "--as", "olga"]) == 0
@@ -245,7 +262,7 @@ def test_an_approver_needs_a_name(store, capsys):
 def test_tickets_of_a_project_are_found_in_its_runs_directory(tmp_path, monkeypatch, store, capsys):
     (tmp_path / "gert-project.yaml").write_text("runs_dir: elsewhere\n")
     other = TicketStore(tmp_path / "elsewhere" / "r1" / "tickets")
-    other.put(request(ticket_id="t-7", run_id="r1"))
+    other.put(request("t-7", run_id="r1"))
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")
     assert main(["approve", "t-7"]) == 0
@@ -253,30 +270,30 @@ def test_tickets_of_a_project_are_found_in_its_runs_directory(tmp_path, monkeypa
 
 
 def test_list_shows_pending_tickets_and_all_of_them_on_request(store, capsys):
-    store.put(request(ticket_id="t-2", expires_at=format_time(datetime.now(UTC) - timedelta(minutes=1))))
+    store.put(request("t-2", expires_at=format_time(datetime.now(UTC) - timedelta(minutes=1))))
     assert main(["approvals", "list"]) == 0
     shown = capsys.readouterr().out
     assert shown.splitlines() == [
-        "TICKET  STATUS   RISK      STEP     REQUESTED BY  APPROVALS  EXPIRES        RUN",
-        "t-1     pending  critical  restart  olga          0 of 2     in 30 minutes  20260301T120000Z-fix-00000000",
+        "TICKET                  STATUS   RISK      STEP     REQUESTED BY  APPROVALS  EXPIRES        RUN",
+        f"{IDS['t-1']}  pending  critical  restart  olga          0 of 2     in 30 minutes  20260301T120000Z-fix-00000000",
     ]
     assert "0 of 2" in shown
-    assert "t-2" not in shown
+    assert IDS["t-2"] not in shown
     assert main(["approvals", "list", "--all", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["approvals"]
-    assert {entry["ticket_id"]: entry["status"] for entry in found} == {"t-1": "pending", "t-2": "expired"}
+    assert {entry["ticket_id"]: entry["status"] for entry in found} == {IDS["t-1"]: "pending", IDS["t-2"]: "expired"}
 
 
 def test_a_broken_ticket_does_not_hide_the_others(store, tmp_path, capsys):
     (tmp_path / "runs" / RUN / "tickets" / "t-0.json").write_text("{")
     assert main(["approvals", "list"]) == 0
-    assert "t-1" in capsys.readouterr().out
+    assert IDS["t-1"] in capsys.readouterr().out
 
 
 def test_show_gives_everything_and_nothing_that_disguises_itself(store, capsys):
     assert main(["approvals", "show", "t-1"]) == 0
     shown = capsys.readouterr().out
-    for words in ("critical", "kubernetes", "production", "olga", store.get("t-1").request_hash):
+    for words in ("critical", "kubernetes", "production", "olga", store.get(IDS["t-1"]).request_hash):
         assert words in shown
     assert "\x1b" not in shown
 
@@ -284,7 +301,7 @@ def test_show_gives_everything_and_nothing_that_disguises_itself(store, capsys):
 @pytest.mark.parametrize("shown", [{"inputs": {"service": "something harmless"}}, {"contract": {"effects": []}}])
 def test_who_was_shown_something_else_than_the_hash_stands_for_signs_nothing(store, capsys, shown):
     honest = request()
-    store.put(request(ticket_id="t-2", request_hash=honest.request_hash, **shown))
+    store.put(request("t-2", request_hash=honest.request_hash, **shown))
     assert main(["approve", "t-2"]) == 1
-    assert "ticket t-2 was altered" in capsys.readouterr().err
-    assert list(store.answers("t-2")) == []
+    assert f"ticket {IDS['t-2']} was altered" in capsys.readouterr().err
+    assert list(store.answers(IDS["t-2"])) == []

@@ -21,6 +21,7 @@ from gertproc import Gert
 from users import NOBODY, gert_as
 
 from gert_core.approvals.binding import document_hash
+from gert_core.approvals.requests import ticket_id
 from gert_core.kit.files import MIB, UnreadableError, lines, open_file
 
 TERABYTE = 1 << 40
@@ -146,10 +147,12 @@ def hostile(gert):
         shutil.copytree(good, run)
         trace = (run / "trace.jsonl").read_bytes().replace(good.name.encode(), run.name.encode())
         (run / "trace.jsonl").write_bytes(trace)
-        own = (run / "tickets" / ticket.name).rename(run / "tickets" / f"t-{name}.json")
         run_id = good.name if name == "ticket-copy" else run.name
-        document = json.loads(own.read_text())["document"] | {"run_id": run_id}
-        changed(ticket_id=own.stem, run_id=run_id, document=document, request_hash=document_hash(document))(own)
+        document = json.loads(ticket.read_text())["document"] | {"run_id": run_id}
+        digest = document_hash(document)
+        own_id = ticket_id(run_id, document["step_key"], digest)
+        own = (run / "tickets" / ticket.name).rename(run / "tickets" / f"{own_id}.json")
+        changed(ticket_id=own_id, run_id=run_id, document=document, request_hash=digest)(own)
         if name in RUNS | CACHES:
             file, spoil = (RUNS | CACHES)[name]
             spoil(run / file)

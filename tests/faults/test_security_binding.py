@@ -16,6 +16,8 @@ import pytest
 from forging import PUBLIC, SEED, append, rewrite
 from gertproc import Gert
 
+from gert_core.approvals.binding import document_hash
+
 TOOL = """\
 apiVersion: tool/v0
 meta: {name: act, transport: stdio, binary: ./act}
@@ -330,6 +332,32 @@ def test_a_signed_run_goes_on_with_answers_that_it_sealed(gert):
     assert all(data["seal"] for data in of(gert, "approval_response"))
 
 
+@pytest.mark.parametrize("command", ["show", "list", "approve"])
+def test_a_ticket_file_that_fits_its_own_hash_does_not_stand_for_another_ticket(gert, command):
+    """Everything in the forged file agrees with its hash, but not with the name that approvers were given."""
+    ticket = pending(gert)
+    file = gert.run() / "tickets" / f"{ticket}.json"
+    forged = json.loads(file.read_text())
+    forged["inputs"] = forged["document"]["inputs"] = {"what": "harmless"}
+    forged["request_hash"] = document_hash(forged["document"])
+    file.write_text(json.dumps(forged))
+    argv = {"show": ("approvals", "show", ticket), "list": ("approvals", "list")}
+    said = gert(*argv.get(command, ("approve", ticket, "--as", "ann")))
+    assert said.code == (0 if command == "list" else 1), said.all
+    assert f"ticket {ticket} was altered: what it shows does not match its hash" in said.all
+    assert "harmless" not in said.all
+    assert not file.with_suffix(".answers").exists()
+
+
+@pytest.mark.parametrize("document", [{"shown": {}}, {"shown": None, "run_id": 5}, {"shown": [], "step_key": {}}])
+def test_a_ticket_file_with_a_senseless_document_is_altered(gert, document):
+    ticket = pending(gert)
+    file = gert.run() / "tickets" / f"{ticket}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"document": document}))
+    said = gert("approve", ticket, "--as", "ann")
+    assert (said.code, said.err.startswith("error: ticket")) == (1, True), said.all
+
+
 # -- the ledger ------------------------------------------------------------------------------------------------------
 
 
@@ -456,6 +484,28 @@ def test_a_run_restored_after_its_process_was_killed_in_the_execution(gert, repe
     restore(run, copy)
     assert resume(gert)["status"] == "approval_pending"
     assert acted(gert) == ["one"]
+
+
+def test_a_start_under_an_earlier_ticket_is_not_a_start_under_this_one(gert):
+    """The trace of the restored run has a start, but of before the request changed and was approved again."""
+    gert.write(tool_act=TOOL.replace("writes: [production]", "writes: [production], idempotent: true"))
+    approve(gert, pending(gert))
+    kill_at(gert, "step_complete")
+    program(gert, PROGRAM + "# another program\n")
+    second = resume(gert)["pending"][0]["ticket_id"]
+    approve(gert, second)
+    run, copy = kept_aside(gert)
+    kill_at(gert, "step_complete")
+    assert acted(gert) == ["one", "one"]
+    killed = gert.root / "killed"
+    shutil.copytree(run, killed)
+    restore(run, copy)
+    assert resume(gert)["status"] == "approval_pending"
+    assert acted(gert) == ["one", "one"]
+    assert of(gert, "approval_void")[-1] == {"step_id": "act", "ticket_id": second, "changed": ["execution"]}
+    restore(run, killed)
+    assert resume(gert)["status"] == "completed", "this trace has the start under the second ticket"
+    assert acted(gert) == ["one", "one", "one"]
 
 
 def test_a_repeatable_execution_that_was_interrupted_keeps_its_approval(gert):

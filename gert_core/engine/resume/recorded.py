@@ -80,6 +80,8 @@ class Recorded:
         """The decisions about steps that are to be executed again."""
         self._starts: dict[str, int] = {}
         """How often a step was started, when that is not as often as ``step_start`` is recorded."""
+        self._attempted_at: dict[str, int] = {}
+        """The number of the event that tells of the last attempt after the first one of a step."""
         self._retried: dict[str, int] = {}
         """How many of the attempts of a step its ``retry`` policy made."""
         self._leaves: dict[str, bool] = {}
@@ -135,14 +137,16 @@ class Recorded:
         elif type_ == EventType.STEP_START and "contract_summary" in event.data:
             self._leaves.setdefault(key, False)
         elif type_ == EventType.STEP_ATTEMPT:
-            self._attempted(key, event.data)
+            self._attempted(key, event.data, event.seq)
         elif type_ == EventType.STEP_COMPLETE and key in self._leaves:
             # A finished leaf is asked for its result only, and a run may have a hundred thousand of them.
             del self._leaves[key]
             self._events[key] = finished({name: known[name] for name in _AFTER if name in known})
 
-    def _attempted(self, key: str, data: Mapping[str, Any]) -> None:
+    def _attempted(self, key: str, data: Mapping[str, Any], seq: int) -> None:
         number, reason = int(data.get("attempt") or 2), data.get("reason")
+        if reason in ("resumed", "retry"):
+            self._attempted_at[key] = seq
         self._starts[key] = number - 1 if reason == "not_started" else number
         if reason == "retry":
             self._retried[key] = self._retried.get(key, 0) + 1
@@ -170,7 +174,7 @@ class Recorded:
     def _void(self, key: str) -> None:
         self._again.add(key)
         gone = self._events.pop(key, None)
-        for known_by_key in (self._leaves, self._starts, self._retried):
+        for known_by_key in (self._leaves, self._starts, self._retried, self._attempted_at):
             known_by_key.pop(key, None)
         self._unopened.get(_prefix(key), set()).discard(key)
         if gone is None:
@@ -240,9 +244,16 @@ class Recorded:
         """Return how often a leaf was started before."""
         return self._starts.get(key) or int(bool(numbers_of(self._events.get(key), EventType.STEP_START)))
 
-    def started(self, key: str) -> bool:
-        """Return whether an execution of a step was started that is not void: this process continues or repeats it."""
-        return bool(numbers_of(self._events.get(key), EventType.STEP_START))
+    def started_under(self, key: str, ticket_id: str) -> bool:
+        """Return whether an execution of a step that is not void was started under its last ticket.
+
+        This process continues or repeats it. A start under an earlier ticket tells nothing about this one.
+        """
+        submitted = numbers_of(self._events.get(key), EventType.APPROVAL_SUBMITTED)
+        if not submitted or self._lines.data(submitted[-1]).get("ticket_id") != ticket_id:
+            return False
+        started = (*numbers_of(self._events.get(key), EventType.STEP_START), self._attempted_at.get(key, 0))
+        return max(started) > submitted[-1]
 
     def retries(self, key: str) -> int:
         """Return how many attempts of a leaf its ``retry`` policy made."""

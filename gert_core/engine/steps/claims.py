@@ -44,7 +44,7 @@ def claim(execution: StepExecution, request: ApprovalRequest) -> bool:
     """Return whether the step may be executed under its approval, and keep the claim for its start.
 
     A process that was killed between claim and start did nothing, so its claim is taken over. An execution that was
-    started and interrupted, and may be repeated, goes on under the claim it has.
+    started under this ticket and interrupted, and may be repeated, goes on under the claim it has.
     """
     facts, recorded = execution.facts, execution.services.recorded
     if facts.directory is None or facts.mode != "real":
@@ -56,7 +56,7 @@ def claim(execution: StepExecution, request: ApprovalRequest) -> bool:
     at = timestamp(execution.services.backend.now(execution))
     while (held := ledger.claim(key, owner, at)).owner != owner:
         if held.state != "open":
-            return recorded is not None and recorded.started(execution.key)
+            return recorded is not None and recorded.started_under(execution.key, request.ticket_id)
         ledger.settle(key, held.owner, "failed", at)
     execution.claim = ExecutionClaim(ledger, key, owner)
     return True
