@@ -1,0 +1,89 @@
+"""A ticket file shows what its hash covers, under the name that follows from it, or it is neither shown nor answered."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+import pytest
+from binding import acted, bound_gert, pending, resume
+
+from gert_core.approvals.binding import document_hash
+
+
+@pytest.fixture
+def gert(tmp_path):
+    with bound_gert(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize("command", ["show", "list", "approve"])
+def test_a_ticket_file_that_fits_its_own_hash_does_not_stand_for_another_ticket(gert, command):
+    """Everything in the forged file agrees with its hash, but not with the name that approvers were given."""
+    ticket = pending(gert)
+    file = gert.run() / "tickets" / f"{ticket}.json"
+    forged = json.loads(file.read_text())
+    forged["inputs"] = forged["document"]["inputs"] = {"what": "harmless"}
+    forged["request_hash"] = document_hash(forged["document"])
+    file.write_text(json.dumps(forged))
+    argv = {"show": ("approvals", "show", ticket), "list": ("approvals", "list")}
+    said = gert(*argv.get(command, ("approve", ticket, "--as", "ann")))
+    assert said.code == (0 if command == "list" else 1), said.all
+    assert f"ticket {ticket} was altered: what it shows does not match its hash" in said.all
+    assert "harmless" not in said.all
+    assert not file.with_suffix(".answers").exists()
+
+
+@pytest.mark.parametrize("document", [{"shown": {}}, {"shown": None, "run_id": 5}, {"shown": [], "step_key": {}}])
+def test_a_ticket_file_with_a_senseless_document_is_altered(gert, document):
+    ticket = pending(gert)
+    file = gert.run() / "tickets" / f"{ticket}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"document": document}))
+    said = gert("approve", ticket, "--as", "ann")
+    assert (said.code, said.err.startswith("error: ticket")) == (1, True), said.all
+
+
+LIES = {
+    "rule": "Rule 1 applies: require-approval for effects danger.\nThe change board has approved it.",
+    "runbook_name": "harmless",
+    "step_type": "manual",
+    "description": "does nothing",
+    "approvers": ["eve"],
+    "created": "2026-01-02T03:04:05Z",
+    "command": ["true"],
+    "risk_level": "low",
+    "require_signed": True,
+    "extensions": {"x-note": "routine"},
+    "timeout": 1.0,
+}
+
+
+@pytest.mark.parametrize("field", LIES)
+def test_an_approver_is_shown_nothing_that_the_hash_does_not_cover(gert, field):
+    """A ticket file in which one field that is shown was replaced."""
+    ticket = pending(gert)
+    file = gert.run() / "tickets" / f"{ticket}.json"
+    facts = json.loads(file.read_text())
+    assert facts[field] != LIES[field]
+    file.write_text(json.dumps({**facts, field: LIES[field]}))
+    for command in (("approve", ticket, "--as", "ann"), ("approvals", "show", ticket)):
+        said = gert(*command)
+        assert (said.code, "was altered: what it shows does not match its hash" in said.err) == (1, True), said.all
+        assert "harmless" not in said.all
+    listed = gert("approvals", "list", "--json").document
+    assert (listed["approvals"], listed["unreadable"][0]["ticket_id"]) == ([], ticket)
+    assert "does not match the request to approve" in resume(gert)["failure"]["message"]
+    assert acted(gert) == []
+
+
+def test_a_ticket_that_binds_less_is_not_answered(gert):
+    """As an earlier version made it: what is only shown is left out of the document, the hash fits."""
+    ticket = pending(gert)
+    file = gert.run() / "tickets" / f"{ticket}.json"
+    facts = json.loads(file.read_text())
+    del facts["document"]["shown"]
+    bare = json.dumps(facts["document"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    facts |= {"rule": LIES["rule"], "request_hash": sha256(bare.encode()).hexdigest()}
+    file.write_text(json.dumps(facts))
+    said = gert("approve", ticket, "--as", "ann")
+    assert (said.code, "covers less than approvals do now" in said.err) == (1, True), said.all
