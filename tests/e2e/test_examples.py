@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from repository import ROOT
@@ -107,7 +108,7 @@ def test_together_they_use_every_step_type_and_every_modifier(registry):
         *("when", "next", "continue_on_fail", "for_each", "scope", "export", "visibility", "principal"),
         *("timeout", "contract", "extensions", "inputs_from"),
     } <= modifiers
-    assert {"key", "parallel", "max_parallel"} <= loops
+    assert {"key", "parallel", "max_parallel", "until"} <= loops
 
 
 def test_a_rehearsal_shows_who_will_be_asked(registry, tmp_path):
@@ -225,6 +226,51 @@ def test_a_deployment_that_is_not_well_is_taken_back(run, server, tmp_path, monk
     again = run(book, inputs={"release": "releases/9", "health": f"{server}/ok"})
     again.assert_outcome("no_action", "deployment_running")
     assert (tmp_path / "current.lock").exists(), "the lock of another deployment stays its own"
+
+
+def test_servers_are_updated_one_by_one_until_one_does_not_take_it(run, tmp_path, monkeypatch):
+    book = EXAMPLES / "rolling-update" / "rolling-update.runbook.yaml"
+    monkeypatch.chdir(tmp_path)
+
+    def runs():
+        return {place.name: (place / "release").read_text().strip() for place in sorted(Path("fleet").iterdir())}
+
+    ran = run(book, inputs={"release": "42", "pause": "0.1s"})
+    ran.assert_outcome("resolved", "updated")
+    assert runs() == {"web-1": "42", "web-2": "42", "web-3": "42"}
+    idle = [event["result"] for event in ran.of("wait_round", "servers[web-1]/0/idle")]
+    assert idle == [False, False, True], "two connections were waited for"
+    Path("fleet/web-2/allergic").write_text("43")
+    ran = run(book, inputs={"release": "43", "pause": "0.5s"})
+    ran.assert_outcome("needs_rca", "stopped")
+    assert ran.result.outcome.meta["taken_back"] == "web-2"
+    assert runs() == {"web-1": "43", "web-2": "42", "web-3": "42"}
+    assert not list(Path("fleet").glob("*/drained")), "all servers have their traffic back"
+
+
+@pytest.mark.parametrize("well", [True, False])
+def test_a_credential_is_rotated_or_nothing_has_changed(tmp_path, well):
+    tools = EXAMPLES / "credential-rotation" / "tools"
+
+    def sh(script, *words, stdin=""):
+        command = ["sh", tools / script, *words]
+        return subprocess.run(command, cwd=tmp_path, input=stdin, capture_output=True, text=True, check=True).stdout
+
+    old = json.loads(sh("accounts.sh", "create", "account"))
+    sh("app.sh", "use", "app", old["id"], stdin=old["password"])
+    if not well:
+        (tmp_path / "app" / "only").write_text(old["id"])
+    book = tools.parent / "credential-rotation.runbook.yaml"
+    done = gert("exec", book, "--var", "pause=0.5s", "--json", cwd=tmp_path)
+    told = json.loads(done.stdout)
+    assert told["outcome"]["code"] == ("rotated" if well else "kept_the_old_one")
+    (kept,) = (tmp_path / "account").iterdir()
+    assert (kept.name == old["id"]) is not well
+    assert sh("app.sh", "health", "app", "account") == "well\n"
+    (trace,) = (tmp_path / "runs").glob("*/trace.jsonl")
+    assert "<REDACTED:change/0/new.password>" in trace.read_text()
+    if well:
+        assert not [f for f in (tmp_path / "runs").rglob("*") if f.is_file() and kept.read_bytes() in f.read_bytes()]
 
 
 def test_a_debate_with_a_model_and_a_judge(run, tmp_path):
