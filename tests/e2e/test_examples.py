@@ -170,7 +170,7 @@ def test_a_service_that_recovers(run, server, tmp_path):
     path = path_with(tmp_path / "bin", "curl", stdout="hello[HTTP 200 0.1s]")
     run.environ = {"PATH": path}
     book = EXAMPLES / "service-health" / "service-health.runbook.yaml"
-    ran = run(book, inputs={"url": f"{server}/flaky", "pause": 0})
+    ran = run(book, inputs={"url": f"{server}/flaky", "pause": 0.1})
     code = "healthy" if (tmp_path / "bin" / "curl").exists() else "recovered_by_itself"
     ran.assert_outcome("needs_rca" if code != "healthy" else "no_action", code)
 
