@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +12,8 @@ from gert_core.kit.excerpts import shorten
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_INT: Final = re.compile(r"[+-]?[0-9]{1,4000}")
-_FLOAT: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_INT: Final = r"[+-]?[0-9]{1,4000}"
+_FLOAT: Final = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _BOOLS: Final = {"true": True, "false": False}
 
 
@@ -66,6 +65,8 @@ def format_duration(seconds: float) -> str:
 
 def canonical(value: object) -> bytes:
     """Encode canonical JSON, the input of every hash and signature; raise ``ValueError`` when that is impossible."""
+    import json
+
     try:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
@@ -79,6 +80,8 @@ def _string(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
+        import json
+
         return json.dumps(value)
     raise _refused(value, "string")
 
@@ -88,14 +91,14 @@ def _int(value: object) -> int:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and _INT.fullmatch(value.strip()):
+    if isinstance(value, str) and re.fullmatch(_INT, value.strip()):
         return int(value)
     raise _refused(value, "int")
 
 
 def _float(value: object) -> float:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if number or (isinstance(value, str) and _FLOAT.fullmatch(value.strip())):
+    if number or (isinstance(value, str) and re.fullmatch(_FLOAT, value.strip())):
         found = _as_float(value)
         if isfinite(found):
             return found
@@ -132,6 +135,8 @@ def _object(value: object) -> dict[str, object]:
 
 
 def _json(text: str) -> object:
+    import json
+
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -173,6 +178,8 @@ def _describe(value: object) -> str:
         return "a list"
     if isinstance(value, dict):
         return "a map"
+    import json
+
     text = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
     return shorten(text, 60)
 

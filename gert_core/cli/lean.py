@@ -8,6 +8,8 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from gert_core.cli import metadata
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -39,9 +41,11 @@ def lean() -> Iterator[dict[str, str]]:
     keys = _take_keys(environ)
     if "pydantic" not in sys.modules:
         os.environ.setdefault(_NO_PLUGINS, "1")
+        metadata.defer()
     try:
         yield environ
     finally:
+        metadata.withdraw()
         restore(environ)
         os.environ.update(keys)
 

@@ -1,8 +1,6 @@
 """The ``contract`` block as written in tools, actions and steps: every field may be left out."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -36,7 +34,7 @@ class OutputModel(ParamModel):
     )
 
     @model_validator(mode="after")
-    def _text(self) -> OutputModel:
+    def _text(self) -> Self:
         if self.secret and self.type not in (None, "string"):
             raise PydanticCustomError("secret_output", "a secret output is a string: write `type: string`")
         return self

@@ -1,17 +1,15 @@
 """Models of a runbook: its head, its inputs and the fields every step has."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
+from gert_core.documents.contract import ContractModel
 from gert_core.documents.fields import Category, Duration, Given, Model, Name, Regex, Text, ValueType, no_items
-from gert_core.documents.policy import GovernanceModel  # noqa: TC001 - pydantic reads it
-from gert_core.documents.retry import Retry  # noqa: TC001 - pydantic reads it
-from gert_core.kit.models import Expr, SomeSteps, Steps, Templated  # noqa: TC001 - pydantic reads it
+from gert_core.documents.governance import GovernanceModel
+from gert_core.documents.retry import Retry
+from gert_core.kit.models import Expr, SomeSteps, Steps, Templated
 
 API_VERSION: Final = "kernel/v0"
 
@@ -138,7 +136,7 @@ class ForEachModel(Model):
     )
 
     @model_validator(mode="after")
-    def _one_by_one(self) -> ForEachModel:
+    def _one_by_one(self) -> Self:
         if self.until is not None and self.parallel:
             raise PydanticCustomError("for-each-shape", "`until` needs items one after another, not `parallel: true`")
         return self

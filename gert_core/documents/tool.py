@@ -1,16 +1,14 @@
 """Models of a tool definition: transport, actions and contracts."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from gert_core.documents.contract import ContractModel  # noqa: TC001 - pydantic reads it
+from gert_core.documents.contract import ContractModel
 from gert_core.documents.fields import Duration, Given, Model, Name, Regex, Scalar, Text, no_items
-from gert_core.documents.retry import Retry  # noqa: TC001 - pydantic reads it
-from gert_core.documents.runbook import SecretModel  # noqa: TC001 - pydantic reads it
+from gert_core.documents.retry import Retry
+from gert_core.documents.runbook import SecretModel
 
 API_VERSION: Final = "tool/v0"
 _MCP_TOOL: Final = "mcp_tool"
@@ -71,7 +69,7 @@ class ActionModel(Model):
     retry: Given[Retry] = Field(default=None, description="How often the action is attempted at most.")
 
     @model_validator(mode="after")
-    def _given_once(self) -> ActionModel:
+    def _given_once(self) -> Self:
         if self.mcp_tool is not None and _MCP_TOOL in self.config:
             raise PydanticCustomError("duplicate-key", "`mcp_tool` is given twice: by itself and in `config`")
         return self

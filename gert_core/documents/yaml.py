@@ -77,7 +77,7 @@ class Document:
     def source_line(self, line: int) -> str:
         """Return the text of a line, numbered from 1; empty when there is none."""
         if self._lines is None:
-            self._lines = BREAKS.split(self._text)
+            self._lines = re.split(BREAKS, self._text)
         return self._lines[line - 1] if 0 < line <= len(self._lines) else ""
 
     def ignores(self, line: int) -> frozenset[str]:
@@ -123,7 +123,7 @@ def _read(data: bytes, *, file: str, path: Path | None) -> Document:
             if hint == BARE_TEMPLATE:
                 from gert_core.template.quoting import requoted  # only mistakes need it
 
-                right = requoted(BREAKS.split(text)[line - 1])
+                right = requoted(re.split(BREAKS, text)[line - 1])
                 hint = f"a template that begins a value must be quoted: write {right}" if right else hint
             diagnostics.append(
                 Diagnostic(rule=rule, message=message, phase=1, file=file, line=line, column=column, hint=hint)
@@ -181,7 +181,7 @@ def _decode(data: bytes) -> str:
 
 
 def _position(before: str) -> tuple[int, int]:
-    lines = BREAKS.split(before)
+    lines = re.split(BREAKS, before)
     return len(lines), len(lines[-1]) + 1
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-BREAKS: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-_TEMPLATE: Final = re.compile(r"[:-] +\{\{")
-_ASSIGNMENT: Final = re.compile(r"\s*(?:- +)*([A-Za-z_][\w-]*) *= *\S")
-_CURLY_QUOTES: Final = re.compile("[\u201c\u201d\u2018\u2019]")
+BREAKS: Final = "\r\n|[\n\r\x85\u2028\u2029]"
+_TEMPLATE: Final = r"[:-] +\{\{"
+_ASSIGNMENT: Final = r"\s*(?:- +)*([A-Za-z_][\w-]*) *= *\S"
+_CURLY_QUOTES: Final = "[\u201c\u201d\u2018\u2019]"
 _NO_BREAK_SPACE: Final = "\xa0"
 
 
@@ -21,7 +21,7 @@ def explain(error: Exception, text: str) -> tuple[str, int, int, str | None]:
     began = getattr(error, "context_mark", None)
     from gert_core.template.quoting import requoted  # only mistakes need it
 
-    lines = BREAKS.split(text)
+    lines = re.split(BREAKS, text)
     source = lines[line - 1] if line <= len(lines) else ""
     before = next((above for above in reversed(lines[: line - 1]) if above.strip()), "")
     opened = began.line + 1 if began else line
@@ -43,15 +43,15 @@ def _hint_from_line(source: str, before: str, at: int, right: str | None) -> str
         return "indent with spaces; YAML does not allow tabs there"
     if right is not None:
         return f"the quotes end too early, or are missing: write {right}"
-    if _TEMPLATE.search(source):
+    if re.search(_TEMPLATE, source):
         return 'quote a value that begins with a template: "{{ ... }}"'
     if char in ("@", "`", "%"):
         return f"quote a string that begins with {char}"
     if _NO_BREAK_SPACE in source or _NO_BREAK_SPACE in before:
         return "there is a no-break space (U+00A0) near here; replace it with an ordinary space"
-    if _CURLY_QUOTES.search(source):
+    if re.search(_CURLY_QUOTES, source):
         return "there are curly quotes in this line; replace them with straight quotes"
-    assignment = _ASSIGNMENT.match(source) or _ASSIGNMENT.match(before)
+    assignment = re.match(_ASSIGNMENT, source) or re.match(_ASSIGNMENT, before)
     if assignment and ":" not in assignment[0]:
         return f"write `{assignment[1]}: value` instead of `{assignment[1]} = value`"
     return None

@@ -15,10 +15,9 @@ DURATION_PATTERN: Final = (
     rf"(?:{_NUMBER}s)?(?:{_NUMBER}ms)?)$"
 )
 """What durations given as text look like."""
-_DURATION: Final = re.compile(DURATION_PATTERN)
 LONGEST: Final = 1000 * 366 * 86400.0
 """The longest duration, in seconds."""
-_PART: Final = re.compile(rf"({_NUMBER})(ms|d|h|m|s)?")
+_PART: Final = rf"({_NUMBER})(ms|d|h|m|s)?"
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 
 
@@ -28,9 +27,9 @@ def parse_duration(value: str | float) -> float:
         if isfinite(value) and value > 0:
             return _bounded(float(value), value)
         raise ValueError(f"a duration must be a positive number of seconds, not {value}")
-    if not isinstance(value, str) or len(value) > 60 or not _DURATION.fullmatch(value):
+    if not isinstance(value, str) or len(value) > 60 or not re.fullmatch(DURATION_PATTERN, value):
         raise ValueError(f"{value!r} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
-    return _bounded(sum(float(number) * _SECONDS[unit or None] for number, unit in _PART.findall(value)), value)
+    return _bounded(sum(float(number) * _SECONDS[unit or None] for number, unit in re.findall(_PART, value)), value)
 
 
 def _bounded(seconds: float, written: object) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 from contextlib import suppress
@@ -110,6 +109,8 @@ def read_record(path: Path, kind: type[_T], *, limit: int = MIB) -> _T | None:
 def decode_record(data: bytes, kind: type[_T], *, path: Path) -> _T:
     """Return JSON that was read from a file as a record (or another type); see ``read_record``."""
     try:
+        import json
+
         return convert(json.loads(data), kind)
     except (ValueError, MsgspecError, RecursionError) as error:
         raise UnreadableError(path, f"is damaged: {error}") from None

@@ -1,7 +1,5 @@
 """Field types for step models; import this where the model is, never in a plugin's entry module."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-_INVISIBLE: Final = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U000e0100-\U000e01ef]"
+_INVISIBLE: Final = frozenset(
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0\U0001d159"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
 """Characters that Python takes for printable although nothing is seen of them: fillers, blanks, variation selectors."""
 _PICTURES: Final = "\U0001f000"
@@ -14,7 +14,7 @@ _PICTURES: Final = "\U0001f000"
 
 def is_plain(text: str) -> bool:
     """Return whether every character of a text is seen as it is; line ends and tabs are not."""
-    return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)
+    return text.isprintable() and (text.isascii() or _INVISIBLE.isdisjoint(text))
 
 
 def escape(text: str, *, keep: str = "") -> str:

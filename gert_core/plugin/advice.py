@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
 
 def pip(*words: str) -> str:
     """Return a pip command for the Python that runs gert, whatever is first on the PATH."""
+    import shlex
+
     return shlex.join([sys.executable or "python3", "-m", "pip", *words])
 
 

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gert_core.api.steps import StepType
 
-_PATH: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*")
-
 
 def faulty_claim(types: Sequence[StepType]) -> str | None:
     """Return what is wrong with the claims of one plugin's step types, or None."""
     claiming = [found for found in types if found.claims]
     for found in claiming:
-        if not isinstance(found.claims, str) or not _PATH.fullmatch(found.claims):
+        if not isinstance(found.claims, str) or not _is_path(found.claims):
             return f"step type {found.name!r} claims {found.claims!r}; give the path of a field, such as 'loop.steps'"
         for other in claiming:
             if other is not found and overlap(found.claims, other.claims):
                 return f"step types {found.name!r} and {other.name!r} both claim the field {found.claims!r}"
     return None
+
+
+def _is_path(text: str) -> bool:
+    """Return whether a text is names joined by dots."""
+    if not text.isascii():
+        return False
+    return all(not part.startswith("-") and part.replace("-", "_").isidentifier() for part in text.split("."))
 
 
 def contested(types: Mapping[str, StepType]) -> dict[str, list[str]]:

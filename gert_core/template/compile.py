@@ -19,7 +19,6 @@ from gert_core.template.data import (
 from gert_core.template.errors import TemplateError, UndefinedVariable
 from gert_core.template.evaluate import evaluator
 from gert_core.template.expression import parse_expression
-from gert_core.template.quoting import yaml_text
 from gert_core.template.references import Reference, references_of
 from gert_core.template.scan import split
 from gert_core.template.tree import Const, Path
@@ -303,6 +302,8 @@ def _condition_hint(raw: object) -> str:
         if word in _SPELLED:
             return f"write {_SPELLED[word]} without quotes"
         inner = _short(raw.strip().strip("${}").strip())
+        from gert_core.template.quoting import yaml_text
+
         return "write it as " + yaml_text(f"{{{{ {inner} }}}}")
     return "put the whole condition into one {{ }}"
 

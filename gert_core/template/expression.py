@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 MAX_COST: Final = 200
 """The highest total cost of the calls of one expression, which limits its memory and time."""
-_LEADING_DOT: Final = re.compile(r"(?:^|[\s(|])\.(?!\d)")
-_FIRST_WORD: Final = re.compile(r"([^\W\d]\w*)\s+(?!(?:and|or|in|if|is|not)\b)[.\"'`(\w]")
+_LEADING_DOT: Final = r"(?:^|[\s(|])\.(?!\d)"
+_FIRST_WORD: Final = r"([^\W\d]\w*)\s+(?!(?:and|or|in|if|is|not)\b)[.\"'`(\w]"
 
 
 def parse_expression(text: str) -> Node:
@@ -48,9 +48,9 @@ def _parse(text: str) -> Node:
 
 def _is_kernel(text: str) -> bool:
     """Return whether the text is recognisably kernel form, so that its error is the one to show."""
-    if _LEADING_DOT.search(re.sub(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', '""', text)):
+    if re.search(_LEADING_DOT, re.sub(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', '""', text)):
         return True
-    word = _FIRST_WORD.match(text)
+    word = re.match(_FIRST_WORD, text)
     return bool(word and word[1] != "not" and (word[1] in FUNCTIONS or word[1] in SPECIAL) and " is " not in text)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from gert_core.template.data import MAX_RESULT, kind_of, number, to_text, too_large
 from gert_core.template.errors import TemplateError
 
-_VERB: Final = re.compile(r"%([-+ 0]*)([0-9]*)(?:\.([0-9]*))?(.?)", re.DOTALL)
+_VERB: Final = r"%([-+ 0]*)([0-9]*)(?:\.([0-9]*))?(.?)"
 _WIDEST: Final = 200
 
 
@@ -20,7 +20,7 @@ def printf(form: object, *args: object) -> str:
         raise TemplateError(f"`printf` needs a format string first, not {kind_of(form)}")
     out: list[str] = []
     size = at = used = 0
-    for found in _VERB.finditer(form):
+    for found in re.finditer(_VERB, form, re.DOTALL):
         flags, width, precision, verb = found.groups()
         out.append(form[at : found.start()])
         at = found.end()

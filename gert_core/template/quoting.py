@@ -6,16 +6,16 @@ import json
 import re
 from typing import Final
 
-_CODE: Final = re.compile(r"`[^`]*`|(?<!['\"])\{\{.*?\}\}(?!['\"])")
-_NESTED: Final = re.compile(r'"((?:\{\{(?:(?!\}\}).)*\}\}|[^"\\{]|\\.|\{(?!\{))*)"')
-_BARE_QUOTE: Final = re.compile(r'(?<!\\)"')
+_CODE: Final = r"`[^`]*`|(?<!['\"])\{\{.*?\}\}(?!['\"])"
+_NESTED: Final = r'"((?:\{\{(?:(?!\}\}).)*\}\}|[^"\\{]|\\.|\{(?!\{))*)"'
+_BARE_QUOTE: Final = r'(?<!\\)"'
 _LONGEST: Final = 2000
 """The longest line that is searched for its quotes: searching takes quadratic time."""
-_PLAIN: Final = re.compile(r"[^{\[]*?[:-] +(\{\{.*\S)\s*")
-_PLAIN_IN_FLOW: Final = re.compile(r"[:,\[] *(\{\{(?:(?!\}\}).)*\}\}) *(?=[,\]}])")
-_TEMPLATE: Final = re.compile(r"\{\{.*?\}\}")
-_WORD: Final = re.compile(r"(?:\{\{.*?\}\}|'[^']*'|\"[^\"]*\"|[^\s'\"])+")
-_NAMES: Final = re.compile(r"[\w./-]+(?:, *[\w./-]+)*")
+_PLAIN: Final = r"[^{\[]*?[:-] +(\{\{.*\S)\s*"
+_PLAIN_IN_FLOW: Final = r"[:,\[] *(\{\{(?:(?!\}\}).)*\}\}) *(?=[,\]}])"
+_TEMPLATE: Final = r"\{\{.*?\}\}"
+_WORD: Final = r"(?:\{\{.*?\}\}|'[^']*'|\"[^\"]*\"|[^\s'\"])+"
+_NAMES: Final = r"[\w./-]+(?:, *[\w./-]+)*"
 _OPERATORS: Final = frozenset({"|", "||", "&&", "&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>"})
 
 
@@ -31,23 +31,23 @@ def fit_quotes(hint: str, around: str) -> str:
     other = {'"': "'", "'": '"'}.get(around)
     if other is None:
         return hint
-    return _CODE.sub(lambda code: code[0] if other in code[0] else code[0].replace(around, other), hint)
+    return re.sub(_CODE, lambda code: code[0] if other in code[0] else code[0].replace(around, other), hint)
 
 
 def requoted(line: str) -> str | None:
     """Return the value in a line of YAML whose template ends its double quotes, or has none, in the right quotes."""
     if len(line) > _LONGEST:
         return None
-    for found in _NESTED.finditer(line):
-        if any(_BARE_QUOTE.search(template) for template in _TEMPLATE.findall(found[1])):
+    for found in re.finditer(_NESTED, line):
+        if any(re.search(_BARE_QUOTE, template) for template in re.findall(_TEMPLATE, found[1])):
             return yaml_text(found[1])
-    plain = _PLAIN.fullmatch(line) or _PLAIN_IN_FLOW.search(line)
+    plain = re.fullmatch(_PLAIN, line) or re.search(_PLAIN_IN_FLOW, line)
     return yaml_text(plain[1]) if plain else None
 
 
 def listed(text: str) -> str:
     """Return text as a list in YAML: of the names it consists of, else of itself."""
-    return f"[{text}]" if _NAMES.fullmatch(text) else f"[{yaml_text(text)}]"
+    return f"[{text}]" if re.fullmatch(_NAMES, text) else f"[{yaml_text(text)}]"
 
 
 def argv_list(command: str) -> str | None:
@@ -55,15 +55,15 @@ def argv_list(command: str) -> str | None:
 
     A command line with pipes and the like is run by a shell, which is given templates as arguments of their own.
     """
-    words = _WORD.findall(command)
-    if "".join(words) != "".join(command.split()) and _WORD.sub("", command).strip():
+    words = re.findall(_WORD, command)
+    if "".join(words) != "".join(command.split()) and re.sub(_WORD, "", command).strip():
         return None
     if any(word in _OPERATORS for word in words):
-        templates = _TEMPLATE.findall(command)
-        if templates and ("'" in command or '"' in _TEMPLATE.sub("", command)):
+        templates = re.findall(_TEMPLATE, command)
+        if templates and ("'" in command or '"' in re.sub(_TEMPLATE, "", command)):
             return None
         numbers = iter(range(1, len(templates) + 1))
-        script = _TEMPLATE.sub(lambda _: f'"${next(numbers)}"', command)
+        script = re.sub(_TEMPLATE, lambda _: f'"${next(numbers)}"', command)
         words = ["sh", "-c", script, *(["sh", *templates] if templates else [])]
     else:
         words = [_unquoted(word) for word in words]

@@ -78,6 +78,8 @@ _SYNTAX: Final = r"""
     | (?P<dollar>\$)
 """
 """What is refused or spelt differently, and escapes and sets, so that nothing inside them is taken for that."""
+_SPECIAL: Final = frozenset("\\([{$+")
+"""What each of these has in it; a pattern without is the same for RE2."""
 _ESCAPE: Final = r"\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)"
 _UNSUPPORTED: Final = {
     "around": (
@@ -210,7 +212,9 @@ def _compile(pattern: str) -> tuple[_Regexp, int, bool]:
     if len(pattern) > MAX_PATTERN:
         raise TemplateError(f"the pattern is longer than {MAX_PATTERN:,} characters")
     # Compiled here and kept by ``re``: most commands search nothing.
-    translated = re.sub(_SYNTAX, _translate, _encode(pattern).decode(), flags=re.VERBOSE | re.DOTALL)
+    translated = _encode(pattern).decode()
+    if not _SPECIAL.isdisjoint(pattern):
+        translated = re.sub(_SYNTAX, _translate, translated, flags=re.VERBOSE | re.DOTALL)
     engine, options = _engine()
     try:
         regexp = engine.compile(translated, options)

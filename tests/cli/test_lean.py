@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import pluggy
 import pytest
 
 BOOK = """
@@ -137,6 +138,64 @@ def test_a_users_setting_wins(book):
 def test_a_host_that_has_pydantic_keeps_its_plugins(book):
     assert seen("validate", str(book), before="import pydantic") == "plugins {} None"
 
+
+# -- importlib.metadata ----------------------------------------------------------------------------------------------
+
+METADATA_COMMAND = """
+from gert_core import hookimpl
+from gert_core.api import Command
+
+@hookimpl
+def gert_commands():
+    return [Command(name="lookup", summary="Looks something up.", target="lookup:main")]
+"""
+USES = {
+    "a name": "from importlib.metadata import version\nfound = version('pluggy')",
+    "the module": "import importlib.metadata\nfound = importlib.metadata.version('pluggy')",
+    "another name for it": "import importlib.metadata as metadata\nfound = metadata.version('pluggy')",
+    "from its package": "from importlib import metadata\nfound = metadata.version('pluggy')",
+    "an exception": "from importlib.metadata import PackageNotFoundError as E, version\n"
+    "try:\n    version('no-such-thing')\nexcept E:\n    found = version('pluggy')",
+    "a module inside": "import importlib.metadata._text\nfound = importlib.metadata.version('pluggy')",
+    "entry points": "from importlib.metadata import entry_points\n"
+    "assert [e for e in entry_points(group='console_scripts') if e.name == 'gert']\nimport pluggy\nfound = pluggy.__version__",
+    "everything": "from importlib.metadata import *\nfound = version('pluggy')",
+    "threads": "import importlib.metadata, threading\nfound = []\n"
+    "def look():\n    found.append(importlib.metadata.version('pluggy'))\n"
+    "all = [threading.Thread(target=look) for _ in range(8)]\n"
+    "[t.start() for t in all]; [t.join() for t in all]\n(found,) = set(found) if len(found) == 8 else ()",
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+def test_a_plugin_may_use_importlib_metadata_in_every_way(tmp_path, fake_dist, use):
+    """Its import is put off, because pydantic names it in every process and uses it in none of ours."""
+    body = "".join(f"    {line}\n" for line in ("import sys", "assert 'zipfile' not in sys.modules"))
+    if "import *" in use:
+        files = {"lookup.py": f"{use}\ndef main(args, host):\n    print('found', found)\n"}
+    else:
+        lines = "".join(f"    {line}\n" for line in use.splitlines())
+        files = {"lookup.py": f"def main(args, host):\n{body}{lines}    print('found', found)\n"}
+    fake_dist.add("gert-command-lookup", METADATA_COMMAND, files=files)
+    done = subprocess.run(
+        [sys.executable, "-m", "gert_core", "lookup"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(fake_dist.directory)},
+    )
+    assert (done.returncode, done.stdout) == (0, f"found {pluggy.__version__}\n"), done.stderr
+
+
+def test_importlib_metadata_is_itself_again_after_a_command(book):
+    code = (
+        "import sys\nfrom gert_core.cli import main\nmain(['validate', sys.argv[1]])\n"
+        "import importlib.metadata as found\nprint(type(found).__name__, found.version('pluggy'))"
+    )
+    assert python(code, str(book)).stdout.splitlines()[-1] == f"module {pluggy.__version__}"
+
+
+# -- what is inherited -----------------------------------------------------------------------------------------------
 
 TOOL_BOOK = """
 apiVersion: kernel/v0

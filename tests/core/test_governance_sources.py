@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gert_core.api import Contract, GertError, PluginError, PolicyPack, ProjectError
-from gert_core.documents.policy import GovernanceModel
+from gert_core.documents.governance import GovernanceModel
 from gert_core.documents.project import find_project
 from gert_core.governance import load_policies
 

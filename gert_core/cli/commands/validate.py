@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -47,6 +46,8 @@ def validate(
     if sarif is not None:
         _write_sarif(sarif, found)
     if json:
+        import json as json_
+
         documents = [result.to_json() for result in results]
         single = len(files) == 1 and not files[0].is_dir()
         out(json_.dumps(documents[0] if single else documents, ensure_ascii=False))
@@ -184,6 +185,8 @@ def _counts(item: Diagnostic, *, strict: bool) -> bool:
 
 
 def _write_sarif(path: Path, found: Iterable[Diagnostic]) -> None:
+    import json as json_
+
     from gert_core import __version__
     from gert_core.cli.render.sarif import sarif
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gert_core.documents.policy import RuleModel
+    from gert_core.documents.governance import RuleModel
     from gert_core.documents.tree import Path
     from gert_core.documents.yaml import Document
     from gert_core.validation.domain.report import Report
