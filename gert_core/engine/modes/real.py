@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import time
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, StepProblem
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.engine.modes.questions import ask_person
+from gert_core.engine.steps.keeping import keep, shown_name
 from gert_core.engine.steps.replies import read_reply, withhold
 from gert_core.engine.steps.secret_outputs import learn_outputs
 from gert_core.engine.steps.spool import CallSpool
-from gert_core.kit.durable import sync_name
+from gert_core.kit.files import UnreadableError
 from gert_core.kit.programs import find_program
 from gert_core.kit.spooling import spooled
+from gert_core.kit.user_files import open_user_file
 from gert_core.plugin.kinds import STEP
 from gert_core.tools import assessed, call_inputs, render_action
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from gert_core.api import Action, Answer, ApprovalRequest, Question, Reply, Result, Services
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.sessions import Program
     from gert_core.engine.steps.execution import StepExecution
+    from gert_core.secrets import Masker
 
 _BLOCK: Final = 1024 * 1024
 DEFAULT_TOOL_TIMEOUT: Final = 60.0
@@ -200,13 +202,15 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
 def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
     """Copy a file into the run directory under a safe name, on disk before the trace tells of it; return its facts."""
     source = Path(path).expanduser()
-    if not source.is_file():
-        raise StepProblem(ErrorKind.ATTACHMENT, f"{path} is not a readable file")
     directory = execution.facts.directory
     if directory is None:
         raise StepProblem(ErrorKind.ATTACHMENT, "this run has no directory for attachments")
     try:
-        return _copy(source, directory.attachments)
+        return _copy(source, directory.attachments, execution.services.masker)
+    except FileNotFoundError:
+        raise StepProblem(ErrorKind.ATTACHMENT, f"{path} does not exist") from None
+    except UnreadableError as error:
+        raise StepProblem(ErrorKind.ATTACHMENT, error.message) from None
     except OSError as error:
         raise StepProblem(ErrorKind.ATTACHMENT, f"{path} cannot be copied: {error.strerror}") from None
 
@@ -255,38 +259,20 @@ def find_rejection(
     return process.find_rejection(before, deadline=deadline, recorded=recorded.responses)
 
 
-def _copy(source: Path, directory: Path) -> dict[str, object]:
-    """Copy a file under its own name or a numbered one and sync it; what fails leaves nothing.
-
-    Existing files and links are not overwritten. Return name, hash and size of what was written.
-    """
+def _copy(source: Path, directory: Path, masker: Masker) -> dict[str, object]:
+    """Copy a file; return name, hash and size of what was written."""
     digest, size = sha256(), 0
-    with source.open("rb") as given:
-        target, fd = _create(source, directory)
-        try:
-            with os.fdopen(fd, "wb") as kept:
-                while block := given.read(_BLOCK):
-                    kept.write(block)
-                    digest.update(block)
-                    size += len(block)
-                kept.flush()
-                os.fsync(fd)
-            sync_name(target)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-    return {"name": target.name, "sha256": digest.hexdigest(), "size": size}
 
+    def parts(given: BinaryIO) -> Iterator[bytes]:
+        nonlocal size
+        while block := given.read(_BLOCK):
+            yield block
+            digest.update(block)
+            size += len(block)
 
-def _create(source: Path, directory: Path) -> tuple[Path, int]:
-    """Create a file of a name that is free; return it with its descriptor."""
-    flags, number, target = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 1, source.name
-    while True:
-        try:
-            return directory / target, os.open(directory / target, flags, 0o600)
-        except FileExistsError:
-            number += 1
-            target = f"{source.stem}-{number}{source.suffix}"
+    with open_user_file(source) as given:
+        name = keep(shown_name(source, masker), directory, parts(given))
+    return {"name": name, "sha256": digest.hexdigest(), "size": size}
 
 
 __all__ = [

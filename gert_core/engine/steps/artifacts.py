@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,10 +10,11 @@ from msgspec import Struct
 
 from gert_core.api import ErrorKind, EventType
 from gert_core.documents.runbook import ArtifactFile
+from gert_core.engine.steps.keeping import keep, shown_name
 from gert_core.engine.steps.outputs import report_violations
 from gert_core.engine.view import View
-from gert_core.kit.durable import sync_name
 from gert_core.kit.files import MIB, UnreadableError, read_file
+from gert_core.kit.user_files import read_user_file
 from gert_core.template import TemplateError, compile_value, to_text
 from gert_core.values import canonical
 
@@ -77,7 +77,7 @@ def keep_artifacts(execution: StepExecution, outputs: Mapping[str, object], fiel
         if artifact.file and not services.backend.acts:
             continue
         try:
-            value, key = _rendered(artifact, view)
+            value, key = _rendered(artifact, view, services.masker)
             name = f"{PREFIX}{key}{_item(execution)}"
             if name in known:
                 continue
@@ -105,14 +105,14 @@ def _item(execution: StepExecution) -> str:
     return execution.key[execution.key.rindex("[") :] if execution.item is not None else ""
 
 
-def _rendered(artifact: Artifact, view: View) -> tuple[object, str]:
+def _rendered(artifact: Artifact, view: View, masker: Masker) -> tuple[object, str]:
     """Return the value, or the path of the file, and the key."""
     try:
         value = artifact.source.render(view)
     except TemplateError as error:
         name = "an artifact" if artifact.key is None else f"artifact {artifact.key!r}"
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name} cannot be rendered: {error.message}") from None
-    return value, Path(to_text(value)).name if artifact.key is None else artifact.key
+    return value, shown_name(Path(to_text(value)), masker) if artifact.key is None else artifact.key
 
 
 def _payload(execution: StepExecution, artifact: Artifact, value: object, key: str) -> dict[str, object]:
@@ -135,16 +135,20 @@ def _copy(execution: StepExecution, path: Path, name: str) -> dict[str, object]:
     if directory is None:
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: this run has no directory for files")
     try:
-        data = read_file(path, limit=FILE_LIMIT)
+        data = read_user_file(path, limit=FILE_LIMIT, follow=False)
         if data is None:
             raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {path} does not exist")
-        data = _masked(data, execution.services.masker)
-        kept = _write(path, directory.attachments, data)
+        masker = execution.services.masker
+        content = _masked(data, masker)
+        # An interrupted attempt may have copied it.
+        kept = keep(
+            shown_name(path, masker), directory.attachments, (content,), is_same=lambda file: _has(file, content)
+        )
     except UnreadableError as error:
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {error.message}") from None
     except OSError as error:
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {path} cannot be copied: {error.strerror}") from None
-    return {"file": f"attachments/{kept}", "size": len(data), "sha256": sha256(data).hexdigest()}
+    return {"file": f"attachments/{kept}", "size": len(content), "sha256": sha256(content).hexdigest()}
 
 
 def _masked(data: bytes, masker: Masker) -> bytes:
@@ -154,33 +158,8 @@ def _masked(data: bytes, masker: Masker) -> bytes:
     return masker.mask_text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
-def _write(source: Path, directory: Path, data: bytes) -> str:
-    """Write a file under its own name or a numbered one, unless one of them has this content already."""
-    flags, number, name = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 1, source.name
-    while True:
-        target = directory / name
-        try:
-            fd = os.open(target, flags, 0o600)
-        except FileExistsError:
-            if _has(target, data):
-                return name
-            number += 1
-            name = f"{source.stem}-{number}{source.suffix}"
-            continue
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(fd)
-            sync_name(target)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-        return name
-
-
 def _has(target: Path, data: bytes) -> bool:
-    """Return whether a file of the run has this content: an interrupted attempt may have copied it."""
+    """Return whether a file of the run has this content."""
     try:
         return read_file(target, limit=FILE_LIMIT) == data
     except UnreadableError:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import InputError
-from gert_core.kit.files import UnreadableError, read_file
+from gert_core.kit.files import UnreadableError
+from gert_core.kit.user_files import read_user_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 _LIMIT: Final = 1024 * 1024
 _DATA: Final = (".yaml", ".yml", ".json")
-_SYSTEM: Final = (Path("/proc"), Path("/sys"), Path("/dev"), Path("/etc/gert"))
-"""Not files of a user: what is in them may be gert's own environment, with its keys."""
 
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, object]:
@@ -45,15 +44,9 @@ def _read(binding: InputBinding, path: Path, *, own: Path) -> str | None:
             f"the input {binding.name!r} is `from: {binding.source}`, which has no path", hint="write file/PATH"
         )
     try:
-        real = path.resolve()
-        if any(one.is_relative_to(place) for one in (real, path.absolute()) for place in (*_SYSTEM, own)):
-            raise _problem(binding, path, f"is {real}: files of the system and of gert itself cannot be inputs")
-        # The path is resolved: a link that takes its place in between is not followed.
-        content = read_file(real, limit=_LIMIT)
+        content = read_user_file(path, limit=_LIMIT, apart=(own,))
     except UnreadableError as error:
-        raise _problem(binding, path, error.message.removeprefix(f"{real} ")) from None
-    except (OSError, RuntimeError) as error:
-        raise _problem(binding, path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise _problem(binding, path, error.message.removeprefix(f"{error.file} ")) from None
     if content is None:
         if binding.required and not binding.has_default:
             raise _problem(binding, path, "does not exist")

@@ -1,0 +1,107 @@
+"""Files that a step keeps in its run: their names tell no secret, and files of the system are not kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from gertproc import Gert
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "hunter2-and-more"
+TOOL = """\
+apiVersion: tool/v0
+meta: { name: sh, transport: stdio }
+contract: { effects: [filesystem], idempotent: true, inputs: { do: {} } }
+actions: { do: { argv: ["sh", "-c", "{{ .do }}"] } }
+"""
+HEAD = """\
+apiVersion: kernel/v0
+meta: { name: keeping, inputs: { token: { from: env/TOKEN, secret: true } } }
+tools: [sh]
+steps:
+"""
+TAIL = "  - { type: end, outcome: { category: resolved, code: kept } }\n"
+ARTIFACT = "  - { id: a, type: tool, tool: sh, inputs: { do: 'mkdir -p x; printf 1 > \"f-{{ .token }}.txt\"' }, artifacts: %s }\n"
+ATTACHMENT = (
+    "  - { id: look, type: manual, instructions: Look, required_evidence: [{ kind: attachment, name: shot }] }\n"
+)
+
+
+@pytest.fixture
+def gert(tmp_path):
+    with Gert(tmp_path) as made:
+        made.write(tool_sh=TOOL)
+        made.environ["TOKEN"] = SECRET
+        yield made
+
+
+def everything(root: Path) -> bytes:
+    """Names and contents of everything below a run directory."""
+    return b"\n".join(
+        bytes(path) + (b" " + path.read_bytes() if path.is_file() else b"") for path in sorted(root.rglob("*"))
+    )
+
+
+@pytest.mark.parametrize("artifacts", ["['f-{{ .token }}.txt']", "{ k: { path: 'f-{{ .token }}.txt' } }", None])
+def test_no_name_of_a_kept_file_tells_a_secret(gert, artifacts):
+    gert.write(book=HEAD + (ATTACHMENT if artifacts is None else ARTIFACT % artifacts) + TAIL)
+    (gert.root / f"f-{SECRET}.txt").write_text("1")
+    said = gert("exec", "book.yaml", answers=f"f-{SECRET}-absent\nf-{SECRET}.txt\n" if artifacts is None else "")
+    assert said.code == 0, said.all
+    assert [file.name for file in (gert.run() / "attachments").iterdir()] == ["f-REDACTED.txt"]
+    shown = gert("runs", "show", gert.run().name).all + gert("runs", "artifacts", gert.run().name, "--json").all
+    told = said.all + shown + everything(gert.run()).decode()
+    assert SECRET not in told
+    assert "f-REDACTED.txt" in shown + (gert.run() / "trace.jsonl").read_text()
+
+
+def test_a_secret_with_a_slash_is_hidden_too(gert):
+    gert.environ["TOKEN"] = "hunter/and-more"
+    (gert.root / "hunter").mkdir()
+    (gert.root / "hunter" / "and-more.txt").write_text("1")
+    step = "  - { id: a, type: tool, tool: sh, inputs: { do: 'true' }, artifacts: ['{{ .token }}.txt'] }\n"
+    gert.write(book=HEAD + step + TAIL)
+    said = gert("exec", "book.yaml")
+    assert said.code == 0, said.all
+    assert [file.name for file in (gert.run() / "attachments").iterdir()] == ["REDACTED.txt"]
+    assert b"and-more" not in everything(gert.run())
+
+
+@pytest.mark.parametrize("path", ["/proc/self/environ", "/sys/kernel/uevent_seqnum", "/dev/null", "x/self/environ"])
+@pytest.mark.parametrize("kind", ["artifact", "attachment"])
+def test_files_of_the_system_are_not_kept(gert, kind, path):
+    (gert.root / "x").symlink_to("/proc")
+    step = f"  - {{ id: a, type: tool, tool: sh, inputs: {{ do: 'true' }}, artifacts: {{ k: {{ path: {path} }} }} }}\n"
+    gert.write(book=HEAD + (step if kind == "artifact" else ATTACHMENT) + TAIL)
+    said = gert("exec", "book.yaml", answers=f"{path}\n" * 200)
+    assert said.code == (0 if kind == "artifact" else 1), said.all
+    assert "files of the system and of gert itself are not read" in (gert.run() / "trace.jsonl").read_text()
+    assert list((gert.run() / "attachments").glob("*")) == []
+
+
+def test_a_file_system_of_the_kernel_elsewhere_is_known(gert):
+    """Needs the right to mount."""
+    step = "  - { id: a, type: tool, tool: sh, inputs: { do: 'true' }, artifacts: [here/self/environ] }\n"
+    gert.write(book=HEAD + step + TAIL)
+    script = f"mkdir here && mount --bind /proc here && {sys.executable} -m gert_core exec book.yaml"
+    try:
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", script],
+            cwd=gert.root,
+            env=gert.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip("there is no unshare")
+    if "mount:" in done.stderr or "unshare:" in done.stderr:
+        pytest.skip("this process may not mount")
+    assert done.returncode == 0, done.stderr
+    assert "files of the system and of gert itself are not read" in (gert.run() / "trace.jsonl").read_text()
+    assert list((gert.run() / "attachments").glob("*")) == []
