@@ -39,6 +39,7 @@ KIT_MODULES: Final = (
     "wire",
     "tickets",
     "files",
+    "user_files",
     "sharing",
     "owners",
     "durable",
