@@ -11,6 +11,7 @@ from gert_core.api import ApprovalResponse, ApprovalTicket, ErrorKind, EventType
 from gert_core.approvals.checks import UNSEALED, AnswerAssessment, AnswerResult, Tally, assess, recorded_response
 from gert_core.approvals.deadline import TicketDeadline
 from gert_core.approvals.seals import SEAL, seal_of
+from gert_core.governance.people import is_agent
 from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
@@ -304,8 +305,12 @@ def _submission(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def _principal(approver_id: str) -> dict[str, str]:
-    """Return the principal of an approval event; the kernel when no person is known."""
-    return (Principal(kind="human", id=approver_id) if approver_id else Principal()).to_json()
+    """Return the principal of an approval event: a person, an agent, or the kernel when neither is known."""
+    if not approver_id:
+        return Principal().to_json()
+    if is_agent(approver_id):
+        return Principal(kind="agent", id=approver_id.partition(":")[2].strip() or approver_id).to_json()
+    return Principal(kind="human", id=approver_id).to_json()
 
 
 def _identity(response: ApprovalResponse) -> tuple[object, ...]:

@@ -40,6 +40,10 @@ def floor_policies() -> tuple[Path, ...]:
         names = sorted(os.listdir(folder))  # noqa: PTH208 - sorted names, no paths
     except OSError as error:
         raise _broken(folder, f"cannot be listed: {error.strerror}") from None
+    for name in names:
+        if name.lower().endswith((".yml", ".yaml")) and not name.endswith(".yaml"):
+            # Its author believes that it applies.
+            raise _broken(folder / name, "has another ending than .yaml, with which policies are read")
     found = tuple(folder / name for name in names if name.endswith(".yaml"))
     for file in found:
         _trusted(file)

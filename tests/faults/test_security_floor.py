@@ -193,7 +193,17 @@ def plain_file_as_directory(machine):
     (machine.etc / "policies").write_text(DENY)
 
 
+def another_ending(machine):
+    machine.policy().rename(machine.etc / "policies" / "deny.yml")
+
+
+def another_case(machine):
+    machine.policy().rename(machine.etc / "policies" / "deny.YAML")
+
+
 KINDS = [
+    another_ending,
+    another_case,
     broken_policy,
     broken_plugins,
     open_file,

@@ -105,3 +105,12 @@ def test_a_file_system_of_the_kernel_elsewhere_is_known(gert):
     assert done.returncode == 0, done.stderr
     assert "files of the system and of gert itself are not read" in (gert.run() / "trace.jsonl").read_text()
     assert list((gert.run() / "attachments").glob("*")) == []
+
+
+@pytest.mark.parametrize("word", [SECRET, f"={SECRET}"])
+def test_a_var_without_a_name_is_not_shown(gert, word):
+    gert.write(book=HEAD + TAIL)
+    del gert.environ["TOKEN"]
+    said = gert("exec", "book.yaml", "--var", word)
+    assert (said.code, "--var takes NAME=VALUE" in said.err) == (2, True), said.all
+    assert SECRET not in said.all

@@ -257,6 +257,8 @@ def test_an_agent_approves_only_where_the_rule_names_it(gert):
     approve(gert, ticket, "agent:helper")
     assert resume(gert) == "approval_pending"
     assert problems(gert) == ["approval_agent"]
+    (answer,) = [event for event in gert.events() if event["type"] == "approval_response"]
+    assert answer["principal"] == {"kind": "agent", "id": "helper"}
 
 
 def test_an_agent_of_one_rule_does_not_meet_a_rule_that_names_none(gert):

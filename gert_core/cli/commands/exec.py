@@ -117,7 +117,9 @@ def parse_vars(pairs: Any) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"--var takes NAME=VALUE, not {pair!r}")
+            # What was given may be the value of a secret.
+            given = "nothing before `=`" if equals else "a word without `=`, which is not shown here"
+            raise UsageError(f"--var takes NAME=VALUE, not {given}")
         if name in out:
             raise UsageError(f"--var gives {name!r} twice")
         out[name] = value
