@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.documents.tool import ActionModel
-    from gert_core.documents.tree import BlockNode, Path, Runbook, StepNode, ToolNode
+    from gert_core.documents.tree import BlockNode, Included, Path, Runbook, StepNode, ToolNode
 
 
 _NO_TOOL: Final = "tool-undeclared"
@@ -157,7 +157,7 @@ class Contracts:
         """Return a step's own contract joined with those of its blocks."""
         found = self._whole.get(step.path)
         if found is None:
-            found = Contract.union([self.of(step), *map(self.block, step.blocks)])
+            found = Contract.union([self.of(step), *map(self.block, step.blocks), *map(self.block, step.includes)])
             self._whole[step.path] = found
         return found
 
@@ -165,7 +165,9 @@ class Contracts:
         """Return the union of everything in a block, at any depth."""
         found = self._blocks.get(block.path)
         if found is None:
-            found = self._blocks[block.path] = Contract.union(map(self.whole, block.steps))
+            found = _of_included(block.included) if block.included is not None else None
+            found = found or Contract.union(map(self.whole, block.steps))
+            self._blocks[block.path] = found
         return found
 
     def relaxations(self, step: StepNode) -> list[Relaxation]:
@@ -195,6 +197,15 @@ class Contracts:
             known = self._functions.outputs(step)
             found.update({name: Param(type=type_, required=True) for name, type_ in known.items()})
         return found
+
+
+def _of_included(included: Included) -> Contract:
+    """Return the union of everything in an included runbook; what its own validation refuses is left out."""
+    contracts = Contracts(included.runbook)
+    try:
+        return Contract.union(map(contracts.block, included.runbook.lists))
+    except LookupError:
+        return PURE
 
 
 def accepts_any_input(node: StepNode) -> bool:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         Undecided,
     )
     from gert_core.api.signatures import SignatureScheme
-    from gert_core.api.steps import CLEANUP_TIMEOUT, Block, Branch, Flow, Gate, StepType, Tools, ToolUse
+    from gert_core.api.steps import CLEANUP_TIMEOUT, Block, Branch, Flow, Gate, Include, StepType, Tools, ToolUse
     from gert_core.api.transports import Action, Reply, Target, Transport, TransportSession
     from gert_core.api.views import ProjectInfo, ProviderInfo, RunbookView, StepView
 
@@ -83,7 +83,7 @@ _WHERE: Final = {
         "StepStatus Undecided"
     ),
     "signatures": "SignatureScheme",
-    "steps": "CLEANUP_TIMEOUT Block Branch Flow Gate StepType Tools ToolUse",
+    "steps": "CLEANUP_TIMEOUT Block Branch Flow Gate Include StepType Tools ToolUse",
     "transports": "Action Reply Target Transport TransportSession",
     "views": "ProjectInfo ProviderInfo RunbookView StepView",
 }
@@ -138,6 +138,7 @@ __all__ = [
     "Flow",
     "Gate",
     "GertError",
+    "Include",
     "InputBinding",
     "InputError",
     "InputResolver",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gert_core.api.contracts import Contract
     from gert_core.api.data import Json
-    from gert_core.api.results import BlockStatus, Principal
+    from gert_core.api.results import BlockStatus, Outcome, Principal
     from gert_core.api.steps import Block, Branch
     from gert_core.api.transports import Reply
     from gert_core.api.views import ProjectInfo
@@ -108,6 +108,8 @@ class BlockResult(Struct, frozen=True, kw_only=True):
     failed_key: str | None = None
     outputs: Mapping[str, object] = field(default_factory=dict)
     """The names the block promoted, with their values."""
+    outcome: Outcome | None = None
+    """The outcome of an included runbook that reached its end; its ``status`` is ``ended``."""
 
 
 class Services(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ class ErrorKind(StrEnum):
     NO_BRANCH_MATCHED = "no_branch_matched"
     REJECTED = "rejected"
     CHECKLIST_INCOMPLETE = "checklist_incomplete"
+    OUTCOME_NOT_ACCEPTED = "outcome_not_accepted"
     CANNED = "canned"
 
     # Steps with an error

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     RunFn = Callable[[Any, StepContext], Result]
     ContractFn = Callable[[Any, "Tools"], Contract]
     BlocksFn = Callable[[Any], Sequence["Block"]]
+    IncludesFn = Callable[[Any], Sequence["Include"]]
     CheckFn = Callable[[Any], Sequence[Finding]]
     ToolUseFn = Callable[[Any], "ToolUse | None"]
     OutputsFn = Callable[[Any], Mapping[str, str]]
@@ -67,6 +68,8 @@ class Block(Struct, frozen=True, kw_only=True):
     nothing. Its steps see the first failure at ``.failure`` (null when there is none). It does not count against the
     step's own timeout: all cleanup blocks of an execution together may take ``timeout`` seconds, from the first one on.
 
+    ``boundary`` is set by the core, on the blocks it makes of the documents that a step includes (see ``Include``).
+
     Example:
         def blocks(step):
             return [Block(name="steps", steps=step.steps), Block(name="last", steps=step.last, cleanup=True)]
@@ -90,6 +93,34 @@ class Block(Struct, frozen=True, kw_only=True):
     keeps: bool = False
     quiet: bool = False
     read_only: str = ""
+    boundary: bool = False
+
+
+class Include(Struct, frozen=True, kw_only=True):
+    """Another runbook that a step includes; the core reads, validates and hashes it and makes a block of it.
+
+    ``path`` is relative to the file of the step and known before the run: it has no template. ``inputs`` are the values
+    of its inputs, which may have templates; inputs that are not given have their defaults, and no source is asked.
+    ``at`` and ``inputs_at`` are the fields of the step that the two stand in, for findings.
+
+    The block is a boundary (``Block.boundary``), behind the step's own blocks in ``ctx.blocks``. Inside it there is
+    nothing but the included runbook: its inputs and constants, its tools, its secrets, and its governance on top of all
+    that applies to the step. Its ``end`` ends the block, not the run: ``BlockResult.outcome`` says with which outcome.
+    Nothing that it sets is seen outside. ``run_block`` takes no ``bind`` for it.
+
+    Example:
+        def includes(step):
+            return [Include(path=step.playbook, at=("playbook",), inputs=step.values, inputs_at=("values",))]
+
+        def run(step, ctx):
+            result = ctx.run_block(ctx.blocks[0], key=0)
+            return Completed(outputs={"category": result.outcome.category})
+    """
+
+    path: str
+    at: tuple[str | int, ...] = ()
+    inputs: Mapping[str, object] = field(default_factory=dict)
+    inputs_at: tuple[str | int, ...] = ("inputs",)
 
 
 class Branch(Struct, frozen=True, kw_only=True):
@@ -148,6 +179,8 @@ class StepType(Struct, frozen=True, kw_only=True):
       ``tool_use`` names a tool: then the tool's own contract applies. A step with templates is asked about twice, as it
       is written and, before it is governed, rendered; both contracts hold, so each can only add to the other.
     - ``flow``, ``blocks``: the structure that all static analysis uses.
+    - ``includes``: ``includes(step) -> [Include]``, other runbooks that the step runs, in types with flow ``IN_ORDER``
+      or ``ALL_OF``. Which ones must not depend on templates, only their inputs may.
     - ``outputs``: ``outputs(step) -> {name: type}``, outputs known from the document beyond the contract's.
     - ``fields``: ``{name: type}`` available at ``.id.name``, never promoted. Those of type ``bool`` are false after a
       failure of the step's blocks that it did not catch.
@@ -176,8 +209,9 @@ class StepType(Struct, frozen=True, kw_only=True):
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
 
     ``tool_use``, ``outputs`` and ``check`` are given the step as it is written, so they see templates as text.
-    ``contract``, ``gate``, ``outcome`` and ``blocks`` are given it as it is written for analysis, rendered in a run;
-    ``run`` always has it rendered. A tool or action that depends on a template cannot be named by ``tool_use``.
+    ``contract``, ``gate``, ``outcome``, ``blocks`` and ``includes`` are given it as it is written for analysis, and
+    rendered in a run; ``run`` always has it rendered. A tool or action that depends on a template cannot be named by
+    ``tool_use``.
 
     What they raise never ends a run without a result. ``run`` may raise ``StepProblem``: the step is an error (or
     ``failed``) of that kind. A ``GertError`` makes it an error of the error's kind, anything else, ``SystemExit`` too,
@@ -192,6 +226,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     contract: str | ContractFn | Contract | None = None
     flow: Flow = Flow.LEAF
     blocks: str | BlocksFn | None = None
+    includes: str | IncludesFn | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     outputs: str | OutputsFn | None = None
     outcome: str | OutcomeFn | None = None
@@ -209,4 +244,4 @@ class StepType(Struct, frozen=True, kw_only=True):
     summary: str = ""
 
 
-__all__ = ["CLEANUP_TIMEOUT", "Block", "Branch", "Flow", "Gate", "StepType", "ToolUse", "Tools"]
+__all__ = ["CLEANUP_TIMEOUT", "Block", "Branch", "Flow", "Gate", "Include", "StepType", "ToolUse", "Tools"]

@@ -1,4 +1,4 @@
-"""Digests of blocks that step types generate: the hash of the runbook's file does not cover their steps."""
+"""Digests of what the hash of a runbook's file does not cover: its tools, and blocks that step types generate."""
 
 from __future__ import annotations
 
@@ -7,11 +7,34 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gert_core.documents.tree import BlockNode, Runbook, StepNode
+    from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+
+
+def tool_digests(runbook: Runbook) -> dict[str, str]:
+    """Return the digests of tools by name; those of included runbooks by path and name, ``sub/stop.yaml:service``."""
+    return {name: tool.digest for name, tool in tools_by_key(runbook).items()}
+
+
+def tools_by_key(runbook: Runbook) -> dict[str, ToolNode]:
+    """Return all tools of a runbook and of those it includes, by the keys of their digests."""
+    found = dict(runbook.tools)
+    for path, included in runbook.included.items():
+        found |= {f"{path}:{name}": tool for name, tool in included.runbook.tools.items()}
+    return found
 
 
 def generated_digests(runbook: Runbook) -> dict[str, str]:
-    """Return ``sha256:...`` of the blocks of every step that has a generated block, by step id."""
+    """Return ``sha256:...`` of the blocks of every step that has a generated block, by step id.
+
+    The steps of included runbooks are named by path and id, ``sub/stop.yaml:drain``.
+    """
+    found = _digests(runbook)
+    for path, included in runbook.included.items():
+        found |= {f"{path}:{step_id}": digest for step_id, digest in _digests(included.runbook).items()}
+    return found
+
+
+def _digests(runbook: Runbook) -> dict[str, str]:
     return {step.id: _digest(step) for step in runbook.walk() if step.blocks and any(map(_is_generated, step.blocks))}
 
 
@@ -40,4 +63,4 @@ def _digest(step: StepNode) -> str:
     return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
-__all__ = ["generated_digests"]
+__all__ = ["generated_digests", "tool_digests", "tools_by_key"]

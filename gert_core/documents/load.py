@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gert_core.api.diagnostics import Diagnostic
+    from gert_core.documents.includes import IncludeLoader, LoadedInclude
     from gert_core.documents.model_errors import ModelError
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Path as Place
@@ -55,6 +56,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     runbook: Runbook | None = None
     partial: Runbook | None = None
     gaps: frozenset[str] = frozenset()
+    included: tuple[LoadedInclude, ...] = ()
+    """What was read of the runbooks that it includes, at any depth; empty for one that is included itself."""
 
 
 def load_runbook(path: Path, *, registry: Registry, project: Project | None = None, name: str | None = None) -> Loaded:
@@ -62,8 +65,17 @@ def load_runbook(path: Path, *, registry: Registry, project: Project | None = No
     return read_runbook(yaml.load(path, name=name), registry=registry, project=project)
 
 
-def read_runbook(document: yaml.Document, *, registry: Registry, project: Project | None = None) -> Loaded:
-    """Run phases 1 and 2 on a loaded document; tools are looked up next to ``document.path``."""
+def read_runbook(
+    document: yaml.Document,
+    *,
+    registry: Registry,
+    project: Project | None = None,
+    includes: IncludeLoader | None = None,
+) -> Loaded:
+    """Run phases 1 and 2 on a loaded document; tools are looked up next to ``document.path``.
+
+    ``includes`` is that of the runbook that includes this one.
+    """
     diagnostics = [*document.diagnostics, *check_head(document, what="runbook", api_version=API_VERSION)]
     raw = document.value
     if not isinstance(raw, dict):
@@ -102,10 +114,19 @@ def read_runbook(document: yaml.Document, *, registry: Registry, project: Projec
     for step in runbook.walk():
         if step.fields.contract is not None:
             diagnostics += check_side_effects(document, step.fields.contract, (*step.path, "contract"))
+    included: tuple[LoadedInclude, ...] = ()
+    if reader.includes:
+        from gert_core.documents.includes import IncludeLoader
+
+        loader = includes or IncludeLoader(document, registry=registry)
+        diagnostics += loader.read(reader.includes, runbook, project)
+        included = loader.all if includes is None else ()
+        runbook.included = {one.name: one.as_included() for one in included if one.loaded.runbook is not None}
     if gaps is None and reader.complete:
-        return Loaded(document=document, diagnostics=diagnostics, runbook=runbook)
+        return Loaded(document=document, diagnostics=diagnostics, runbook=runbook, included=included)
     lost = frozenset() if reader.complete else frozenset({"steps"})
-    return Loaded(document=document, diagnostics=diagnostics, partial=runbook, gaps=(gaps or frozenset()) | lost)
+    gaps = (gaps or frozenset()) | lost
+    return Loaded(document=document, diagnostics=diagnostics, partial=runbook, gaps=gaps, included=included)
 
 
 def _model(

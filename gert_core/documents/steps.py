@@ -63,6 +63,8 @@ class StepReader:
         self.diagnostics: list[Diagnostic] = []
         self.by_id: dict[str, StepNode] = {}
         self.complete = True
+        self.includes: list[StepNode] = []
+        """The steps of types that include other runbooks."""
         self._types = types
         self._origin = origin
         self._imported_types: dict[str, _ImportedType] = {}
@@ -135,6 +137,8 @@ class StepReader:
             )
         if kind.type.blocks is not None:
             self._blocks(step)
+        if kind.type.includes is not None:
+            self.includes.append(step)
         return step
 
     def _kind(self, name: object, path: Path) -> _ImportedType | None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gert_core.api import Block, Contract, StepType
+    from gert_core.documents.project import Project
     from gert_core.documents.runbook import RunbookModel, StepFields
     from gert_core.documents.tool import ToolModel
     from gert_core.documents.type_functions import TypeFunctions
@@ -38,6 +39,8 @@ class StepNode(Struct, kw_only=True, eq=False):
     index: int = 0
     claimed: bool = False
     """Whether a type other than the written one has taken the step over."""
+    includes: list[BlockNode] = field(default_factory=list)
+    """The runbooks that the step includes; their steps are not among those of this document."""
 
     @property
     def in_cleanup(self) -> bool:
@@ -65,6 +68,8 @@ class BlockNode(Struct, kw_only=True, eq=False):
     steps: list[StepNode]
     path: Path
     owner: StepNode | None = None
+    included: Included | None = None
+    """The runbook that the block stands for; its own ``steps`` are none then."""
 
     @property
     def name(self) -> str:
@@ -123,6 +128,8 @@ class Runbook(Struct, kw_only=True, eq=False):
     by_id: dict[str, StepNode] = field(default_factory=dict)
     cleanup: tuple[BlockNode, ...] = ()
     """The lists that run after the runbook's own: ``on_failure`` and ``finally``, as far as it has them."""
+    included: dict[str, Included] = field(default_factory=dict)
+    """All runbooks that it includes, at any depth, by their paths; empty for one that is included itself."""
 
     @property
     def lists(self) -> tuple[BlockNode, ...]:
@@ -133,6 +140,28 @@ class Runbook(Struct, kw_only=True, eq=False):
     def name(self) -> str:
         """``meta.name``."""
         return self.model.meta.name
+
+    def find(self, key: str) -> tuple[Runbook, StepNode] | None:
+        """Return the step of a step key and the runbook it is in: this one, or one that is included on the way."""
+        parts = key.split("/")  # the labels of items have no slash: they are quoted
+        if not self.included:
+            node = self.by_id.get(_step_id(parts[-1]))
+            return None if node is None else (self, node)
+        book, found, number = self, None, ""
+        for part in parts:
+            if part.isdigit():
+                number = part
+            if part.isdigit() or part.startswith("@"):
+                continue
+            step_id = _step_id(part)
+            inner = book.by_id.get(step_id)
+            if found is not None and found.includes and (inner is None or not _is_inside(inner, found)):
+                book = _entered(found, step_id, number) or book
+                inner = book.by_id.get(step_id)
+            found = inner
+            if found is None:
+                return None
+        return None if found is None else (book, found)
 
     def walk(self) -> Iterator[StepNode]:
         """Yield every step at any depth, in document order."""
@@ -147,4 +176,32 @@ class Runbook(Struct, kw_only=True, eq=False):
                 stack.pop()
 
 
-__all__ = ["ITSELF", "BlockNode", "Path", "Runbook", "StepNode", "ToolNode"]
+class Included(Struct, kw_only=True, eq=False):
+    """A runbook that steps of other runbooks include, read once."""
+
+    name: str
+    """Its path from the directory of the runbook that is run."""
+    runbook: Runbook
+    project: Project | None = None
+    """The project that it belongs to itself."""
+
+
+def _step_id(part: str) -> str:
+    """Return the id in one part of a step key."""
+    return part.partition("[")[0].partition("#")[0]
+
+
+def _is_inside(step: StepNode, owner: StepNode) -> bool:
+    return step.within is not None and step.within.owner is owner
+
+
+def _entered(step: StepNode, step_id: str, number: str) -> Runbook | None:
+    """Return the included runbook that has a step; ``number`` of the block's key decides between several."""
+    books = [node.included.runbook for node in step.includes if node.included is not None]
+    having = [book for book in books if step_id in book.by_id]
+    place = int(number) - len(step.blocks) if number.isdigit() else 0
+    likely = books[place] if 0 <= place < len(books) else None
+    return likely if likely in having else next(iter(having), None)
+
+
+__all__ = ["ITSELF", "BlockNode", "Included", "Path", "Runbook", "StepNode", "ToolNode"]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gert_core.api.contracts import Contract, Param
 from gert_core.api.diagnostics import Finding
 from gert_core.api.results import Outcome
-from gert_core.api.steps import Block, Flow, Gate, ToolUse
+from gert_core.api.steps import Block, Flow, Gate, Include, ToolUse
 from gert_core.documents.fields import ValueType
 from gert_core.plugin.functions import PluginFault, Unusable, a_kind_of, plugin_fault
 from gert_core.plugin.lazy import resolve
@@ -95,6 +95,12 @@ class TypeFunctions:
         """Return the blocks of a step."""
         check = _blocks if step.type.flow is Flow.IN_ORDER else _no_cleanup
         return self._ask(step, "blocks", check)  # type: ignore[no-any-return]
+
+    def includes(self, step: StepNode, body: object = None) -> Sequence[Include]:
+        """Return the other runbooks that a step includes."""
+        if step.type.includes is None:
+            return ()
+        return self._ask(step, "includes", _includes, body)  # type: ignore[no-any-return]
 
     def validate(self, step_type: StepType, validate: Callable[[object], Any], own: object, path: Path) -> Any:
         """Return the model of a step's own fields; raise ``ValidationError`` when they are invalid."""
@@ -196,16 +202,31 @@ def _findings(given: Any) -> Sequence[Finding]:
 
 
 def _blocks(given: Any) -> Sequence[Block]:
-    found = _list_of(Block, given)
+    found = _own(given)
     if any(before.cleanup and not after.cleanup for before, after in pairwise(found)):
         raise Unusable("it gave a cleanup block in front of another block")
     return found
 
 
+def _includes(given: Any) -> Sequence[Include]:
+    found: list[Include] = _list_of(Include, given)
+    for one in found:
+        if not isinstance(one.path, str) or not isinstance(one.inputs, Mapping):
+            raise Unusable("an Include of its list has a path that is not a string, or inputs that are not a map")
+    return found
+
+
 def _no_cleanup(given: Any) -> Sequence[Block]:
-    found = _list_of(Block, given)
+    found = _own(given)
     if any(block.cleanup for block in found):
         raise Unusable("it gave a cleanup block, but its blocks do not run in order")
+    return found
+
+
+def _own(given: Any) -> Sequence[Block]:
+    found: list[Block] = _list_of(Block, given)
+    if any(block.boundary for block in found):
+        raise Unusable("it gave a boundary block, which the core makes of what a step includes")
     return found
 
 

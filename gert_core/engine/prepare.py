@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalProvider
     from gert_core.documents.tree import Runbook
+    from gert_core.engine.documents import Documents
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.place import Place
     from gert_core.engine.request import Request, Resume
@@ -71,12 +72,17 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         runbook=runbook,
         floor=request.floor or request.mode != "replay",
     )
+    documents = _documents(request, compiled) if compiled.included else None
     given = request.actor or (request.scenario.actor if request.scenario is not None else None)
     actor = given or default_actor(request.environ)
     if (fault := id_fault(actor)) is not None:
         raise UsageError(f"{actor!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
-    resumption = _resumption(resume, runbook, policies, actor=actor) if resume is not None else None
+    resumption = (
+        _resumption(resume, runbook, policies, actor=actor, documents=documents) if resume is not None else None
+    )
     secrets = collect(runbook, request.environ, request.project)
+    if documents is not None:
+        secrets = documents.join_secrets(secrets, request)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.keep else None
     plugins = PluginServices(
         Services(console=request.console, actor=actor, environ=request.environ),
@@ -124,6 +130,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         directory=place.directory,
         approval=approval,
         resumption=resumption,
+        documents=documents,
     )
     services = RunServices(
         journal=Journal(writer, recorded),
@@ -175,6 +182,12 @@ def _backend(request: Request) -> Backend:
     return DryRunBackend()
 
 
+def _documents(request: Request, compiled: CompiledRunbook) -> Documents:
+    from gert_core.engine.documents import Documents
+
+    return Documents(compiled, request)
+
+
 def _runbook(request: Request) -> Runbook:
     if request.resume is None:
         return check(request)
@@ -183,10 +196,12 @@ def _runbook(request: Request) -> Runbook:
     return same_runbook(request, request.resume)
 
 
-def _resumption(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) -> Resumption:
+def _resumption(
+    resume: Resume, runbook: Runbook, policies: Policies, *, actor: str, documents: Documents | None
+) -> Resumption:
     from gert_core.engine.resume.plan import plan
 
-    return plan(resume, runbook, policies, actor=actor)
+    return plan(resume, runbook, policies, actor=actor, documents=documents)
 
 
 def _values(

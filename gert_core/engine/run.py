@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalProvider, Outcome, Principal
     from gert_core.documents.tree import Runbook
+    from gert_core.engine.documents import Documents
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.progress import Progress
@@ -73,6 +74,10 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     approval: ApprovalProvider | None = None
     resumption: Resumption | None = None
     """How a recorded run goes on; ``None`` when this process started the run."""
+    documents: Documents | None = None
+    """What the runbooks that it includes bring along; ``None`` when there are none."""
+    document: str = ""
+    """The path of an included runbook, while its steps run; empty for the runbook that is run."""
 
     @property
     def runbook(self) -> Runbook:
@@ -116,12 +121,14 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
 class Run:
     """One run: its facts, its services, and its result so far."""
 
-    __slots__ = ("abort", "decisions", "doubts", "facts", "faults", "outputs", "possible", "ready", "services")
+    __slots__ = ("abort", "decisions", "doubts", "facts", "faults", "outputs", "possible", "ready", "services", "top")
 
     def __init__(self, facts: RunFacts, services: RunServices) -> None:
         self.facts = facts
         self.services = services
         self.decisions = Decisions(facts.policies, services.journal.writer.encode)
+        self.top: Run = self
+        """The run that this is part of, for an included runbook; else the run itself."""
         self.outputs: OutputFiles | None = None
         """What tools that take long write; made when one does."""
         self.abort: Abort | None = None
@@ -143,7 +150,7 @@ class Run:
         """Run the whole runbook and write its last event; only an error of the trace or a bug prevents that."""
         began = time.perf_counter()
         facts, services = self.facts, self.services
-        frame = Frame(layer=self._variables(), prefix="", deadline=Deadline(services.stop))
+        frame = Frame(layer=self.variables(), prefix="", deadline=Deadline(services.stop))
         write_start(self)
         if facts.policies.keys_by_environment and services.backend.enforces and facts.mode != "replay":
             services.progress.warn(KEYS_BY_ENVIRONMENT)
@@ -163,22 +170,30 @@ class Run:
             possible=tuple(self.possible) if undecided else (),
         )
 
-    def _run_steps(self, frame: Frame) -> Signal | None:
-        """Run the steps of the runbook and its cleanup; return what stopped them."""
-        try:
-            signal = run_list(self, self.facts.runbook.root, frame)
-            if self.facts.runbook.cleanup:
-                from gert_core.engine.flow.closing import close_run
+    def reach(self, outcome: Outcome) -> None:
+        """Take note of an end that was reached."""
+        self.possible.append(outcome)
+        self.services.progress.possible(outcome)
 
-                signal = close_run(self, frame, signal)
-            return signal
+    def run_lists(self, frame: Frame) -> Signal | None:
+        """Run the steps of the runbook and its cleanup; return what stopped them."""
+        signal = run_list(self, self.facts.runbook.root, frame)
+        if self.facts.runbook.cleanup:
+            from gert_core.engine.flow.closing import close_run
+
+            signal = close_run(self, frame, signal)
+        return signal
+
+    def _run_steps(self, frame: Frame) -> Signal | None:
+        try:
+            return self.run_lists(frame)
         except PluginFault as fault:  # between steps: a function that worked before the run
             failure = Failure(key="", step_id="", status="error", kind=fault.kind, message=fault.message)
             return Signal(rank=Rank.FAILED, failures=(failure,))
         finally:
             self.services.sessions.close()
 
-    def _variables(self) -> Layer:
+    def variables(self) -> Layer:
         """Return the variables before the first step."""
         facts, layer = self.facts, Layer()
         layer.book = facts.runbook.by_id
@@ -199,7 +214,7 @@ class Run:
 
     def note_fault(self, fault: BaseException) -> None:
         """Record the exception of a plugin; shown in full only when debugging."""
-        self.faults.append(fault)
+        self.top.faults.append(fault)
         log_fault("engine", fault, environ=self.facts.environ, mask=self.services.masker.mask_text)
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core import __version__
 from gert_core.api import Principal, RunStatus
 from gert_core.api.events import EventType
-from gert_core.documents.generated import generated_digests
+from gert_core.contracts import Contracts
+from gert_core.documents.generated import generated_digests, tool_digests
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
 from gert_core.engine.steps.secret_outputs import learn_output
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api import Outcome
+    from gert_core.documents.tree import Runbook
+    from gert_core.engine.documents import Documents
     from gert_core.engine.resume.plan import Resumption
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Failure, Signal
@@ -70,8 +73,8 @@ def _write_resumed(run: Run, resumption: Resumption) -> None:
 
 def _learn(run: Run, key: str, result: Mapping[str, Any]) -> None:
     """Mask secret outputs that a person stated."""
-    node = run.facts.runbook.by_id.get(str(result["step_id"]))
-    for name in run.facts.compiled.contracts.of(node).secret_outputs if node is not None else ():
+    found = run.facts.runbook.find(key)
+    for name in Contracts(found[0]).of(found[1]).secret_outputs if found is not None else ():
         learn_output(run.services.masker, key, name, result["outputs"].get(name))
 
 
@@ -81,8 +84,9 @@ def _facts(run: Run) -> dict[str, object]:
     return {
         "runbook": book.name,
         "runbook_hash": book.document.digest,
-        "tool_hashes": {name: tool.digest for name, tool in book.tools.items()},
+        "tool_hashes": tool_digests(book),
         "block_hashes": generated_digests(book),
+        **({} if run.facts.documents is None else _includes(book, run.facts.documents)),
         "policy_digest": run.facts.policies.digest,
         "policies": run.facts.policies.to_json(),
         "policy_plugins": list(run.facts.policies.plugins),
@@ -104,6 +108,12 @@ def _facts(run: Run) -> dict[str, object]:
         "secrets": list(run.facts.secrets.names),
         "extensions": {**book.model.extensions, **book.model.meta.extensions},
     }
+
+
+def _includes(book: Runbook, documents: Documents) -> dict[str, object]:
+    """Return what ``run_start`` records of the runbooks that are included."""
+    hashes = {name: one.runbook.document.digest for name, one in book.included.items()}
+    return {"include_hashes": hashes, "include_policies": documents.policy_digests()}
 
 
 def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> Outcome | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import PolicyPack
     from gert_core.documents.project import Project
-    from gert_core.documents.tree import Runbook
+    from gert_core.documents.tree import Included, Runbook
     from gert_core.documents.yaml import Document
     from gert_core.governance.people import People
     from gert_core.governance.policies import Policies
@@ -126,6 +126,38 @@ def load_policies(
             )
         )
     return policies_of(sources, digest=_digest(sources), plugins=plugins, people=people_of(sources, registry))
+
+
+def included_sources(included: Included, project: Project | None) -> tuple[Source, ...]:
+    """Load what an included runbook adds: the policies of its project, if that is not the run's, and its governance."""
+    sources = []
+    own = included.project
+    if own is not None and own is not project and (project is None or own.root.resolve() != project.root.resolve()):
+        for entry in own.model.policies:
+            sources.append(_file(own.root / entry, kind="project", name=f"{included.name}:{entry}"))
+    runbook = included.runbook
+    if runbook.model.meta.governance is not None:
+        sources.append(
+            Source.parse(
+                _as_written(runbook.model.meta.governance),
+                kind="runbook",
+                name=included.name,
+                title=f"the governance of {included.name}",
+                path=runbook.document.path,
+            )
+        )
+    return tuple(sources)
+
+
+def added_policies(policies: Policies, added: Sequence[Source], registry: Registry | None) -> Policies:
+    """Return policies with further sources, which can only make decisions stricter."""
+    if not added:
+        return policies
+    sources = (*policies.sources, *added)
+    found = policies_of(sources, digest=_digest(sources), plugins=policies.plugins, people=people_of(sources, registry))
+    if policies.scheduling is not None:
+        found.scheduling = (*policies.scheduling, *added)
+    return found
 
 
 def people_of(sources: Sequence[Source], registry: Registry | None = None) -> People:
@@ -247,4 +279,12 @@ def _digest(sources: Sequence[Source]) -> str:
     return "sha256:" + hashlib.sha256(canonical(facts)).hexdigest()
 
 
-__all__ = ["FLOOR", "Source", "load_policies", "people_of", "recorded_answers"]
+__all__ = [
+    "FLOOR",
+    "Source",
+    "added_policies",
+    "included_sources",
+    "load_policies",
+    "people_of",
+    "recorded_answers",
+]

@@ -236,8 +236,8 @@ def parent_key(key: str) -> str:
         return key[: key.rfind("[")]
     parent = key.rpartition("/")[0]
     above, _, number = parent.rpartition("/")
-    if not above and number.startswith("@"):  # the cleanup of the run: no step is around its steps
-        return ""
+    if number.startswith("@"):  # the cleanup of the run, around which there is no step, or of an included runbook
+        parent, (above, _, number) = above, above.rpartition("/")
     return above if number.isdigit() else parent
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gert_core.secrets.collect import Secrets, collect
+from gert_core.secrets.collect import Secrets, collect, joined, leaves
 from gert_core.secrets.environ import child_environ, own_keys, provider_variables
 from gert_core.secrets.forms import MINIMUM
 from gert_core.secrets.masker import MARK, LostSecret, Masked, Masker
@@ -16,6 +16,8 @@ __all__ = [
     "Secrets",
     "child_environ",
     "collect",
+    "joined",
+    "leaves",
     "own_keys",
     "provider_variables",
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gert_core.secrets.environ import child_environ, own_keys, provider_variables
 from gert_core.secrets.masker import Masker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
@@ -54,7 +55,7 @@ class Secrets(Struct, frozen=True, kw_only=True):
         """Return the masker of the run; ``inputs`` are the values of inputs declared ``secret: true``."""
         known: dict[str, str | float | None] = dict(self.values)
         for name, value in (inputs or {}).items():
-            for label, leaf in _leaves(name, value):
+            for label, leaf in leaves(name, value):
                 known[label if known.get(label, leaf) == leaf else f"input.{label}"] = leaf
         return Masker(known, always=self.withheld)
 
@@ -82,6 +83,16 @@ def collect(runbook: Runbook, environ: Mapping[str, str], project: Project | Non
     )
 
 
+def joined(each: Sequence[Secrets]) -> list[Secrets]:
+    """Return the secrets of several documents, each of which knows those of all: to mask them, and to withhold them."""
+    values: dict[str, str | None] = {}
+    withheld: dict[str, str] = {}
+    for one in each:
+        values |= one.values
+        withheld |= one.withheld
+    return [replace(one, values=values, withheld=withheld) for one in each]
+
+
 def _variables(runbook: Runbook, project: Project | None) -> frozenset[str]:
     inputs = runbook.model.meta.inputs.values()
     named = provider_variables([model.from_ for model in inputs if model.secret and model.from_])
@@ -91,15 +102,16 @@ def _variables(runbook: Runbook, project: Project | None) -> frozenset[str]:
     return named | provider_variables([project.plugin_config, project.approval_config, providers])
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
+def leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
+    """Yield the simple values in a secret value, each with its path behind the name."""
     if isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            yield from _leaves(f"{name}.{index}", item)
+            yield from leaves(f"{name}.{index}", item)
     elif hasattr(value, "keys"):
         for key in value:
-            yield from _leaves(f"{name}.{key}", value[key])
+            yield from leaves(f"{name}.{key}", value[key])
     elif value is not None and not isinstance(value, bool):
         yield name, value if isinstance(value, (int, float)) else str(value)
 
 
-__all__ = ["Secrets", "collect"]
+__all__ = ["Secrets", "collect", "joined", "leaves"]

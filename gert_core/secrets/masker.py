@@ -103,12 +103,13 @@ class Masker:
             if len(shown) >= WRAP_MINIMUM:
                 self._wrapping.setdefault(shown, f"{name}:{form}")
 
-    def learn(self, name: str, value: str) -> None:
+    def learn(self, name: str, value: str | float) -> None:
         """Mask a value that became known during the run, wherever else it is; other threads may be masking."""
         new = Masker({name: value})
         with self._lock:
-            self.learned[name] = value
-            if self._masks.get(value) == name:
+            self.learned[name] = str(value)
+            self._numbers = {**new._numbers, **self._numbers}
+            if self._masks.get(str(value)) == name:
                 return
             # A text keeps its name, and of two values of one name ``unmask`` takes the later one.
             self._masks = {**self._masks, **{t: label for t, label in new._masks.items() if t not in self._masks}}

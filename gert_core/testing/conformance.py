@@ -40,7 +40,8 @@ class StepTypeConformance(LoopConformance, StopConformance):
             assert issubclass(resolve(step_type.model), StepModel)
             assert callable(resolve(step_type.run))
             has_blocks = step_type.flow in _WITH_BLOCKS
-            assert has_blocks == (step_type.blocks is not None), "flow and blocks must agree"
+            lists = step_type.blocks is not None or step_type.includes is not None
+            assert has_blocks == lists, "flow and blocks must agree"
 
     def test_every_field_is_described(self) -> None:
         for step_type in self.types():

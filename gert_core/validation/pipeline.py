@@ -118,38 +118,31 @@ def _runbook(
     from gert_core.validation.views import TreeView
 
     loaded = read_runbook(document, registry=registry, project=project)
-    found = list(loaded.diagnostics)
     tree = loaded.runbook or loaded.partial
-    documents = {document.file: document}
-    if tree is None:
-        return Validated(
-            document=document,
-            kind=DocumentKind.RUNBOOK,
-            name=_name(document),
-            diagnostics=_sorted_findings(found, documents),
-            documents=documents,
-        )
-    documents |= {node.document.file: node.document for node in tree.tools.values()}
-    report = Report()
-    check_runbook(
-        tree,
-        registry=registry,
-        project=project,
-        environ=environ,
-        report=report,
-        gaps=loaded.gaps,
-    )
-    found += report.found
-    if loaded.runbook is not None:
-        found += [_with_position(item, document) for item in registry.diagnostics(TreeView(tree), project)]
+    found: list[Diagnostic] = []
+    documents: dict[str, yaml.Document] = {}
+    trees = []
+    for one, owner in ((loaded, project), *((child.loaded, child.project) for child in loaded.included)):
+        found += one.diagnostics
+        documents[one.document.file] = one.document
+        book = one.runbook or one.partial
+        if book is None:
+            continue
+        trees.append(book)
+        documents |= {node.document.file: node.document for node in book.tools.values()}
+        report = Report()
+        check_runbook(book, registry=registry, project=owner, environ=environ, report=report, gaps=one.gaps)
+        found += report.found
+        if one.runbook is not None:
+            found += [_with_position(item, one.document) for item in registry.diagnostics(TreeView(book), owner)]
     return Validated(
         document=document,
         kind=DocumentKind.RUNBOOK,
-        name=tree.name if loaded.runbook is not None else _name(document),
-        steps=sum(1 for _ in tree.walk()),
+        name=tree.name if tree is not None and loaded.runbook is not None else _name(document),
+        steps=sum(1 for _ in tree.walk()) if tree is not None else 0,
         runbook=loaded.runbook,
         diagnostics=_sorted_findings(found, documents),
-        secrets=tuple(runbook_secrets(tree, environ)),
+        secrets=tuple(runbook_secrets(trees, environ)),
         documents=documents,
     )
 

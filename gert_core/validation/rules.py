@@ -44,6 +44,8 @@ _VALUES: Final = {
     "dag-cycle": "nodes depend on each other in a circle",
     "wait-shape": "a wait that is neither for a time nor for a condition with steps that look and a `timeout`",
     "evidence-shape": "evidence that contradicts its own kind, or twice the same name",
+    "runbook-not-found": "an included runbook has no file, or a path that is not written out",
+    "runbook-cycle": "runbooks include each other in a circle, or too deep",
     "tool-not-found": "a listed tool has no file",
     "tool-invalid": "a listed tool's file is not a valid tool",
     "side-effects-and-effects": "`side_effects` next to `effects`",

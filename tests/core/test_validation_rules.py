@@ -69,6 +69,8 @@ PLACES = {
     "reserved-name": (2, 10),
     "retry-container": (3, 5),
     "retry-not-repeatable": (2, 71),
+    "runbook-cycle": (2, 41),
+    "runbook-not-found": (2, 40),
     "scope-syntax": (4, 12),
     "secret-missing": (4, 13),
     "shadowed-by-loop": (7, 55),

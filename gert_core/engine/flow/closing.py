@@ -41,7 +41,7 @@ def close_run(run: Run, frame: Frame, signal: Signal | None) -> Signal | None:
                 _explore(run, block, frame, deadline)
             continue
         layer = _layer(run, frame, first, worst)
-        after = run_list(run, block, _inside(block, layer, deadline))
+        after = run_list(run, block, _inside(block, frame, layer, deadline))
         frame.layer.absorb(layer, bound=frozenset({FAILURE}))
         if block.handles and after is not None and after.rank is Rank.ENDED and worst is not None:
             if worst.rank is Rank.FAILED:  # it gives the run its outcome; after a denial it ends the cleanup only
@@ -66,15 +66,23 @@ def _layer(run: Run, frame: Frame, failure: object, worst: Signal | None) -> Lay
     return layer
 
 
-def _inside(block: BlockNode, layer: Layer, deadline: Deadline) -> Frame:
-    return Frame(layer=layer, prefix=f"@{block.name}/", deadline=deadline)
+def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline) -> Frame:
+    """Return the frame of one of the lists; ``frame`` is that of the steps before it."""
+    return Frame(
+        layer=layer,
+        prefix=f"{frame.prefix}@{block.name}/",
+        deadline=deadline,
+        branch=frame.branch,
+        depth=frame.depth,
+        quiet=frame.quiet,
+    )
 
 
 def _explore(run: Run, block: BlockNode, frame: Frame, deadline: Deadline) -> None:
     """Show in a dry-run what may run after a failure; nothing it sets is known afterwards."""
-    info = StepInfo(key=f"@{block.name}", step_id="", type="", depth=0, leaf=False)
+    info = StepInfo(key=f"{frame.prefix}@{block.name}", step_id="", type="", depth=frame.depth, leaf=False)
     run.services.progress.arm(info, block.name, _WHY)
-    run_list(run, block, _inside(block, _layer(run, frame, None, None), deadline))
+    run_list(run, block, _inside(block, frame, _layer(run, frame, None, None), deadline))
 
 
 __all__ = ["close_run"]

@@ -41,6 +41,10 @@ def run_block(
     from gert_core.engine.flow.lists import run_list
     from gert_core.engine.steps.blocks import child_frame
 
+    if node.included is not None:
+        from gert_core.engine.flow.included import run_included
+
+        return run_included(execution, node, key=key, branch=branch, caught=caught)
     quiet = node.block is not None and node.block.quiet
     frame = child_frame(execution, layer, key=key, branch=branch, caught=caught, within=within, quiet=quiet)
     return run_list(execution.run, node, frame)
@@ -107,9 +111,17 @@ def waits_of(run: Run, nodes: Sequence[BlockNode]) -> list[list[int]]:
 
 def serializes(run: Run, step: StepNode) -> bool:
     """Return whether a policy requires that branches with such a step, or one below it, run one after another."""
+    if step.includes and any(_serialized(run, block) for block in step.includes):
+        return True
     if step.type.blocks is not None:
         return any(serializes(run, inner) for block in step.blocks for inner in block.steps)
     return run.facts.policies.serializes(*run.facts.compiled.contracts.levels(step))
+
+
+def _serialized(run: Run, block: BlockNode) -> bool:
+    from gert_core.engine.flow.included import serializes_included
+
+    return serializes_included(run, block)
 
 
 def run_tasks(

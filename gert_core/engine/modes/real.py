@@ -164,7 +164,7 @@ def _prepare_call(
     def program() -> str | None:
         return None if binary is None else find_program(binary, {**facts.environ, **rendered.env})
 
-    name = _session_name(execution, f"tool:{tool.name}", program)
+    name = _session_name(execution, f"tool:{facts.document}:{tool.name}", program)
     return sessions.get(name, lambda: open_transport(execution, tool), program), rendered, inputs
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core import __version__
 from gert_core.api import DocumentError, ErrorKind, RunError, UsageError
 from gert_core.documents import yaml
-from gert_core.documents.generated import generated_digests
+from gert_core.documents.generated import generated_digests, tools_by_key
 from gert_core.engine.check import check
 from gert_core.governance.sources import FLOOR
 from gert_core.template.regex import PATTERN_UNSUPPORTED
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gert_core.documents.tree import Runbook
     from gert_core.documents.yaml import Document
+    from gert_core.engine.documents import Documents
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
 
@@ -73,14 +74,17 @@ def _refuse_patterns(error: DocumentError) -> None:
         ) from None
 
 
-def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> list[str]:
+def changes(
+    facts: Mapping[str, Any], runbook: Runbook, policies: Policies, documents: Documents | None = None
+) -> list[str]:
     """Return what is not as ``run_start`` recorded it, by file."""
     found = []
     if facts.get("runbook_hash") != runbook.document.digest:
         found.append(f"runbook {runbook.document.file}")
-    before = facts.get("tool_hashes") or {}
-    found += [f"tool {t.document.file}" for name, t in runbook.tools.items() if before.get(name) != t.digest]
-    found += [f"tool {name} (no longer listed)" for name in before if name not in runbook.tools]
+    found += _changed_includes(facts, runbook, documents.policy_digests() if documents is not None else {})
+    before, tools = facts.get("tool_hashes") or {}, tools_by_key(runbook)
+    found += [f"tool {t.document.file}" for name, t in tools.items() if before.get(name) != t.digest]
+    found += [f"tool {name} (no longer listed)" for name in before if name not in tools]
     found += _changed_blocks(facts.get("block_hashes"), generated_digests(runbook))
     if facts.get("policy_digest") != policies.digest:
         found += _changed_policies(facts.get("policies"), policies.to_json())
@@ -88,6 +92,16 @@ def changes(facts: Mapping[str, Any], runbook: Runbook, policies: Policies) -> l
     if isinstance(plugins, list):  # early runs of 0.1 did not record them
         found += [f"policy plugin {name}" for name in sorted({*plugins} ^ {*policies.plugins})]
     return found
+
+
+def _changed_includes(facts: Mapping[str, Any], runbook: Runbook, policies: Mapping[str, str]) -> list[str]:
+    """Return the included runbooks that are others, and those whose policies are."""
+    before, added = facts.get("include_hashes") or {}, facts.get("include_policies") or {}
+    now = {name: one.runbook.document for name, one in runbook.included.items()}
+    found = [f"runbook {document.file}" for name, document in now.items() if before.get(name) != document.digest]
+    found += [f"runbook {name} (no longer included)" for name in before if name not in now]
+    names = [name for name in dict.fromkeys((*added, *policies)) if added.get(name) != policies.get(name)]
+    return found + [f"the policies of {name}" for name in names if before.get(name) and name in now]
 
 
 def floor_changed(facts: Mapping[str, Any], policies: Policies) -> bool:

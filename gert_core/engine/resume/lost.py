@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, StepProblem
-from gert_core.engine.flow.frame import step_id_of
+from gert_core.contracts import Contracts
 from gert_core.engine.signals import Rank, Signal
 
 if TYPE_CHECKING:
@@ -20,11 +20,12 @@ def give_again(run: Run, need: SecretNeeded, *, late: bool = False) -> Signal:
     with ``late``, when the step that needs it has begun and cannot begin again.
     """
     key, _, output = need.name.rpartition(".")
-    recorded, node = run.services.recorded, run.facts.runbook.by_id[step_id_of(key)]
+    recorded, found = run.services.recorded, run.top.facts.runbook.find(key)
     assert recorded is not None  # noqa: S101 - only recorded results lack values
+    assert found is not None  # noqa: S101 - the name is that of a recorded step
     receiver = recorded.lost.receiver(need.name)
     stays = key in recorded.lost.asked  # an aborted run executes no step but those of its cleanup
-    if late or stays or (receiver is not None and not run.facts.compiled.contracts.of(node).deterministic):
+    if late or stays or (receiver is not None and not Contracts(found[0]).of(found[1]).deterministic):
         why = "this step has begun to read it" if receiver is None else f"step {receiver} was given it already"
         why = "the step did not run again" if stays else why
         raise StepProblem(

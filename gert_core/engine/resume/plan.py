@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.documents.tree import Runbook
+    from gert_core.engine.documents import Documents
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
     from gert_core.runs.state import StepState
@@ -81,10 +82,12 @@ def as_recorded(request: Request, resume: Resume) -> Request:
     )
 
 
-def plan(resume: Resume, runbook: Runbook, policies: Policies, *, actor: str) -> Resumption:
+def plan(
+    resume: Resume, runbook: Runbook, policies: Policies, *, actor: str, documents: Documents | None = None
+) -> Resumption:
     """Return how the run goes on; refuse changed documents and steps whose effect is unknown."""
     run, state = resume.run, resume.run.state
-    drift = changes(state.facts, runbook, policies)
+    drift = changes(state.facts, runbook, policies, documents)
     if not resume.allow_drift:
         refuse(drift)
     run.recorded.allow_drift = resume.allow_drift
@@ -151,8 +154,8 @@ def nothing_left(resume: Resume) -> bool:
 
 
 def _in_cleanup(record: StepState, runbook: Runbook) -> bool:
-    node = runbook.by_id.get(record.step_id)
-    return node is not None and node.in_cleanup
+    found = (runbook.find(key) for key in (record.key, *around(record.key)))
+    return any(one[1].in_cleanup for one in found if one is not None)
 
 
 def _check_directory(cwd: str | None, run_id: str) -> None:

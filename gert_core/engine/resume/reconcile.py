@@ -98,10 +98,10 @@ def _unknown(run_id: str, still: list[StepState], *, retry: bool, undone: frozen
 
 def _typed(record: StepState, outputs: Mapping[str, object], runbook: Runbook) -> dict[str, object]:
     """Return the outputs that a person stated, coerced to the contract as the step's own would be."""
-    node = runbook.by_id.get(record.step_id)
-    if node is None or not outputs:
+    found = runbook.find(record.key)
+    if found is None or not outputs:
         return dict(outputs)
-    declared = Contracts(runbook).of(node).outputs
+    declared = Contracts(found[0]).of(found[1]).outputs
     typed: dict[str, object] = {}
     for name, value in outputs.items():
         if declared and name not in declared:

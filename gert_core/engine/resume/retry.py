@@ -79,8 +79,8 @@ def _caught(state: RunState, failing: frozenset[str], runbook: Runbook) -> list[
 
 
 def _continued(record: StepState | None, runbook: Runbook) -> bool:
-    node = runbook.by_id.get(record.step_id) if record is not None else None
-    return node is not None and bool(node.fields.continue_on_fail)
+    found = runbook.find(record.key) if record is not None else None
+    return found is not None and bool(found[1].fields.continue_on_fail)
 
 
 def _restarted(state: RunState, failed: list[str], forked: frozenset[str]) -> Iterator[str]:
@@ -100,8 +100,9 @@ def _restarted(state: RunState, failed: list[str], forked: frozenset[str]) -> It
 def _undone(state: RunState, failed: list[str], runbook: Runbook) -> Iterator[str]:
     """Yield the keys below the steps around these failures whose cleanup has begun."""
     cleaned = set()
-    for key, record in state.steps.items():
-        node = runbook.by_id.get(record.step_id)
+    for key in state.steps:
+        found = runbook.find(key)
+        node = found[1] if found is not None else None
         if node is not None and node.within is not None and node.within.cleanup and not key.endswith("]"):
             cleaned.add(parent_key(key))
     if "" in cleaned and failed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import BlockResult, BlockStatus, ErrorKind
+from gert_core.api import BlockResult, BlockStatus, ErrorKind, Undecided
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import NOT_STARTED, Rank
 
@@ -26,12 +26,13 @@ class StepBlocks:
     __slots__ = ("_declared", "_nodes", "handles")
 
     def __init__(self, compiled: CompiledStep, step: object) -> None:
-        self._nodes = compiled.node.blocks
+        self._nodes = compiled.nodes
         self._declared = compiled.blocks
         self.handles: Sequence[Block] = compiled.blocks
-        """The blocks as the type lists them once its templates are rendered."""
+        """The blocks as the type lists them once its templates are rendered, then those of included runbooks."""
         if compiled.list_blocks is not None and not compiled.body.static:
-            self.handles = tuple(compiled.list_blocks(step))
+            included = compiled.blocks[len(compiled.node.blocks) :]
+            self.handles = (*compiled.list_blocks(step), *included)
 
     def node(self, block: Block) -> BlockNode:
         """Return the block of the document for a block or handle."""
@@ -69,8 +70,10 @@ class StepBlocks:
         return next((number for number, handle in enumerate(handles) if handle is block), None)
 
 
-def block_result(signal: Signal | None, outputs: Mapping[str, object]) -> BlockResult:
+def block_result(signal: Signal | None, outputs: Mapping[str, object], node: BlockNode) -> BlockResult:
     """Return the result of a block for its step's type."""
+    if signal is not None and is_outcome(signal, node):
+        return BlockResult(status=BlockStatus.ENDED, outcome=signal.outcome)
     if signal is None:
         return BlockResult(status=BlockStatus.SUCCESS, outputs=outputs)
     if signal is NOT_STARTED:
@@ -81,6 +84,19 @@ def block_result(signal: Signal | None, outputs: Mapping[str, object]) -> BlockR
         return BlockResult(status=status, outputs=outputs)
     first = signal.failures[0]
     return BlockResult(status=status, kind=first.kind, message=first.message, failed_key=first.key, outputs=outputs)
+
+
+def is_outcome(signal: Signal, node: BlockNode) -> bool:
+    """Return whether a signal is the end of an included runbook, which ends nothing around it."""
+    return node.included is not None and signal.rank is Rank.ENDED
+
+
+def require_outcomes(results: list[BlockResult], nodes: Sequence[BlockNode]) -> list[BlockResult]:
+    """Return the results; raise ``Undecided`` when only a real run knows the outcome of an included runbook."""
+    for result, node in zip(results, nodes, strict=True):
+        if node.included is not None and result.status is BlockStatus.ENDED and result.outcome is None:
+            raise Undecided(f"the outcome of {node.name}")
+    return results
 
 
 def child_frame(
@@ -107,4 +123,4 @@ def child_frame(
     )
 
 
-__all__ = ["StepBlocks", "block_result", "child_frame"]
+__all__ = ["StepBlocks", "block_result", "child_frame", "is_outcome", "require_outcomes"]

@@ -65,8 +65,7 @@ def _close_end(execution: StepExecution, result: Ended) -> Done:
     done = finish(execution, StepStatus.SUCCESS, {"outcome": outcome.to_json()})
     if done.status is not StepStatus.SUCCESS:
         return done
-    execution.run.possible.append(outcome)
-    execution.services.progress.possible(outcome)
+    execution.run.reach(outcome)
     if not execution.maybe:  # in dry-run a guard that is undecided may let the run continue
         done.signal = Signal(rank=Rank.ENDED, outcome=outcome, outcome_key=execution.key)
     return done
@@ -87,7 +86,10 @@ def _close_signal(execution: StepExecution, signal: Signal, result: Result | Non
         return done
     first = signal.first
     status = StepStatus.ERROR if signal.status == "error" else StepStatus.FAILED
-    told = [f"step {failure.key}: {failure.message}" for failure in (first, *signal.later)]
+    told = [
+        failure.message if failure.key == execution.key else f"step {failure.key}: {failure.message}"
+        for failure in (first, *signal.later)
+    ]
     data: dict[str, object] = {"failure": {"kind": first.kind, "message": "; then ".join(told)}}
     if untrue := {name: False for name, kind in execution.compiled.type.fields.items() if kind == "bool"}:
         data["fields"] = untrue

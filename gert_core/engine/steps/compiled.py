@@ -67,6 +67,7 @@ class CompiledStep:
         "list_blocks",
         "named",
         "node",
+        "nodes",
         "over",
         "parallel_limit",
         "principal",
@@ -132,8 +133,10 @@ class CompiledStep:
         self.key_template = None if each is None or each.key is None else compile_value(each.key)
         self.until = None if each is None or each.until is None else compile_condition(each.until)
         self.parallel_limit = None if each is None else compile_value(each.max_parallel or 16)
-        self.blocks: tuple[Block, ...] = tuple(one.block for one in node.blocks if one.block is not None)
-        self.single = not self.leaf and all(block.quiet for block in self.blocks)
+        self.nodes = [*node.blocks, *node.includes] if node.includes else node.blocks
+        """Its blocks in the document, then those of the runbooks it includes."""
+        self.blocks: tuple[Block, ...] = tuple(one.block for one in self.nodes if one.block is not None)
+        self.single = not self.leaf and not node.includes and all(block.quiet for block in self.blocks)
         """Whether it is shown in one line, although it has blocks."""
         self.list_blocks: BlocksFn | None = resolve(step_type.blocks) if step_type.blocks is not None else None
         given = None if fields.principal == ITEM else fields.principal
@@ -242,6 +245,10 @@ class CompiledRunbook:
         self.contracts = Contracts(runbook)
         self._steps: dict[Path, CompiledStep] = {}
         self._blocks: dict[Path, CompiledBlock] = {}
+        self.included: dict[str, CompiledRunbook] = {
+            name: CompiledRunbook(one.runbook) for name, one in runbook.included.items()
+        }
+        """The runbooks that it includes, at any depth, by their paths."""
 
     def step(self, node: StepNode) -> CompiledStep:
         """Return a step of the runbook, compiled."""

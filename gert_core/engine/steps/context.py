@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from gert_core.api import BlockResult, ErrorKind, RunError, StepProblem, Undecided
 from gert_core.engine.flow import fork
 from gert_core.engine.signals import NOT_STARTED, Rank, Unwind
-from gert_core.engine.steps.blocks import StepBlocks, block_result
+from gert_core.engine.steps.blocks import StepBlocks, block_result, is_outcome, require_outcomes
 from gert_core.engine.steps.cleanup import Cleanup
 from gert_core.engine.steps.clock import Clock
 from gert_core.engine.steps.passes import Passes
@@ -219,7 +219,7 @@ class AttemptContext:
             self._require_decided([signal], node.name, doubts)
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
-        (result,) = self._collect([(signal, produced)], catch=catch, cleanup=node.cleanup)
+        (result,) = self._collect([(signal, produced)], [node], catch=catch, cleanup=node.cleanup)
         return self._passes.keep(result)
 
     def fork(
@@ -250,7 +250,7 @@ class AttemptContext:
             raise Unwind from None
         if catch:
             self._require_decided([signal for signal, _ in outcome], "one of the branches", doubts)
-        return self._collect(outcome, catch=catch)
+        return self._collect(outcome, nodes, catch=catch)
 
     def conflicts(self, blocks: Sequence[Block]) -> Sequence[tuple[int, int]]:
         execution = self._enter()
@@ -281,20 +281,25 @@ class AttemptContext:
         self.ran.append(node)
 
     def _collect(
-        self, outcome: Sequence[tuple[Signal | None, Mapping[str, object]]], *, catch: bool, cleanup: bool = False
+        self,
+        outcome: Sequence[tuple[Signal | None, Mapping[str, object]]],
+        nodes: Sequence[BlockNode],
+        *,
+        catch: bool,
+        cleanup: bool = False,
     ) -> list[BlockResult]:
         """Collect the signals of blocks, so that none is lost; a type that catches failures handles them itself."""
-        results = [block_result(signal, outputs) for signal, outputs in outcome]
+        results = [block_result(*one, node) for one, node in zip(outcome, nodes, strict=True)]
         kept = []
-        for result, (signal, _) in zip(results, outcome, strict=True):
-            if signal is NOT_STARTED:
+        for result, (signal, _), node in zip(results, outcome, nodes, strict=True):
+            if signal is NOT_STARTED or (signal is not None and is_outcome(signal, node)):
                 continue
             if catch and signal is not None and signal.rank is Rank.FAILED:
                 self._caught.append((result, signal))
             else:
                 kept.append(signal)
         self._execution.signals.add(kept, cleanup=cleanup)
-        return results
+        return require_outcomes(results, nodes)
 
     def reraise(self, *results: BlockResult) -> NoReturn:
         execution = self._enter(cleanup=True)

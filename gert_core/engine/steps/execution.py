@@ -335,7 +335,7 @@ class StepExecution:
     def session_name(self, name: str) -> str:
         """Return the name of a session among those of all plugins: names belong to the plugin of the step's type."""
         (owner,) = self.facts.registry.providers(STEP, self.compiled.type.name)
-        return f"plugin:{owner.name}:{name}"
+        return f"plugin:{owner.name}:{self.facts.document}:{name}"
 
     def status(self, status: StepStatus) -> object:
         """Return a status as a variable: its word, or in dry-run a symbol when it is not known."""

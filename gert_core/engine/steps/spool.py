@@ -37,7 +37,7 @@ class CallSpool:
         from gert_core.runs.outputs import DIRECTORY, OutputFiles
 
         execution = self._execution
-        run, directory = execution.run, execution.facts.directory
+        run, directory = execution.run.top, execution.facts.directory
         assert directory is not None  # noqa: S101 - asked by the caller
         with _lock:
             if run.outputs is None:

@@ -32,6 +32,10 @@ _FITS: Final = {
 
 def check_inputs(ctx: Context, refs: References, step: StepNode, facts: Facts) -> None:
     """Report unknown, missing and unfitting inputs of a step that takes inputs."""
+    if step.includes:
+        from gert_core.validation.domain.included import check_included
+
+        check_included(ctx, refs, step)
     body = step.body
     if not isinstance(body, InputsModel):
         return
@@ -48,7 +52,7 @@ def check_inputs(ctx: Context, refs: References, step: StepNode, facts: Facts) -
             if not accepts_any_input(step):
                 _unknown(ctx, step, name, contract)
         elif value is not None:
-            _type(ctx, refs, value, param, name=name, path=(*step.path, "inputs", name))
+            check_type(ctx, refs, value, param, name=name, path=(*step.path, "inputs", name))
     if spread is None:
         return
     for name, param in declared.items():
@@ -79,7 +83,7 @@ def _missing(ctx: Context, step: StepNode, name: str) -> None:
     )
 
 
-def _type(ctx: Context, refs: References, value: object, param: Param, *, name: str, path: Path) -> None:
+def check_type(ctx: Context, refs: References, value: object, param: Param, *, name: str, path: Path) -> None:
     """Report a value that cannot be coerced to the declared type in any run."""
     wanted = param.type
     if wanted == "any":
@@ -175,4 +179,4 @@ def _keys(ctx: Context, refs: References, source: str, *, path: Path) -> dict[st
     return None
 
 
-__all__ = ["check_inputs"]
+__all__ = ["check_inputs", "check_type"]

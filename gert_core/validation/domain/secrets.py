@@ -37,12 +37,14 @@ class SecretNeed(Struct, frozen=True, kw_only=True):
         }
 
 
-def runbook_secrets(runbook: Runbook, environ: Mapping[str, str]) -> list[SecretNeed]:
-    """Return the secrets of a runbook and of the tools it lists, by name."""
+def runbook_secrets(runbooks: Sequence[Runbook], environ: Mapping[str, str]) -> list[SecretNeed]:
+    """Return the secrets of a runbook, of those it includes and of the tools they list, by name."""
     needs: dict[str, SecretNeed] = {}
-    _collect(needs, runbook.model.meta.secrets, who="runbook", environ=environ)
-    for tool in runbook.tools.values():
-        _collect(needs, tool.tool.all_secrets, who=tool.tool.meta.name, environ=environ)
+    for number, runbook in enumerate(runbooks):
+        who = "runbook" if number == 0 else runbook.document.file
+        _collect(needs, runbook.model.meta.secrets, who=who, environ=environ)
+        for tool in runbook.tools.values():
+            _collect(needs, tool.tool.all_secrets, who=tool.tool.meta.name, environ=environ)
     return list(needs.values())
 
 

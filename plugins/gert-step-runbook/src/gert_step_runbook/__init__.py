@@ -1,0 +1,23 @@
+"""The step type ``runbook``: runs another runbook as a step of this one."""
+
+from __future__ import annotations
+
+from gert_core import hookimpl
+from gert_core.api import PURE, Flow, StepType
+
+
+@hookimpl
+def gert_step_types() -> list[StepType]:
+    """Register ``runbook``; what it does is what the steps of the other runbook do."""
+    return [
+        StepType(
+            name="runbook",
+            model="gert_step_runbook.step:RunbookStep",
+            run="gert_step_runbook.step:run",
+            includes="gert_step_runbook.step:includes",
+            contract=PURE,
+            flow=Flow.IN_ORDER,
+            fields={"outcome": "object"},
+            summary="Runs another runbook, with its own inputs, tools and governance.",
+        )
+    ]

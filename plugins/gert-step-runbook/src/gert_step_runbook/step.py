@@ -1,0 +1,69 @@
+"""Model and run of ``runbook``: include one document, run it, and hold its outcome against what is accepted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from gert_core.api import Completed, ErrorKind, Failed, Include, OutcomeCategory
+from gert_core.kit.models import RAW, StepModel
+
+if TYPE_CHECKING:
+    from gert_core.api import Result, StepContext
+
+_CATEGORIES = [str(category) for category in OutcomeCategory]
+
+
+def _category(value: object) -> object:
+    if value not in _CATEGORIES:
+        raise PydanticCustomError(
+            "outcome-category",
+            "outcome category must be one of {categories}",
+            {"categories": ", ".join(_CATEGORIES)},
+        )
+    return value
+
+
+Category = Annotated[str, BeforeValidator(_category), WithJsonSchema({"enum": _CATEGORIES}), RAW]
+
+
+class RunbookStep(StepModel):
+    """Runs another runbook as a step."""
+
+    runbook: Annotated[str, Field(min_length=1), RAW] = Field(
+        description="The file of the runbook, from the directory of this file; without templates."
+    )
+    inputs: dict[str, Any] = Field(
+        default_factory=dict, description="Its inputs; those not given have their defaults, and no source is asked."
+    )
+    accept: Annotated[list[Category], Field(min_length=1)] = Field(
+        default_factory=lambda: list(_CATEGORIES),
+        description="The categories of outcomes with which the step succeeds; default all.",
+    )
+
+
+def includes(step: RunbookStep) -> list[Include]:
+    """Return the runbook that the step names."""
+    return [Include(path=step.runbook, at=("runbook",), inputs=step.inputs)]
+
+
+def run(step: RunbookStep, ctx: StepContext) -> Result:
+    """Run the other runbook; its outcome decides whether the step succeeds."""
+    outcome = ctx.run_block(ctx.blocks[0], key=0).outcome
+    assert outcome is not None  # noqa: S101 - a runbook that comes to its end has an outcome, others unwind
+    accepted = outcome.category in step.accept
+    fields = {"outcome": outcome.to_json()}
+    ctx.emit("runbook_outcome", {"runbook": step.runbook, **fields, "accepted": accepted})
+    if accepted:
+        return Completed(fields=fields)
+    code = f" ({outcome.code})" if outcome.code else ""
+    return Failed(
+        kind=ErrorKind.OUTCOME_NOT_ACCEPTED,
+        message=f"{step.runbook} ended {outcome.category}{code}, and accepted is {' or '.join(step.accept)}",
+        fields=fields,
+    )
+
+
+__all__ = ["RunbookStep", "includes", "run"]
