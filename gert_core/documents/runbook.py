@@ -135,6 +135,18 @@ class ForEachModel(Model):
         default=None, description="Asked after each item: the loop ends early when it is true. Not with `parallel`."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled_out(cls, value: object) -> object:
+        if isinstance(value, str) and value.startswith("{{"):
+            quote = "'" if "'" not in value else '"'
+            hint = f"write `for_each: {{as: item, over: {quote}{value}{quote}}}`; the item is `.item` then"
+        elif isinstance(value, list):
+            hint = "write `for_each: {as: item, over: [...]}`; the item is `.item` then"
+        else:
+            return value
+        raise PydanticCustomError("wrong-type", "`for_each` should be a map with `as` and `over`", {"hint": hint})
+
     @model_validator(mode="after")
     def _one_by_one(self) -> Self:
         if self.until is not None and self.parallel:

@@ -135,6 +135,7 @@ def test_a_dry_run_shows_one_look_and_a_probe_does_not_wait(gert, here):
     assert code == 0, err
     assert not (here / "looks").exists()
     assert "wait_db" in out
+    assert "  · look  tool\n      contract: " in out, "what is told about the look stands under its name"
     began = time.monotonic()
     code, out, err = gert("exec", "book.yaml", "--mode", "probe")
     assert code == 0, err

@@ -202,6 +202,21 @@ def test_field_of_another_type_says_whose_it_is(read):
 
 
 @pytest.mark.parametrize(
+    ("given", "over"),
+    [
+        ('"{{ .hosts }}"', "'{{ .hosts }}'"),
+        ("\"{{ .hosts | default 'a' }}\"", "\"{{ .hosts | default 'a' }}\""),
+        ("[a, b]", "[...]"),
+    ],
+)
+def test_a_loop_without_a_name_for_its_items_is_refused_with_the_right_spelling(read, given, over):
+    found = only(read(f"steps:\n  - type: note\n    text: x\n    for_each: {given}\n"))
+    assert (found.rule, found.line) == ("wrong-type", 6)
+    assert found.message == "`for_each` should be a map with `as` and `over`"
+    assert found.hint == f"write `for_each: {{as: item, over: {over}}}`; the item is `.item` then"
+
+
+@pytest.mark.parametrize(
     ("retry", "message", "hint"),
     [
         ("standrd", "`retry` should be none, standard, aggressive or a map with `max`", "did you mean `standard`?"),

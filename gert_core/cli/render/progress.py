@@ -266,6 +266,8 @@ class DryProgress(TerminalProgress):
             self._print(f"secret {name}: {_presence(present)}")
 
     def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
+        if step.quiet:  # it has no line of its own that these could stand under
+            self._step(step, ("·", ""))
         indent = _indent(step) + "    "
         contract, decision = evaluation.contract, evaluation.decision
         words = [f"effects {_tags(contract.effects)}", f"writes {_tags(contract.writes)}"]
