@@ -141,6 +141,16 @@ class Runbook(Struct, kw_only=True, eq=False):
         """``meta.name``."""
         return self.model.meta.name
 
+    @property
+    def every_id(self) -> dict[str, StepNode]:
+        """The steps of this runbook and of those it includes, by id; its own come first."""
+        if not self.included:
+            return self.by_id
+        found: dict[str, StepNode] = {}
+        for one in self.included.values():
+            found |= one.runbook.by_id
+        return found | self.by_id
+
     def find(self, key: str) -> tuple[Runbook, StepNode] | None:
         """Return the step of a step key and the runbook it is in: this one, or one that is included on the way."""
         parts = key.split("/")  # the labels of items have no slash: they are quoted

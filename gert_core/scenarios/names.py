@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from gert_core.documents.scenario import ExpectationModel
-    from gert_core.documents.tree import StepNode
+    from gert_core.documents.tree import Runbook, StepNode
 
 _PART: Final = re.compile(r"(?:(?P<number>\d+)|(?P<id>[^/\[#]+)(?:#(?P<visit>\d+))?(?:\[(?P<item>[^\]]*)\])?)(?:/|\Z)")
 
@@ -109,13 +109,23 @@ def _is_item(asked: str, label: str | None, place: int | None) -> bool:
 # -- names that no step or item can have -------------------------------------------------------------------------------
 
 
-def impossible_names(test: ExpectationModel, by_id: Mapping[str, StepNode]) -> Iterator[str]:
+def impossible_names(test: ExpectationModel, book: Runbook) -> Iterator[str]:
     """Yield a warning for each name in a test that belongs to a step but can be none of its keys."""
     for field, names in (("must_reach", test.must_reach), ("must_not_reach", test.must_not_reach)):
         for name in names:
-            why = _impossible(name, by_id)
+            why = _impossible(name, book.by_id)
+            if why is not None and any(_impossible(name, by_id) is None for by_id in _inside(book)):
+                continue  # a step of an included runbook has it
             if why is not None:
                 yield f"{field}: {name!r} cannot be reached: {why}"
+
+
+def _inside(book: Runbook) -> Iterator[Mapping[str, StepNode]]:
+    """Yield the steps of included runbooks; a name that leads into one begins with steps of others."""
+    for one in book.included.values():
+        yield one.runbook.by_id
+    if book.included:
+        yield {}
 
 
 def _impossible(name: str, by_id: Mapping[str, StepNode]) -> str | None:

@@ -148,7 +148,7 @@ def _scenario_result(
         outcome=ran.outcome,
         visits=recorder.visits,
         variables=ran.variables,
-        step_ids=run.facts.runbook.by_id.keys(),
+        step_ids=run.facts.runbook.every_id.keys(),
         failure=_failure_text(ran),
     )
     assertions = check_expectations(test, seen)
@@ -158,8 +158,8 @@ def _scenario_result(
         # No status was expected, but a run that ended in error is hardly intended.
         status, error = ScenarioStatus.ERROR, f"the run ended in error: {seen.failure}"
         hint = "write `expected_status: error` in test.yaml if that is what should happen"
-    by_id = run.facts.runbook.by_id
-    warnings = (*recorder.warnings, *unknown_steps(test, by_id), *impossible_names(test, by_id))
+    book = run.facts.runbook
+    warnings = (*recorder.warnings, *unknown_steps(test, book.every_id), *impossible_names(test, book))
     result = ScenarioResult(
         scenario=name,
         status=status,

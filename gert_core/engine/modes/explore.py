@@ -60,6 +60,9 @@ def explore(
     for index, block in _possible(execution, ran):
         overlay = Layer(layer, loop=block.path if block.repeats else None)
         found.append((block, overlay, _explore_block(execution, block, overlay, index=index, why=why)))
+    for number, node in enumerate(compiled.node.includes):
+        if not any(node is done for done in ran):
+            found.append((node, Layer(layer), _explore_included(execution, node, number, why)))
     execution.run.doubts += 1
     signals = _concluded(execution, [(block, signal) for block, _, signal in found], ended=ended)
     if signals:
@@ -148,6 +151,16 @@ def _explore_block(
     )
     run.services.progress.arm(execution.info, block.name, str(why))
     return run_list(run, block, frame)
+
+
+def _explore_included(execution: StepExecution, node: BlockNode, number: int, why: Undecided) -> Signal | None:
+    """Run an included runbook with what is known of its inputs; its end is not one of the run."""
+    from gert_core.engine.flow.included import run_included
+
+    execution.run.services.progress.arm(execution.info, node.name, str(why))
+    key, branch = len(execution.compiled.node.blocks) + number, execution.frame.branch
+    signal = run_included(execution, node, key=key, branch=branch, caught=execution.continues)
+    return None if signal is None or signal.rank is Rank.ENDED else signal
 
 
 def _forget_values(layer: Layer, overlays: list[Layer]) -> None:

@@ -21,6 +21,7 @@ from gert_core.api import (
     Reply,
     StepProblem,
 )
+from gert_core.documents.generated import tools_by_key
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.steps.approval import approval_process
 from gert_core.engine.steps.replies import read_reply
@@ -115,7 +116,10 @@ class ReplayBackend:
         full = f"{tool.name}:{action}"
         used = 0
         own = tool.tool.meta.name  # a tool listed by path or pack is also known by its own name
-        for key in dict.fromkeys((full, tool.name, f"{own}:{action}", own)):
+        keys = dict.fromkeys((full, tool.name, f"{own}:{action}", own))
+        if document := execution.facts.document:  # an included runbook may have another tool of this name
+            keys = dict.fromkeys((f"{document}:{full}", f"{document}:{tool.name}")) | keys
+        for key in keys:
             responses = self._responses.get(key, ())
             position = self._cursors.get(key, 0)
             if position < len(responses):
@@ -183,19 +187,18 @@ class ReplayBackend:
     def _odd_responses(self, runbook: Runbook) -> Iterator[str]:
         for key, used in self._cursors.items():
             total = len(self._responses[key])
-            tool, _, action = key.partition(":")
-            node = runbook.tools.get(key) or runbook.tools.get(tool)
-            if node is None or (action and node.name != key and action not in node.tool.actions):
+            if not _is_tool(runbook, key):
                 yield f"tool_responses: {key!r} is not a tool or action of this runbook"
             elif used < total:
                 yield f"tool_responses: {total - used} of {_count(total, 'response')} for {key!r} not used"
 
     def _odd_steps(self, runbook: Runbook, keys: Iterable[str]) -> Iterator[str]:
-        known = {*runbook.by_id, *keys}
+        ids = runbook.every_id
+        known = {*ids, *keys}
         scenario = self._scenario
         for key, results in scenario.steps.items():
             total, used = len(results), self._used_steps.get(key, 0)
-            if step_id_of(key) not in runbook.by_id:
+            if step_id_of(key) not in ids:
                 yield f"steps: {key!r} is not a step of this runbook"
             elif not used and total == 1:
                 yield f"steps: the result for {key!r} was not used"
@@ -203,16 +206,25 @@ class ReplayBackend:
                 yield f"steps: {total - used} of {_count(total, 'result')} for {key!r} not used"
         for name, items in scenario.evidence.items():
             unused = [item for item in items if (name, item) not in self._used_evidence]
-            if name not in known and step_id_of(name) not in runbook.by_id:
+            if name not in known and step_id_of(name) not in ids:
                 yield f"evidence: {name!r} is not a step of this runbook"
             elif unused:
                 yield f"evidence: {', '.join(map(repr, unused))} of step {name!r} was not asked for"
         for name, used in self._approvals.items():
             total = len(scenario.approvals[name])
-            if name not in known and step_id_of(name) not in runbook.by_id:
+            if name not in known and step_id_of(name) not in ids:
                 yield f"approvals: {name!r} is not a step of this runbook"
             elif used < total:
                 yield f"approvals: {total - used} of {_count(total, 'answer')} for {name!r} not used"
+
+
+def _is_tool(runbook: Runbook, key: str) -> bool:
+    """Return whether a key of responses is a tool, or a tool and one of its actions."""
+    for name, tool in tools_by_key(runbook).items():
+        for spelled in (name, tool.name):
+            if key == spelled or (key.startswith(f"{spelled}:") and key[len(spelled) + 1 :] in tool.tool.actions):
+                return True
+    return False
 
 
 class _ScenarioApprovals:

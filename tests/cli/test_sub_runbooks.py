@@ -1,0 +1,291 @@
+"""Runbooks that run others, from the command line: what stays apart, what is governed, hashed, masked and resumed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+CALLER = """\
+apiVersion: kernel/v0
+meta: {name: caller, constants: {size: 3, word: outside}}
+tools: [note]
+steps:
+  - {id: look, type: tool, tool: note, inputs: {text: before}}
+  - id: call
+    type: runbook
+    runbook: sub/child.yaml
+    inputs: {size: "{{ .size }}", token: "{{ .word }}-secret-token"}
+    export: {volume: outcome.meta.volume}
+  - {type: end, outcome: {category: no_action, code: "{{ .call.outcome.code }}", meta: {volume: "{{ .volume }}"}}}
+"""
+CHILD = """\
+apiVersion: kernel/v0
+meta:
+  name: child
+  inputs:
+    size: {type: int, required: true, max: 9}
+    token: {type: string, secret: true, required: true}
+    unasked: {type: string, default: known, from: env/UNASKED}
+  constants: {word: inside}
+tools: [note]
+steps:
+  - {id: look, type: tool, tool: note, inputs: {text: "{{ .word }} {{ .unasked }} {{ .token }}"}}
+  - type: end
+    when: "{{ eq .size 3 }}"
+    outcome: {category: resolved, code: three, meta: {volume: "{{ .look.text }}"}}
+  - {type: end, outcome: {category: escalated, code: other}}
+"""
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: note, transport: stdio, binary: sh}
+contract: {effects: [disk], writes: [notes], inputs: {text: {type: string}}, outputs: {text: {type: string}}}
+actions:
+  add:
+    argv: [sh, -c, 'echo "$1" >> notes.txt; printf %s "MARK"', sh, "{{ .text }}"]
+    extract: {text: {from: stdout}}
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNASKED", "asked")
+    for name, text in (("caller.yaml", CALLER), ("sub/child.yaml", CHILD)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for place, mark in (("tools", "outer"), ("sub/tools", "inner")):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "note.tool.yaml").write_text(TOOL.replace("MARK", mark))
+    return tmp_path
+
+
+def change(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+def ran(gert, *arguments):
+    code, out, err = gert("exec", "caller.yaml", "--json", *arguments)
+    return code, (json.loads(out) if out.startswith("{") else out), err
+
+
+def events(here, kind):
+    (trace,) = here.glob("runs/*/trace.jsonl")
+    return [event for event in map(json.loads, trace.read_text().splitlines()) if event["type"] == kind]
+
+
+def test_it_has_its_own_tools_inputs_and_constants_and_gives_its_outcome(here, gert):
+    code, result, err = ran(gert)
+    assert code == 0, err
+    assert result["outcome"] == {"category": "no_action", "code": "three", "meta": {"volume": "inner"}}
+    assert (here / "notes.txt").read_text() == "before\ninside known outside-secret-token\n"
+    (start,) = events(here, "run_start")
+    assert list(start["data"]["include_hashes"]) == ["sub/child.yaml"]
+    assert list(start["data"]["tool_hashes"]) == ["note", "sub/child.yaml:note"]
+    (outcome,) = events(here, "runbook_outcome")
+    assert outcome["data"]["outcome"]["code"] == "three"
+    (trace,) = here.glob("runs/*/trace.jsonl")
+    assert "outside-secret-token" not in trace.read_text()
+    assert "<REDACTED:call.token>" in trace.read_text()
+    assert result["outputs"] == {"text": "outer", "volume": "inner"}, "what it promotes stays inside"
+
+
+def test_an_outcome_that_is_not_accepted_can_be_continued_after(here, gert):
+    change(here / "caller.yaml", "size: 3,", "size: 4,")
+    change(
+        here / "caller.yaml",
+        "    export: {volume: outcome.meta.volume}",
+        "    accept: [resolved]\n    continue_on_fail: true",
+    )
+    change(here / "caller.yaml", 'meta: {volume: "{{ .volume }}"}', 'meta: {was: "{{ .call.status }}"}')
+    code, result, err = ran(gert)
+    assert code == 0, err
+    assert result["outcome"] == {"category": "no_action", "code": "other", "meta": {"was": "failed"}}
+
+
+@pytest.mark.parametrize(
+    ("size", "kind", "message"),
+    [
+        (
+            "12",
+            "input_type",
+            "input 'size', declared at sub/child.yaml:5, is not accepted: 12 is more than 9, the maximum",
+        ),
+        ("null", "input_missing", "sub/child.yaml needs the input 'size', declared at sub/child.yaml:5"),
+    ],
+)
+def test_an_input_that_it_does_not_take_is_an_error_of_the_step(here, gert, size, kind, message):
+    change(here / "caller.yaml", "size: 3,", f"size: {size},")
+    code, result, _ = ran(gert)
+    assert code == 1
+    assert (result["failure"]["kind"], result["failure"]["step_key"]) == (kind, "call")
+    assert result["failure"]["message"] == message
+
+
+def test_a_short_secret_cannot_be_masked(here, gert):
+    change(here / "caller.yaml", "{{ .word }}-secret-token", "ab")
+    code, result, _ = ran(gert)
+    assert code == 1
+    assert result["failure"]["kind"] == "secret_too_short"
+
+
+def test_its_governance_and_the_policies_of_its_project_add_to_those_of_the_caller(here, gert):
+    (here / "sub" / "gert-project.yaml").write_text("policies: [floor.yaml]\n")
+    (here / "sub" / "floor.yaml").write_text(
+        "apiVersion: policy/v0\nmeta: {name: floor}\nrules: [{writes: [notes], action: deny}]\n"
+    )
+    code, result, _ = ran(gert)
+    assert code == 1
+    assert (result["failure"]["kind"], result["failure"]["step_key"]) == ("governance_denied", "call/0/look")
+    assert "sub/child.yaml:floor.yaml" in result["failure"]["message"]
+    assert (here / "notes.txt").read_text() == "before\n", "the step of the caller is not governed by it"
+
+
+def test_the_governance_of_the_caller_applies_inside(here, gert):
+    change(
+        here / "caller.yaml",
+        "meta: {name: caller,",
+        "meta: {name: caller, governance: {rules: [{writes: [notes], action: deny}]},",
+    )
+    change(here / "caller.yaml", "  - {id: look, type: tool, tool: note, inputs: {text: before}}\n", "")
+    change(here / "sub" / "child.yaml", "  name: child\n", "  name: child\n  governance: {rules: [{default: allow}]}\n")
+    code, result, _ = ran(gert)
+    assert code == 1
+    assert (result["failure"]["kind"], result["failure"]["step_key"]) == ("governance_denied", "call/0/look")
+
+
+def test_its_secrets_are_given_to_its_tools_only(here, gert, monkeypatch):
+    monkeypatch.setenv("INNER_KEY", "inner-key-value")
+    change(here / "sub" / "child.yaml", "  name: child\n", "  name: child\n  secrets: [{env: INNER_KEY}]\n")
+    for place in ("tools", "sub/tools"):
+        change(here / place / "note.tool.yaml", 'echo "$1"', 'echo "$1 key:$INNER_KEY"')
+    code, _, err = ran(gert)
+    assert code == 0, err
+    assert (here / "notes.txt").read_text() == "before key:\ninside known outside-secret-token key:inner-key-value\n"
+    assert events(here, "run_start")[0]["data"]["secrets"] == ["INNER_KEY"]
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "said"),
+    [
+        ("sub/child.yaml", "word: inside", "word: changed", "sub/child.yaml changed since the run started"),
+        ("sub/tools/note.tool.yaml", "inner", "other", "sub/tools/note.tool.yaml changed since the run started"),
+    ],
+)
+def test_a_changed_document_is_drift(here, gert, file, before, after, said):
+    change(
+        here / "sub" / "child.yaml",
+        "  name: child\n",
+        "  name: child\n  governance: {rules: [{writes: [notes], action: require-approval}]}\n",
+    )
+    code, result, err = ran(gert, "--approval", "inbox")
+    assert result["status"] == "approval_pending", err
+    (ticket,) = result["pending"]
+    assert ticket["step_key"] == "call/0/look"
+    change(here / file, before, after)
+    assert gert("approve", ticket["ticket_id"], "--as", "alice")[0] == 0
+    code, _, err = gert("resume", "--run", result["run_id"])
+    assert code != 0
+    assert said in err
+
+
+def test_an_approval_inside_is_bound_to_the_inner_runbook(here, gert):
+    change(
+        here / "sub" / "child.yaml",
+        "  name: child\n",
+        "  name: child\n  governance: {rules: [{writes: [notes], action: require-approval}]}\n",
+    )
+    _, result, _ = ran(gert, "--approval", "inbox")
+    (ticket,) = result["pending"]
+    (start,), (request,) = events(here, "run_start"), events(here, "approval_submitted")
+    assert start["data"]["include_hashes"]["sub/child.yaml"] in json.dumps(request["data"])
+    assert gert("approve", ticket["ticket_id"], "--as", "alice")[0] == 0
+    code, out, err = gert("resume", "--run", result["run_id"], "--json")
+    assert code == 0, err
+    assert json.loads(out)["outcome"]["code"] == "three"
+
+
+def test_cleanup_of_it_runs_and_its_failure_can_be_retried(here, gert):
+    change(
+        here / "sub" / "child.yaml",
+        "  - type: end\n",
+        '  - {id: there, type: assert, assert: [{type: equals, value: "{{ .size }}", expected: 7}]}\n  - type: end\n',
+    )
+    with (here / "sub" / "child.yaml").open("a") as child:
+        child.write(
+            'finally:\n  - {id: tidy, type: tool, tool: note, inputs: {text: "tidy {{ .failure.step }} {{ .run.status }}"}}\n'
+        )
+    code, result, _ = ran(gert)
+    assert code == 1
+    assert result["failure"]["step_key"] == "call/0/there"
+    assert (here / "notes.txt").read_text().endswith("tidy there failed\n")
+    keys = [event["step_key"] for event in events(here, "step_complete")]
+    assert keys == ["look", "call/0/look", "call/0/there", "call/0/@finally/tidy", "call"]
+    code, _, err = gert("resume", "--run", result["run_id"], "--retry-failed")
+    assert "call/0/look" in err, "what its cleanup may have undone needs a decision"
+
+
+def test_dry_run_shows_its_steps_and_no_end_of_it_as_one_of_the_run(here, gert):
+    code, out, err = gert("exec", "caller.yaml", "--mode", "dry-run")
+    assert code == 0, err
+    assert "look  tool" in out + err
+    assert "resolved" not in out
+    change(here / "caller.yaml", '"{{ .size }}"', '"{{ len .look.text }}"')
+    code, out, err = gert("exec", "caller.yaml", "--mode", "dry-run", "--json")
+    assert code == 0, err
+    assert not (here / "notes.txt").exists()
+    (outcome,) = {json.dumps(one) for one in [json.loads(out)["outcome"]]}
+    assert json.loads(outcome)["category"] == "no_action"
+
+
+def test_a_scenario_covers_both(here, gert):
+    folder = here / "scenarios" / "caller" / "good"
+    folder.mkdir(parents=True)
+    (folder / "scenario.yaml").write_text(
+        "tool_responses:\n  note: [{stdout: outer}]\n  'sub/child.yaml:note:add': [{stdout: canned}]\n"
+    )
+    (folder / "test.yaml").write_text(
+        "expected_outcome: no_action\nmust_reach: [call/0/look, look]\nmust_not_reach: [call/0/_end_2]\n"
+    )
+    code, out, err = gert("test", "caller.yaml", "--json")
+    assert code == 0, out + err
+    (scenario,) = (
+        json.loads(out)["runbooks"][0]["scenarios"] if "runbooks" in json.loads(out) else json.loads(out)["scenarios"]
+    )
+    assert scenario["status"] == "passed"
+    assert not scenario.get("warnings")
+
+
+def test_circles_and_depth_are_found_where_they_close(here, gert):
+    change(
+        here / "sub" / "child.yaml",
+        "  - type: end\n",
+        "  - {id: back, type: runbook, runbook: ../caller.yaml}\n  - type: end\n",
+    )
+    code, out, err = gert("validate", "caller.yaml")
+    assert code == 1
+    assert "sub/child.yaml\n    12:40  error" in out
+    assert "runbooks include each other in a circle: caller.yaml -> sub/child.yaml -> caller.yaml" in out + err
+    for level in range(12):
+        below = f"  - {{type: runbook, runbook: ./d{level + 1}.yaml}}\n" if level < 11 else ""
+        (here / f"d{level}.yaml").write_text(
+            f"apiVersion: kernel/v0\nmeta: {{name: d}}\nsteps:\n{below}  - {{type: end, outcome: {{category: resolved}}}}\n"
+        )
+    assert gert("validate", "d1.yaml")[0] == 0
+    code, out, err = gert("validate", "d0.yaml")
+    assert code == 1
+    assert "d10.yaml\n     4:30  error" in out
+    assert "more than 10 levels deep" in out + err
+
+
+def test_errors_inside_have_their_own_positions(here, gert):
+    change(here / "sub" / "child.yaml", "{{ .unasked }}", "{{ .undeclared }}")
+    code, out, err = gert("validate", "caller.yaml")
+    assert code == 1
+    assert "sub/child.yaml\n    11:71  error" in out
+    code, result, err = ran(gert)
+    assert code == 1
+    assert "sub/child.yaml" in json.dumps(result) + err
+    assert not (here / "runs").exists()
