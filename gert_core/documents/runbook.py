@@ -225,7 +225,7 @@ class StepFields(Model):
     def exports(self) -> dict[str, str]:
         """The names the step exports, each with the output (or the path into one) that it gets."""
         export = self.export
-        return export if isinstance(export, dict) else {name: name for name in export}
+        return export if isinstance(export, dict) else {name: name for name in export} if export else {}
 
 
 __all__ = [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.environment import Entry
     from gert_core.validation.domain.flow import FlowMap
 
-_TESTS: Final = frozenset({"status", "passed", "exit_code"})
+TESTS: Final = frozenset({"status", "passed", "exit_code"})
 """Testing one of these tells whether the step ran."""
 
 
@@ -35,7 +35,7 @@ def _tests(node: Any) -> set[str]:
         return set.intersection(*alternatives) if alternatives else set()
     if isinstance(node, Path):
         segments = node.segments[1:] if node.segments[0] == "step" else node.segments
-        return {segments[0]} if len(segments) == 2 and segments[1] in _TESTS else set()
+        return {segments[0]} if len(segments) == 2 and segments[1] in TESTS else set()
     return set().union(*(_tests(child) for child in children(node)))
 
 
@@ -102,4 +102,4 @@ def ids_of(steps: Iterable[StepNode]) -> frozenset[str]:
     return frozenset(step.id for step in steps)
 
 
-__all__ = ["ids_of", "is_certain", "is_protected", "tested_steps", "why_uncertain"]
+__all__ = ["TESTS", "ids_of", "is_certain", "is_protected", "tested_steps", "why_uncertain"]

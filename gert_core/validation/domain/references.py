@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
-from gert_core.validation.domain.certainty import ids_of, is_certain, is_protected, tested_steps, why_uncertain
+from gert_core.validation.domain.certainty import TESTS, ids_of, is_certain, is_protected, tested_steps, why_uncertain
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.positions import ancestors, may_precede
@@ -237,7 +237,9 @@ class References:
 
     def tests(self, text: object) -> frozenset[str]:
         """Return the steps whose status a condition tests."""
-        return tested_steps(self.compiled(text, condition=True).template) if isinstance(text, str) else frozenset()
+        if not isinstance(text, str) or not any(word in text for word in TESTS):
+            return frozenset()
+        return tested_steps(self.compiled(text, condition=True).template)
 
     def _doubt(self, text: TemplateText, reference: Reference) -> None:
         """Warn when an output may be missing and no test says otherwise."""
