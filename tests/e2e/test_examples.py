@@ -248,19 +248,41 @@ def test_servers_are_updated_one_by_one_until_one_does_not_take_it(run, tmp_path
     assert not list(Path("fleet").glob("*/drained")), "all servers have their traffic back"
 
 
-@pytest.mark.parametrize("well", [True, False])
-def test_a_credential_is_rotated_or_nothing_has_changed(tmp_path, well):
-    tools = EXAMPLES / "credential-rotation" / "tools"
+@pytest.fixture
+def sh(tmp_path):
+    """The scripts of the pretended account and application."""
 
-    def sh(script, *words, stdin=""):
-        command = ["sh", tools / script, *words]
+    def call(script, *words, stdin=""):
+        command = ["sh", EXAMPLES / "credential-rotation" / "tools" / script, *words]
         return subprocess.run(command, cwd=tmp_path, input=stdin, capture_output=True, text=True, check=True).stdout
 
+    return call
+
+
+@pytest.mark.parametrize(("ill", "rotated"), [(None, ["shop", "mail"]), ("shop", [])])
+def test_credentials_of_several_applications_are_rotated_until_one_keeps_its_own(tmp_path, sh, ill, rotated):
+    old = {}
+    for name in ("shop", "mail"):
+        old[name] = json.loads(sh("accounts.sh", "create", f"{name}-account"))
+        sh("app.sh", "use", name, old[name]["id"], stdin=old[name]["password"])
+    if ill:
+        (tmp_path / ill / "only").write_text(old[ill]["id"])
+    apps = json.dumps([{"name": name, "account": f"{name}-account", "app": name} for name in old])
+    book = EXAMPLES / "rotate-all" / "rotate-all.runbook.yaml"
+    done = gert("exec", book, "--var", f"apps={apps}", "--var", "pause=0.5s", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["outcome"]["code"] == ("stopped" if ill else "all_rotated")
+    kept = {name: next((tmp_path / f"{name}-account").iterdir()).name for name in old}
+    assert [name for name in old if kept[name] != old[name]["id"]] == rotated
+    assert all(sh("app.sh", "health", name, f"{name}-account") == "well\n" for name in old)
+
+
+@pytest.mark.parametrize("well", [True, False])
+def test_a_credential_is_rotated_or_nothing_has_changed(tmp_path, sh, well):
     old = json.loads(sh("accounts.sh", "create", "account"))
     sh("app.sh", "use", "app", old["id"], stdin=old["password"])
     if not well:
         (tmp_path / "app" / "only").write_text(old["id"])
-    book = tools.parent / "credential-rotation.runbook.yaml"
+    book = EXAMPLES / "credential-rotation" / "credential-rotation.runbook.yaml"
     done = gert("exec", book, "--var", "pause=0.5s", "--json", cwd=tmp_path)
     told = json.loads(done.stdout)
     assert told["outcome"]["code"] == ("rotated" if well else "kept_the_old_one")
