@@ -24,6 +24,16 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("approvers", "valid"), [("[alice, alice]", False), ('[alice, "group:oncall"]', True), ("[]", True)]
+)
+def test_more_approvals_than_people_who_may_give_them_are_refused(here, gert, approvers, valid):
+    (here / "gate.yaml").write_text(RUNBOOK.replace("[alice, bob]", approvers))
+    code, out, err = gert("validate", "gate.yaml")
+    told = "6:5  error  `min_approvers` is 2, but `approvers` names only 1: it could never be approved"
+    assert (code == 0, told in out + err) == (valid, not valid), out + err
+
+
 def test_policy_explain_has_the_step_beside_the_policies(here, gert):
     code, out, _ = gert("policy", "explain", "gate.yaml")
     assert code == 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from gert_core.api import Completed, Gate
 from gert_core.kit.models import Duration, StepModel
@@ -27,6 +28,16 @@ class ApprovalStep(StepModel):
     on_reject: Literal["deny", "fail"] = Field(
         default="deny", description="What a rejection does: end the run, or fail the step unless a policy asked too."
     )
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> ApprovalStep:
+        people = set(self.approvers)
+        # How many people a group or a template stands for is known only when the step is reached.
+        countable = people and not any(name.startswith("group:") or "{{" in name for name in people)
+        if countable and len(people) < self.min_approvers:
+            message = "`min_approvers` is {least}, but `approvers` names only {count}: it could never be approved"
+            raise PydanticCustomError("wrong-type", message, {"least": self.min_approvers, "count": len(people)})
+        return self
 
 
 def gate(step: ApprovalStep) -> Gate:
