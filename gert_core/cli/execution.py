@@ -15,7 +15,7 @@ from gert_core.cli.lean import restore
 from gert_core.cli.log import mask_log
 from gert_core.cli.render.console import TerminalConsole
 from gert_core.cli.render.progress import DryProgress, TerminalProgress
-from gert_core.cli.render.result import show
+from gert_core.cli.render.result import PLANS, show
 from gert_core.cli.render.terminal import out, silence
 from gert_core.engine.cancel import Stop
 from gert_core.plugin.printing import real_stdout
@@ -43,7 +43,7 @@ def carry_out(
     if not 0 <= pending_exit_code <= _LAST_CODE:
         raise UsageError(f"--pending-exit-code takes 0 to {_LAST_CODE}, not {pending_exit_code}; nothing was run")
     stop = Stop()
-    planned = mode in ("dry-run", "probe")
+    planned = mode in PLANS
     progress = (
         DryProgress(sys.stderr if as_json else real_stdout(), verbose=True)
         if planned
@@ -93,7 +93,8 @@ def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
     if as_json:
         document = result.to_json()
         # The one text that is not from the state.
-        document["trace"] = run.services.masker.mask_text(document["trace"])
+        if document["trace"] is not None:
+            document["trace"] = run.services.masker.mask_text(document["trace"])
         out(json.dumps(document, ensure_ascii=False, default=str))
     else:
         show(result, faults=run.faults)

@@ -23,6 +23,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("input_file", ("--input",), "path", True, False, None, None),
         ("mode", ("--mode",), "text", False, False, None, None),
         ("scenario", ("--scenario",), "text", False, False, None, None),
+        ("keep", ("--keep",), "flag", False, False, None, None),
         ("trace", ("--trace",), "path", False, False, None, None),
         ("trace_sync", ("--trace-sync",), "text", False, False, None, None),
         ("actor", ("--as",), "text", False, False, None, None),
@@ -94,6 +95,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
     "runs list": (
         ("json", ("--json",), "flag", False, False, None, None),
         ("limit", ("--limit", "-n"), "int", False, False, 1, None),
+        ("mode", ("--mode",), "text", False, False, None, None),
     ),
     "runs artifacts": (
         ("run_id", (), "text", False, True, None, None),

@@ -40,7 +40,7 @@ def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitS
         sink = FileSink(request.trace)
         stack.callback(sink.close)
     directory = None
-    if request.keep:
+    if request.kept:
         directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
         stack.enter_context(directory.lock())
     choices = _choices(request, signer=signer, directory=directory)

@@ -83,7 +83,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     secrets = collect(runbook, request.environ, request.project)
     if documents is not None:
         secrets = documents.join_secrets(secrets, request)
-    signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.keep else None
+    signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.kept else None
     plugins = PluginServices(
         Services(console=request.console, actor=actor, environ=request.environ),
         registry=request.registry,

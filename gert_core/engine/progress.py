@@ -30,7 +30,7 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     item: int | None = None
     """The number of the item, if it is one item of a ``for_each``."""
     maybe: bool = False
-    """Whether it is known only in a real run if its guard skips it (dry-run and probe)."""
+    """Whether only a real run shows if it is reached: after a step that was not run, or an undecided guard."""
     continues: bool = False
     """Whether the run continues when it fails: by ``continue_on_fail``, or a step around it catches failures."""
     description: str | None = None
@@ -47,6 +47,8 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     contract: Contract
     decision: Decision
     inputs: Mapping[str, object]
+    command: tuple[str, ...]
+    """The command line of its tool; values known only in a real run stand in it as their templates."""
     secrets: Mapping[str, bool]
     """The secrets its tool needs, and whether each has a value."""
     platforms: tuple[str, ...] = ()

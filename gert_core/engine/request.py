@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from gert_core.engine.cancel import Stop
 from gert_core.engine.progress import Progress
+from gert_core.runs.state import KEPT, MODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
 
-MODES: Final = ("real", "dry-run", "probe", "replay")
 PROBE_EFFECTS: Final = frozenset({"network"})
 
 
@@ -74,8 +74,8 @@ class Request(Struct, frozen=True, kw_only=True):
     progress: Progress = field(default_factory=Progress)
     stop: Stop = field(default_factory=Stop)
     runs: Path | None = None
-    keep: bool = True
-    """False runs without a directory and signature: the trace goes to ``trace``, or nowhere."""
+    keep: bool | None = None
+    """False runs without a directory and signature: the trace goes to ``trace``, or nowhere; None: see ``kept``."""
     observed: bool = True
     """Whether the trace observers of plugins are told of the run."""
     compiled: CompiledRunbook | None = None
@@ -85,6 +85,11 @@ class Request(Struct, frozen=True, kw_only=True):
     resume: Resume | None = None
     preflight: bool = True
     """Whether a fresh real run is refused when it would certainly fail for want of a transport or a program."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the run has a directory: one that touched nothing has none, unless its trace is wanted."""
+        return self.keep if self.keep is not None else self.mode in KEPT or self.trace is not None
 
 
 __all__ = ["MODES", "PROBE_EFFECTS", "Request", "Resume"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -25,6 +26,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     state: RunState
     trace: Path
+    """Where the trace is: the null device for a run that keeps none."""
     variables: Variables | None = None
     """The variables when the run stopped, unmasked; for expectations of tests."""
     possible: tuple[Outcome, ...] = ()
@@ -39,6 +41,16 @@ class RunResult(Struct, frozen=True, kw_only=True):
     def runbook(self) -> str:
         """Return the runbook's name."""
         return self.state.runbook
+
+    @property
+    def mode(self) -> str:
+        """Return the mode it was executed in: ``real``, ``dry-run``, ``probe`` or ``replay``."""
+        return self.state.mode
+
+    @property
+    def traced(self) -> bool:
+        """Return whether there is a trace to read."""
+        return str(self.trace) != os.devnull
 
     @property
     def status(self) -> RunStatus:
@@ -89,10 +101,11 @@ class RunResult(Struct, frozen=True, kw_only=True):
         out = {
             "run_id": self.run_id,
             "runbook": self.runbook,
+            "mode": self.mode,
             "status": str(self.status),
             "outcome": outcome.to_json() if outcome is not None else None,
             "duration": self.duration,
-            "trace": str(self.trace),
+            "trace": str(self.trace) if self.traced else None,
             "steps": [step.to_json() for step in self.steps],
             "outputs": dict(self.outputs),
             "failure": failures[0].to_json() if failures else None,

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+MODES: Final = ("real", "dry-run", "probe", "replay")
+KEPT: Final = ("real", "probe")
+"""The modes whose runs have a directory, and are listed, without being asked for."""
 ABORTED: Final = "aborted"
 """The reason of a cancelled run that was ended for good, after its cleanup."""
 
@@ -134,6 +137,16 @@ class RunState(Struct, kw_only=True):
         return str(self.facts.get("runbook", ""))
 
     @property
+    def mode(self) -> str:
+        """Return the mode it was executed in; empty where the trace does not say."""
+        return str(self.facts.get("mode", ""))
+
+    @property
+    def resumable(self) -> bool:
+        """Return whether there is something to resume: other modes than real only look ahead or back."""
+        return self.mode in ("real", "") and self.status != RunStatus.COMPLETED and not self.aborted
+
+    @property
     def over(self) -> bool:
         """Return whether the run has come to an end (which a cancelled run has only until it is resumed)."""
         return self.finished is not None
@@ -182,7 +195,7 @@ class RunState(Struct, kw_only=True):
     @property
     def resume_point(self) -> dict[str, Any] | None:
         """Return where ``gert resume`` would go on and what it would need; ``None`` when nothing is left to do."""
-        if self.status == RunStatus.COMPLETED or self.aborted:
+        if not self.resumable:
             return None
         if unknown := self.unknown_outcomes:
             return {"needs": "reconcile", "steps": [record.key for record in unknown]}
@@ -241,4 +254,4 @@ def parent_key(key: str) -> str:
     return above if number.isdigit() else parent
 
 
-__all__ = ["ABORTED", "Failure", "RunState", "StepState", "parent_key"]
+__all__ = ["ABORTED", "KEPT", "MODES", "Failure", "RunState", "StepState", "parent_key"]

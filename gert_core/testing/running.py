@@ -104,6 +104,7 @@ class GertRunner:
         options.setdefault("console", ScriptedConsole(answers, interactive=interactive))
         options.setdefault("actor", "tester")
         options.setdefault("runs", self.directory / "runs")
+        options.setdefault("keep", True)  # its events are read
         with self._options(options):
             result = run(path, inputs=inputs, **options)
         return self._ran(result, options["console"])

@@ -152,7 +152,7 @@ def test_secrets_are_masked_in_the_copy_and_in_values(gert_in):
 
 @pytest.mark.parametrize("mode", ["dry-run", "probe"])
 def test_a_plan_keeps_nothing(gert_in, mode):
-    run = gert_in(FILES % ("kept", "{ f: { path: made.txt }, v: { value: 1 } }"), "--mode", mode)
+    run = gert_in(FILES % ("kept", "{ f: { path: made.txt }, v: { value: 1 } }"), "--mode", mode, "--keep")
     assert run.code == 0, run.err
     assert run.events("run_summary") == run.events("contract_violation") == []
 
@@ -162,7 +162,12 @@ def test_a_replay_has_values_and_no_files(gert_in, tmp_path):
     scenario.mkdir(parents=True)
     (scenario / "scenario.yaml").write_text("tool_responses: { 'sh:do': [ { stdout: canned, exit_code: 0 } ] }\n")
     run = gert_in(
-        FILES % ("x", "{ f: { path: made.txt }, v: { value: '{{ .out }}' } }"), "--mode", "replay", "--scenario", "one"
+        FILES % ("x", "{ f: { path: made.txt }, v: { value: '{{ .out }}' } }"),
+        "--mode",
+        "replay",
+        "--scenario",
+        "one",
+        "--keep",
     )
     assert run.code == 0, run.err
     assert [data["payload"] for _, data in run.events("run_summary")] == [{"value": "canned"}]

@@ -37,13 +37,13 @@ def test_everything_is_valid_without_a_warning(demo):
 
 def test_it_runs_and_asks_for_approval_before_it_writes(demo):
     first = gert("exec", "disk-check.yaml", "--var", "limit=100", cwd=demo)
-    assert "✓ Outcome: no_action (enough_space)" in first.stdout
+    assert "✓ Outcome: no_action (enough_space) [real]" in first.stdout
     (demo / "cache" / "keep.txt").write_text("mine")
     refused = gert("exec", "disk-check.yaml", "--var", "limit=-1", cwd=demo, stdin="n alice: still in use\n")
     assert refused.returncode == 1
     assert (demo / "cache" / "old.tmp").exists()
     done = gert("exec", "disk-check.yaml", "--var", "limit=-1", cwd=demo, stdin="y alice\n")
-    assert "✓ Outcome: resolved (cache_cleared)" in done.stdout, done.stderr
+    assert "✓ Outcome: resolved (cache_cleared) [real]" in done.stdout, done.stderr
     assert not (demo / "cache" / "old.tmp").exists()
     assert (demo / "cache" / "keep.txt").exists()
 

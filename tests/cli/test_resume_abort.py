@@ -59,7 +59,7 @@ def test_an_abort_runs_the_cleanup_and_nothing_else(interrupted):
     shell, run, _ = interrupted
     done = shell.gert("resume", "--run", run, "--abort", code=1)
     assert notes(shell) == ["lock", "undo push", "unlock"]
-    assert "✗ Run cancelled\n  it was aborted, after its cleanup; nothing is left to resume\n" in done.stdout
+    assert "✗ Run cancelled [real]\n  it was aborted, after its cleanup; nothing is left to resume\n" in done.stdout
     assert chain_is_whole(shell.trace())
     again = shell.gert("resume", "--run", run, code=1)
     assert "nothing was executed" in again.stdout

@@ -31,7 +31,19 @@ steps:
   - { id: write, type: tool, tool: shell, action: write }
   - { id: done, type: end, outcome: { category: resolved, code: fine, meta: { said: "{{ .said }}", n: 3 } } }
 """
-FIELDS = ["run_id", "runbook", "status", "outcome", "duration", "trace", "steps", "outputs", "failure", "pending"]
+FIELDS = [
+    "run_id",
+    "runbook",
+    "mode",
+    "status",
+    "outcome",
+    "duration",
+    "trace",
+    "steps",
+    "outputs",
+    "failure",
+    "pending",
+]
 
 
 def make(root) -> Bench:
@@ -65,7 +77,7 @@ def test_resuming_a_completed_run_prints_its_result_and_executes_nothing(bench):
     assert one == two
     assert one["outputs"] == {"said": "hello", "wrote": "written"}
     said = bench.gert("resume", "--run", bench.run_id, "--reconcile", "write=redo", "--ticket", "t-0").stdout
-    assert said.startswith("✓ Outcome: resolved (fine)\n  said: hello\n  n: 3\n  duration: ")
+    assert said.startswith("✓ Outcome: resolved (fine) [real]\n  said: hello\n  n: 3\n  duration: ")
     assert "nothing was executed" in said
     assert f"  trace: {bench.trace}" in said
     # It is a result, not a run: neither the runbook nor its tools are needed any more.
@@ -85,7 +97,7 @@ def test_resuming_a_failed_run_prints_its_failure_and_exits_as_it_did(bench):
     assert {**one, "duration": ""} == {**two, "duration": ""}
     said = bench.gert("resume", "--run", bench.run_id)
     assert said.returncode == 1
-    assert said.stdout.startswith("✗ Run failed\n  step read: ")
+    assert said.stdout.startswith("✗ Run failed [real]\n  step read: ")
     assert f"gert resume --run {bench.run_id} --retry-failed" in said.stdout
     assert len(bench.effects()["read"]) == 1
 
@@ -147,7 +159,7 @@ def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(interrupted, wo
 
 
 def test_the_list_says_where_every_run_stands(bench):
-    assert bench.gert("runs", "list").stderr.startswith("no runs found in ")
+    assert bench.gert("runs", "list").stderr.startswith("no real or probe runs found in ")
     assert json.loads(bench.gert("runs", "list", "--json").stdout) == {"runs": []}
     runs = bench.root / "runs"
 
@@ -180,7 +192,7 @@ def test_the_list_says_where_every_run_stands(bench):
     }
     assert all(run["age_seconds"] >= 0 for run in listed.values() if run["run_id"] != "broken-run")
     table = bench.gert("runs", "list").stdout.splitlines()
-    assert table[0].split() == ["RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED", "ON"]
+    assert table[0].split() == ["RUN", "RUNBOOK", "MODE", "STATUS", "OUTCOME", "AGE", "BLOCKED", "ON"]
     rows = {line.split()[0]: line for line in table[1:]}
     assert set(rows) == set(listed)
     assert "resolved (fine)" in rows[done]
@@ -217,7 +229,7 @@ def test_a_resumed_run_may_be_suspended_with_the_exit_code_asked_for(bench):
     assert bench.gert("exec", "runbook.yaml", "--approval", "inbox", "--pending-exit-code", "75").returncode == 75
     said = bench.gert("resume", "--run", bench.run_id, "--pending-exit-code", "75")
     assert said.returncode == 75
-    assert f"Approval pending. Resume with: gert resume --run {bench.run_id}" in said.stdout
+    assert f"Approval pending [real]. Resume with: gert resume --run {bench.run_id}" in said.stdout
     ticket = bench.state().pending[0]["ticket_id"]
     bench.approve_all()
     done = bench.gert("resume", "--run", bench.run_id, "--ticket", ticket, "--json")

@@ -104,7 +104,7 @@ def test_a_plan_shows_it_with_what_is_not_known_yet(gert, book):
     assert code == 0
     lines = out.splitlines()
     assert "· look  tool  Look at web-1 with <REDACTED:token>" in lines
-    assert "  · told  tool  It said {{ .look.out }}" in lines
+    assert "  · told  tool (maybe)  It said {{ .look.out }}" in lines
 
 
 @pytest.mark.parametrize(

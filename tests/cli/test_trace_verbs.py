@@ -230,7 +230,7 @@ def test_runs_list(tmp_path) -> None:
     done = gert("runs", "list", cwd=tmp_path)
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[0][:8] for row in rows] == ["RUN", "20260103", "20260102", "20260101"]
-    assert rows[2][2] == "interrupted"
+    assert rows[2][2] == "interrupted"  # the mode of a trace that does not say it is empty
     assert "unknown outcome: triage/0/check#2" in done.stdout
     document = json.loads(gert("runs", "list", "--json", cwd=tmp_path).stdout)
     assert [run["status"] for run in document["runs"]] == ["unreadable", "interrupted", "failed"]

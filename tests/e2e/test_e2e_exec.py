@@ -40,6 +40,7 @@ def test_json_is_one_document_with_the_agreed_fields(shell):
     assert list(result) == [
         "run_id",
         "runbook",
+        "mode",
         "status",
         "outcome",
         "duration",
@@ -62,7 +63,7 @@ def test_meta_is_printed_in_document_order_then_duration_run_and_trace(shell):
         """
     )
     lines = shell.gert("exec", "book.yaml").stdout.splitlines()
-    assert lines[:4] == ["✓ Outcome: resolved (dns_fixed)", "  z: 1", '  a: ["x",2]', '  m: {"k":true}']
+    assert lines[:4] == ["✓ Outcome: resolved (dns_fixed) [real]", "  z: 1", '  a: ["x",2]', '  m: {"k":true}']
     assert [line.split(":")[0] for line in lines[4:]] == ["  duration", "  run", "  trace"]
 
 
@@ -76,7 +77,7 @@ def test_a_failing_step_shows_its_command_exit_code_and_last_lines(shell):
     assert "stdout: 20" in done.stderr
     assert "stdout: 1\n" not in done.stderr
     assert "stderr: it broke" in done.stderr
-    assert done.stdout.splitlines()[0] == "✗ Run failed"
+    assert done.stdout.splitlines()[0] == "✗ Run failed [real]"
     assert "step a: bad exited with code 7: it broke (exit_code)" in done.stdout
 
 
@@ -224,7 +225,7 @@ def test_a_dry_run_shows_everything_and_spawns_nothing(shell):
     assert "platform: linux, darwin" in text
     assert "? fine" in text
     assert "? odd" in text
-    assert "Possible outcomes: no_action (fine), resolved (ok)" in text
+    assert "Possible outcomes: no_action (fine), resolved (ok) [dry-run]" in text
     assert not (shell.root / "said").exists()
     result = shell.json("exec", "book.yaml", "--mode", "dry-run", "--var", "host=srv")
     assert [o["code"] for o in result["possible_outcomes"]] == ["fine", "ok"]

@@ -133,5 +133,5 @@ def test_a_dry_run_uses_the_inputs_it_is_given(tmp_path):
     gert = make(tmp_path)
     said = gert("exec", "book.yaml", "--mode", "dry-run", "--var", "host=web")
     assert said.code == 0, said.err
-    assert "(maybe)" not in said.out
+    assert "look  tool  (what save look answers" in said.out
     assert "input text = https://web/" in said.out

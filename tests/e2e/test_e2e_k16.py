@@ -94,7 +94,7 @@ def test_the_human_result_and_the_progress_stand_on_their_streams(k16):
     k16.write("codes", "503\n200\n")
     done = k16.gert("exec", "runbook.yaml", "--var", "hostname=srv1")
     lines = done.stdout.splitlines()
-    assert lines[0] == "✓ Outcome: resolved (service_restarted)"
+    assert lines[0] == "✓ Outcome: resolved (service_restarted) [real]"
     assert lines[1] == "  attempts: 1"
     assert lines[2].startswith("  duration: ")
     assert lines[3] == f"  run: {k16.runs()[-1].name}"

@@ -127,7 +127,7 @@ def test_a_rehearsal_shows_who_will_be_asked(registry, tmp_path):
 def test_the_first_one_prints_an_outcome_on_any_machine(tmp_path):
     done = gert("exec", EXAMPLES / "first" / "first.runbook.yaml", cwd=tmp_path)
     assert re.match(
-        r"(✓ )?Outcome: (no_action \(room_left\)|escalated \(disk_full\))\n  used: \d+%\n  on: /", done.stdout
+        r"(✓ )?Outcome: (no_action \(room_left\)|escalated \(disk_full\)) \[real\]\n  used: \d+%\n  on: /", done.stdout
     )
     trace = next((tmp_path / "runs").glob("*/trace.jsonl"))
     assert json.loads(gert("trace", "verify", trace, "--json", cwd=tmp_path).stdout)["verdict"] == "unsigned"

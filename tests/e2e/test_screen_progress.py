@@ -173,7 +173,7 @@ def test_values_of_several_lines_are_shown_line_by_line(gert):
     book(gert, meta=inputs, outcome=", meta: { note: '{{ .note }}', some: '{{ .some }}', short: [1, 2] }")
     said = gert("exec", "book.yaml")
     assert lines(said.out)[:13] == [
-        "✓ Outcome: resolved",
+        "✓ Outcome: resolved [real]",
         "  note:",
         "    | first",
         "    |   run: forged",

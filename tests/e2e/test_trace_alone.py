@@ -109,7 +109,7 @@ def test_a_trace_elsewhere_is_found_by_the_meta_file_alone(shell):
 
 def test_a_replay_records_no_paths(shell):
     shell.write("scenarios/book/one/scenario.yaml", "tool_responses: { look: [{}], change: [{}] }\n")
-    shell.gert("exec", "book.yaml", "--mode", "replay", "--scenario", "one")
+    shell.gert("exec", "book.yaml", "--mode", "replay", "--scenario", "one", "--keep")
     (start,) = shell.events("run_start")
     assert str(shell.root) not in json.dumps(start["data"])
     assert os.getcwd() not in json.dumps(start["data"])  # noqa: PTH109 - as the process sees it

@@ -315,7 +315,7 @@ def test_a_deleted_working_directory_is_a_sentence(gert, tmp_path):
         (["approvals", "list"], 2),
         (["approve", "t-1"], 2),
         (["resume", "--run", "r"], 2),
-        (["exec", book, "--mode", "dry-run"], 2),
+        (["exec", book, "--mode", "dry-run", "--keep"], 2),
         (["plugins", "list"], 0),
         (["--help"], 0),
     ):

@@ -27,6 +27,9 @@ def exec_(
     scenario: Annotated[
         str | None, typer.Option("--scenario", metavar="DIR|NAME", help="The scenario to replay.")
     ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the run directory of a dry-run or replay; others always have one.")
+    ] = False,
     trace: Annotated[
         Path | None, typer.Option("--trace", metavar="FILE", help="Where to write the trace.", readable=False)
     ] = None,
@@ -93,6 +96,7 @@ def exec_(
             approval=approval,
             actor=actor,
             trace=trace,
+            keep=keep or None,
             trace_sync=trace_sync,
             preflight=not no_preflight,
             probe_effects=(PROBE_EFFECTS if probe_allow_effects is None else frozenset(_words(probe_allow_effects))),

@@ -35,7 +35,10 @@ def logs(
     found: Calls = {}
     keys: dict[str, None] = {}
     attempts: dict[str, int] = {}
+    mode: str | None = None
     for event in read(directory.trace, run_id=directory.run_id, owners=directory.owners):
+        if event.type == EventType.RUN_START:
+            mode = event.data.get("mode")
         if event.step_key is None or not wanted(event, step=step, kind=None):
             continue
         keys[event.step_key] = None
@@ -52,7 +55,8 @@ def logs(
     calls = sorted(found.items(), key=lambda call: (order[call[0][0]], *call[0][1:]))
     if json:
         rows = [{"step_key": k, "attempt": a, "call": c, "text": text} for (k, a, c), text in calls]
-        out(json_.dumps({"logs": rows}, ensure_ascii=False))
+        head = {"run_id": directory.run_id, "mode": mode}
+        out(json_.dumps({**head, "logs": rows}, ensure_ascii=False))
         return 0
     if not calls:
         err("nothing that these steps wrote is kept" if step is not None else "nothing that its tools wrote is kept")

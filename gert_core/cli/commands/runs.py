@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
+from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.result import label
 from gert_core.cli.render.table import table
@@ -21,6 +22,7 @@ from gert_core.runs.directory import runs_root
 from gert_core.runs.find import find_run
 from gert_core.runs.listing import list_runs, run_info
 from gert_core.runs.result import RunResult, outcome_of
+from gert_core.runs.state import KEPT, MODES
 
 if TYPE_CHECKING:
     from gert_core.runs.listing import RunInfo
@@ -28,25 +30,29 @@ if TYPE_CHECKING:
 
 _EXPLANATIONS: Final = 1000
 """The number of explanations that are remembered, so that each is given once."""
-_HEADER: Final = ("RUN", "RUNBOOK", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
+_HEADER: Final = ("RUN", "RUNBOOK", "MODE", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
 
 
 def list_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the newest N.")] = None,
+    mode: Annotated[
+        str | None, typer.Option("--mode", metavar="A,B", help="Runs in these modes; default: real,probe.")
+    ] = None,
 ) -> int:
     """List the runs of this project, the newest first."""
     root = runs_root(project_here(), cwd=Path.cwd())
-    # With map the state of a run is gone before the next one is read: that of a long run is large.
-    found = islice(list_runs(root), limit)
+    modes = _modes(mode)
+    # With map and filter the state of a run is gone before the next one is read: that of a long run is large.
+    found = islice(filter(lambda info: _is_in(info, modes, given=mode is not None), list_runs(root)), limit)
     if json:
         out(json_.dumps({"runs": list(map(_entry, found))}, ensure_ascii=False))
         return 0
     rows = list(map(_row, found))
     if not rows:
-        err(f"no runs found in {root}")
+        err(f"no {' or '.join(modes)} runs found in {root}")
         return 0
-    for line in table(_HEADER, rows, column=2, colour=_colour):
+    for line in table(_HEADER, rows, column=3, colour=_colour):
         out(line)
     return 0
 
@@ -72,7 +78,8 @@ def artifacts(
     info = run_info(find_run(runs_root(project_here(), cwd=Path.cwd()), run_id))
     found = info.state.artifacts if info.state else {}
     if json:
-        out(json_.dumps({"run_id": info.directory.run_id, "artifacts": found}, ensure_ascii=False))
+        head = {"run_id": info.directory.run_id, "mode": info.state.mode if info.state else None}
+        out(json_.dumps({**head, "artifacts": found}, ensure_ascii=False))
         return 0 if info.state else 1
     for key, told in found.items():
         out(f"{escape(key)}  {escape(json_.dumps(told.get('value'), ensure_ascii=False))}")
@@ -81,9 +88,25 @@ def artifacts(
     return 0 if info.state else 1
 
 
+def _modes(text: str | None) -> tuple[str, ...]:
+    """Return the modes that were asked for."""
+    if text is None:
+        return KEPT
+    wanted = tuple(word.strip() for word in text.split(",") if word.strip())
+    if not wanted or not set(wanted) <= set(MODES):
+        raise UsageError(f"{text!r} is not a list of modes", hint=f"modes are {', '.join(MODES)}")
+    return wanted
+
+
+def _is_in(info: RunInfo, modes: tuple[str, ...], *, given: bool) -> bool:
+    """Return whether to list a run; one whose mode cannot be known is listed unless modes are ``given``."""
+    known = info.state.mode if info.state is not None else ""
+    return known in modes or not (known or given)
+
+
 def _entry(info: RunInfo) -> dict[str, object]:
     state = info.state
-    head = summary(state) if state else {"run_id": info.directory.run_id}
+    head = summary(state) if state else {"run_id": info.directory.run_id, "mode": None}
     return {
         **head,
         "run_id": info.directory.run_id,
@@ -103,7 +126,6 @@ def _document(info: RunInfo) -> dict[str, object]:
         **RunResult(state=state, trace=info.trace).to_json(),
         **_entry(info),
         "actor": state.facts.get("actor"),
-        "mode": state.facts.get("mode"),
         "inputs": state.facts.get("inputs"),
         "steps": [_step(info, record) for record in state.steps.values()],
         "artifacts": state.artifacts,
@@ -128,6 +150,7 @@ def _describe(info: RunInfo) -> None:
         return
     outcome = f": {_outcome(state)}" if state.outcome else ""
     out(f"  runbook:  {escape(state.runbook)}")
+    out(f"  mode:     {escape(state.mode or 'unknown')}")
     out(f"  status:   {paint(info.status, _colour(info.status))}{outcome}")
     if state.facts.get("actor"):
         out(f"  actor:    {escape(state.facts['actor'])}")
@@ -196,10 +219,11 @@ def _reconcile(keys: list[str]) -> str:
 def _row(info: RunInfo) -> tuple[str, ...]:
     state = info.state
     if state is None:
-        return (info.directory.run_id, "", info.status, "", "", escape(info.problem))
+        return (info.directory.run_id, "", "", info.status, "", "", escape(info.problem))
     return (
         info.directory.run_id,
         escape(state.runbook),
+        escape(state.mode),
         info.status,
         _outcome(state),
         _ago(state.started),

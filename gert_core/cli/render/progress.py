@@ -276,6 +276,10 @@ class DryProgress(TerminalProgress):
         self._print(f"{indent}governance: {decision.action} (risk {decision.risk}). {decision.reason}")
         for name, value in evaluation.inputs.items():
             self._value(f"input {name} =", value, indent=indent)
+        if evaluation.command:
+            words = [self.mask(word) for word in evaluation.command]  # before a shell's quotes are added
+            for line in named("command:", shlex.join(words), indent=indent):
+                self._print(line, masked=True)
         for name, present in evaluation.secrets.items():
             self._print(f"{indent}secret {name}: {_presence(present)}")
         if evaluation.retry is not None:

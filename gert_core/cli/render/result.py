@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import RunStatus
 from gert_core.cli.render.terminal import err, escape, out, paint
@@ -16,24 +16,29 @@ if TYPE_CHECKING:
     from gert_core.runs.result import RunResult
 
 
+PLANS: Final = ("dry-run", "probe")
+"""The modes that leave steps out, so that what they come to is only possible."""
+
+
 def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: bool = True) -> None:
     """Print a result on stdout; ``executed`` is False for a finished run that was read from its trace."""
-    if result.outcome is not None:
-        _show_outcome(result.outcome)
-    elif result.status is RunStatus.COMPLETED:
-        reached = dict.fromkeys(label(outcome) for outcome in result.possible)
-        out(f"Possible outcomes: {', '.join(reached) or 'none reached'}")
+    if result.status is RunStatus.COMPLETED:
+        _show_outcome(result)
     elif result.status is RunStatus.APPROVAL_PENDING:
         for ticket in result.pending:
             step = readable_key(str(ticket["step_key"]))
             out(escape(f"  {ticket['ticket_id']}  step {step}  risk {ticket['risk_level']}"))
-        out(f"Approval pending. Resume with: gert resume --run {result.run_id}")
+        advice = f" Resume with: gert resume --run {result.run_id}" if result.state.resumable else ""
+        out(f"Approval pending{_mode(result)}.{advice}")
     else:
         _show_failures(result, executed=executed)
-    remark = "" if executed else f" (finished {result.state.finished}; nothing was executed)"
+    remark = "" if result.traced else " (not kept)"
+    if not executed:
+        remark = f" (finished {result.state.finished}; nothing was executed)"
     out(escape(f"  duration: {result.duration}"))
     out(escape(f"  run: {result.run_id}{remark}"))
-    out(escape(f"  trace: {result.trace}"))
+    if result.traced:
+        out(escape(f"  trace: {result.trace}"))
     if sys.stdout is not None:
         sys.stdout.flush()
     for fault in faults[:1]:
@@ -45,17 +50,31 @@ def label(outcome: Outcome) -> str:
     return escape(f"{outcome.category} ({outcome.code})" if outcome.code else str(outcome.category))
 
 
-def _show_outcome(outcome: Outcome) -> None:
+def _mode(result: RunResult) -> str:
+    """Return the mode as the end of the line with the result."""
+    return escape(f" [{result.mode}]") if result.mode else ""
+
+
+def _show_outcome(result: RunResult) -> None:
+    """Print how a run came out, or what a dry-run or probe, which left steps out, may come to."""
     from gert_core.cli.render.values import named  # not for lists of runs, which show no values
 
-    out(f"{paint('✓', 'green')} Outcome: {label(outcome)}")
+    outcome = result.outcome
+    if outcome is None:
+        reached = dict.fromkeys(map(label, result.possible))
+        out(f"Possible outcomes: {', '.join(reached) or 'none reached'}{_mode(result)}")
+        return
+    if result.mode in PLANS:
+        out(f"Possible outcome: {label(outcome)}{_mode(result)}")
+    else:
+        out(f"{paint('✓', 'green')} Outcome: {label(outcome)}{_mode(result)}")
     for name, value in outcome.meta.items():
         for line in named(f"{escape(name)}:", value, indent="  "):
             out(line)
 
 
 def _show_failures(result: RunResult, *, executed: bool) -> None:
-    out(f"{paint('✗', 'red')} Run {result.status}")
+    out(f"{paint('✗', 'red')} Run {result.status}{_mode(result)}")
     for failure in result.failures:
         where = f"step {readable_key(failure.key)}: " if failure.key else ""
         out(escape(f"  {where}{failure.message} ({failure.kind})"))
@@ -63,10 +82,12 @@ def _show_failures(result: RunResult, *, executed: bool) -> None:
         out("  it was aborted, after its cleanup; nothing is left to resume")
     elif result.status is RunStatus.CANCELLED:
         reason = result.state.result.get("reason")
-        out(escape(f"  cancelled by {reason}; resume with: gert resume --run {result.run_id}"))
-        out(f"  or run its cleanup only, and end it: gert resume --run {result.run_id} --abort")
+        advice = f"; resume with: gert resume --run {result.run_id}" if result.state.resumable else ""
+        out(escape(f"  cancelled by {reason}{advice}"))
+        if advice:
+            out(f"  or run its cleanup only, and end it: gert resume --run {result.run_id} --abort")
     elif not executed and any(key in result.state.steps for key in result.state.failing):
         out(f"  run the failed step again with: gert resume --run {result.run_id} --retry-failed")
 
 
-__all__ = ["label", "show"]
+__all__ = ["PLANS", "label", "show"]

@@ -75,6 +75,7 @@ def summary(state: RunState) -> dict[str, object]:
     return {
         "run_id": state.run_id,
         "runbook": state.runbook,
+        "mode": state.mode or None,
         "status": str(state.status),
         "outcome": state.outcome,
         "failure": state.failure,

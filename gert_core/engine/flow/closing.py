@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import CLEANUP_TIMEOUT, RunStatus
-from gert_core.engine.flow.frame import Frame
+from gert_core.engine.flow.frame import NEVER, Frame
 from gert_core.engine.flow.lists import run_list
 from gert_core.engine.progress import StepInfo
 from gert_core.engine.signals import NO_OUTCOME, Rank, SignalCollector, run_status
@@ -41,7 +41,8 @@ def close_run(run: Run, frame: Frame, signal: Signal | None) -> Signal | None:
                 _explore(run, block, frame, deadline)
             continue
         layer = _layer(run, frame, first, worst)
-        after = run_list(run, block, _inside(block, frame, layer, deadline))
+        settled = frame.settled if frame.prefix else run.doubts  # that of a run is entered in any case
+        after = run_list(run, block, _inside(block, frame, layer, deadline, settled=settled))
         frame.layer.absorb(layer, bound=frozenset({FAILURE}))
         if block.handles and after is not None and after.rank is Rank.ENDED and worst is not None:
             if worst.rank is Rank.FAILED:  # it gives the run its outcome; after a denial it ends the cleanup only
@@ -66,7 +67,7 @@ def _layer(run: Run, frame: Frame, failure: object, worst: Signal | None) -> Lay
     return layer
 
 
-def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline) -> Frame:
+def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline, *, settled: int) -> Frame:
     """Return the frame of one of the lists; ``frame`` is that of the steps before it."""
     return Frame(
         layer=layer,
@@ -75,6 +76,7 @@ def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline) ->
         branch=frame.branch,
         depth=frame.depth,
         quiet=frame.quiet,
+        settled=settled,
     )
 
 
@@ -82,7 +84,7 @@ def _explore(run: Run, block: BlockNode, frame: Frame, deadline: Deadline) -> No
     """Show in a dry-run what may run after a failure; nothing it sets is known afterwards."""
     info = StepInfo(key=f"{frame.prefix}@{block.name}", step_id="", type="", depth=frame.depth, leaf=False)
     run.services.progress.arm(info, block.name, _WHY)
-    run_list(run, block, _inside(block, frame, _layer(run, frame, None, None), deadline))
+    run_list(run, block, _inside(block, frame, _layer(run, frame, None, None), deadline, settled=NEVER))
 
 
 __all__ = ["close_run"]

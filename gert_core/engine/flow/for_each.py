@@ -10,7 +10,7 @@ from gert_core.api import ErrorKind, EventType, StepProblem, StepStatus, Undecid
 from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
-from gert_core.engine.flow.frame import Done, Frame
+from gert_core.engine.flow.frame import NEVER, Done, Frame, settled_beside
 from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, agent_of, values_of
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import RUNNING, STATUS, Layer
@@ -167,12 +167,19 @@ class _Loop:
             caught=self.frame.caught,
             base=self.frame.base,
             quiet=self.frame.quiet,
+            settled=self._settled(),
         )
         key = f"{self.key}[{quote(label, safe='')}]"
         child = StepExecution(self.run, self.compiled, frame, key=key, layer=layer, item=item.index)
         if self.compiled.item_acts:
             child.principal = agent_of(item.value) or child.principal
         return child
+
+    def _settled(self) -> int:
+        """Return how many unknown results do not decide whether an item is reached: those of items beside it."""
+        if self.unknown:
+            return NEVER
+        return settled_beside(self.execution) if self.each.parallel else self.frame.settled
 
     def _perform(self, item: Item) -> Signal | None:
         if self.run.services.stop.thrown:

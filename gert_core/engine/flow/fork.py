@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.contracts import conflict
 from gert_core.documents.ordering import order_blocks
+from gert_core.engine.flow.frame import settled_beside
 from gert_core.engine.signals import NOT_STARTED, Rank, Signal
 from gert_core.engine.state import Layer
 
@@ -36,8 +37,12 @@ def run_block(
     branch: Mapping[str, object] | None,
     caught: bool,
     within: Deadline | None = None,
+    settled: int | None = None,
 ) -> Signal | None:
-    """Run one block now, in this thread; ``within`` is the deadline of a cleanup, which the step's own does not end."""
+    """Run one block now, in this thread; ``within`` is the deadline of a cleanup, which the step's own does not end.
+
+    ``settled`` is that of the block's frame; None: as that of the list around it.
+    """
     from gert_core.engine.flow.lists import run_list
     from gert_core.engine.steps.blocks import child_frame
 
@@ -46,7 +51,11 @@ def run_block(
 
         return run_included(execution, node, key=key, branch=branch, caught=caught)
     quiet = node.block is not None and node.block.quiet
-    frame = child_frame(execution, layer, key=key, branch=branch, caught=caught, within=within, quiet=quiet)
+    if settled is None and node.cleanup:
+        settled = settled_beside(execution)
+    frame = child_frame(
+        execution, layer, key=key, branch=branch, caught=caught, within=within, quiet=quiet, settled=settled
+    )
     return run_list(execution.run, node, frame)
 
 
@@ -67,13 +76,29 @@ def run_forked(
         if one.bind:
             layer.bind({execution.compiled.type.name: dict(one.bind)})
 
+    unknown: dict[int, int] = {}
+    """In dry-run, by block: how many results in it are known only in a real run; blocks beside it run all the same."""
+
     def task(index: int) -> Signal | None:
         if order is not None and order.before[index]:  # over what the blocks before it have set
             base = layers[index].parent = Layer(execution.layer)
             for number in (one for one in order.sequence if one in order.before[index]):
                 base.absorb(layers[number], bound=bound)
         facts = {"index": runs[index].key, "label": nodes[index].name, "parent": execution.key}
-        return run_block(execution, nodes[index], layers[index], key=runs[index].key, branch=facts, caught=caught)
+        doubts = execution.run.doubts
+        beside = sum(count for one, count in unknown.items() if order is None or one not in order.before[index])
+        signal = run_block(
+            execution,
+            nodes[index],
+            layers[index],
+            key=runs[index].key,
+            branch=facts,
+            caught=caught,
+            settled=execution.frame.settled + beside,
+        )
+        if execution.run.doubts > doubts:
+            unknown[index] = execution.run.doubts - doubts
+        return signal
 
     signals = run_tasks(execution.run, len(runs), task, waits=waits, limit=limit, after=order.direct if order else ())
     for number in order.sequence if order else range(len(layers)):

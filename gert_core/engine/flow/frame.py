@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from gert_core.engine.cancel import Deadline
     from gert_core.engine.signals import Signal
     from gert_core.engine.state import Layer
+    from gert_core.engine.steps.execution import StepExecution
+
+
+NEVER: Final = -1
+"""``settled`` of a list of which it is not known whether it is entered at all."""
 
 
 class Frame:
     """One pass over one list of steps: its variables, key prefix, deadline and indentation on screen."""
 
-    __slots__ = ("base", "branch", "caught", "deadline", "depth", "layer", "prefix", "quiet", "visits")
+    __slots__ = ("base", "branch", "caught", "deadline", "depth", "layer", "prefix", "quiet", "settled", "visits")
 
     def __init__(
         self,
@@ -32,6 +37,7 @@ class Frame:
         caught: bool = False,
         base: Deadline | None = None,
         quiet: bool = False,
+        settled: int = 0,
     ) -> None:
         self.layer = layer
         self.prefix = prefix
@@ -44,6 +50,8 @@ class Frame:
         """Whether the run continues after a failure that ends this list, unless the step around it fails by itself."""
         self.quiet = quiet
         """Whether the steps of the list are not shown one by one."""
+        self.settled = settled
+        """In dry-run: how many of the run's unknown results do not decide whether this list is reached."""
         self.visits: dict[str, int] = {}
 
     @property
@@ -56,6 +64,11 @@ class Frame:
         visit = self.visits.get(step_id, 0) + 1
         self.visits[step_id] = visit
         return f"{self.prefix}{step_id}" if visit == 1 else f"{self.prefix}{step_id}#{visit}"
+
+
+def settled_beside(execution: StepExecution) -> int:
+    """Return ``Frame.settled`` of a list that is reached if its step is, whatever the step's other lists come to."""
+    return execution.frame.settled + execution.run.doubts - execution.doubts
 
 
 def step_id_of(key: str) -> str:
@@ -84,4 +97,4 @@ class Done(Struct, kw_only=True):
         return self.status is not StepStatus.SKIPPED
 
 
-__all__ = ["Done", "Frame", "step_id_of"]
+__all__ = ["NEVER", "Done", "Frame", "settled_beside", "step_id_of"]

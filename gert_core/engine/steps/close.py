@@ -176,10 +176,24 @@ def _evaluation(execution: StepExecution) -> Evaluation:
         contract=execution.contract,
         decision=execution.decision,
         inputs=execution.inputs if compiled.has_inputs else {},
+        command=_command(execution),
         secrets=facts.secrets.present(secret.env for secret in tool.all_secrets) if tool is not None else {},
         platforms=tuple(tool.meta.platform) if tool is not None else (),
         retry=compiled.retry if compiled.retry is not None and compiled.retry.applies(execution.contract) else None,
     )
+
+
+def _command(execution: StepExecution) -> tuple[str, ...]:
+    """Return the command line of a step's tool; nothing when the action cannot be rendered, which the step says."""
+    from gert_core.tools import preview
+
+    use, action = execution.compiled.use, execution.compiled.action
+    if use is None or action is None:
+        return ()
+    try:
+        return preview(execution.facts.runbook.tools[use.tool], action, execution.inputs)
+    except StepProblem:
+        return ()
 
 
 def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
