@@ -19,7 +19,7 @@ from gert_core.documents.schema import json_schema
 from gert_core.documents.standalone import validate_document
 from gert_core.plugin.registry import Registry
 
-BEYOND_SCHEMA = {"duplicate-step-id", "tool-not-found", "tool-invalid", "side-effects-and-effects"}
+BEYOND_SCHEMA = {"duplicate-step-id", "tool-not-found", "tool-invalid", "side-effects-and-effects", "runbook-not-found"}
 """Rules about more than one place, or about other files."""
 
 PATTERNS = {

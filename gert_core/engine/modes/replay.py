@@ -221,7 +221,7 @@ class ReplayBackend:
 def _is_tool(runbook: Runbook, key: str) -> bool:
     """Return whether a key of responses is a tool, or a tool and one of its actions."""
     for name, tool in tools_by_key(runbook).items():
-        for spelled in (name, tool.name):
+        for spelled in (name, tool.name, tool.tool.meta.name):
             if key == spelled or (key.startswith(f"{spelled}:") and key[len(spelled) + 1 :] in tool.tool.actions):
                 return True
     return False
