@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, RunError, UsageError
 from gert_core.approvals.binding import SHOWN, matches_document
 from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, same_approver, valid_ticket_id
 from gert_core.approvals.signing import SIGNING_KEY, sign_response
-from gert_core.governance.people import id_fault
+from gert_core.approvals.standing import UNCHECKED, Standing, standing
+from gert_core.governance.people import NO_PEOPLE, id_fault
 from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from gert_core.approvals.checks import Approvals
     from gert_core.approvals.signing import Schemes
+    from gert_core.governance.people import People
     from gert_core.runs.directory import RunDirectory
 
 
@@ -47,16 +51,22 @@ class Entry(Struct, frozen=True, kw_only=True):
     answers: tuple[ApprovalResponse, ...]
     resolved: str | None
     """How the run resolved it (``approved``, ``rejected``, ``expired``); None while it is open."""
+    standing: Standing = Standing()
+    """Which of the answers count."""
+    people: People = NO_PEOPLE
     unreadable: tuple[Unreadable, ...] = ()
     """The answers that cannot be read."""
 
     @property
     def approvers(self) -> tuple[str, ...]:
-        """The approvers who have approved, once each."""
-        named = {comparable_id(name) for name in self.request.approvers}
-        yes = {comparable_id(answer.approver_id): answer.approver_id for answer in self.answers if answer.approved}
-        yes = {who: shown for who, shown in yes.items() if not named or who in named}
-        return tuple(yes.values())
+        """The approvers whose approval counts, once each."""
+        return tuple(self.standing.approved.values())
+
+    @property
+    def missing(self) -> int:
+        """How many approvals are missing, if those count that cannot be verified here."""
+        given = len(self.approvers) + len(self.standing.unverified)
+        return 0 if self.answered else max(0, self.request.min_approvers - given)
 
     def status(self, now: datetime) -> str:
         """Return ``pending``, ``answered`` (the run has to be resumed), ``expired``, or how it was resolved."""
@@ -70,8 +80,12 @@ class Entry(Struct, frozen=True, kw_only=True):
     @property
     def answered(self) -> bool:
         """Whether the answers given decide it, as far as is known before the run checks them."""
-        rejected = any(not answer.approved for answer in self.answers)
-        return rejected or len(self.approvers) >= self.request.min_approvers
+        return self.standing.rejected or len(self.approvers) >= self.request.min_approvers
+
+    def has_counted(self, approver: str) -> bool:
+        """Return whether an approval of this person counts already, under whichever of their names."""
+        meant = self.people.meant_by(approver)
+        return comparable_id(meant[0].id if len(meant) == 1 else approver) in self.standing.approved
 
     def to_json(self, now: datetime) -> dict[str, object]:
         """Return one entry of ``gert approvals list --json``."""
@@ -79,22 +93,31 @@ class Entry(Struct, frozen=True, kw_only=True):
             "ticket_id": self.request.ticket_id,
             "status": self.status(now),
             "approvers": list(self.approvers),
+            "unverified": list(self.standing.unverified),
             "request": self.request.to_json(),
         }
 
 
-def entries(root: Path, *, report: Callable[[Unreadable], object] = lambda _: None) -> Iterator[Entry]:
-    """Yield every ticket of every run below ``root``, newest run first; ``report`` what cannot be read."""
+def entries(
+    root: Path,
+    *,
+    report: Callable[[Unreadable], object] = lambda _: None,
+    known: Callable[[], Approvals] = lambda: UNCHECKED,
+) -> Iterator[Entry]:
+    """Yield every ticket of every run below ``root``, newest run first; ``report`` what cannot be read.
+
+    ``known`` gives what answers are checked against; it is asked only when there is an answer.
+    """
     for run in run_directories(root):
         try:
             tickets = TicketStore(run.path / "tickets").tickets()
-            resolved = _resolved(run) if tickets else {}
+            told = _told(run) if tickets else _Told()
         except RunError as error:
             report(Unreadable(run_id=run.run_id, problem=error.message))
             continue
         for ticket in tickets:
             try:
-                found = _entry(run, ticket, resolved)
+                found = _entry(run, ticket, known, told)
             except RunError as error:
                 report(Unreadable(run_id=run.run_id, ticket_id=ticket, problem=error.message))
                 continue
@@ -104,13 +127,13 @@ def entries(root: Path, *, report: Callable[[Unreadable], object] = lambda _: No
                 yield found
 
 
-def find(root: Path, ticket_id: str) -> Entry:
+def find(root: Path, ticket_id: str, *, known: Callable[[], Approvals] = lambda: UNCHECKED) -> Entry:
     """Return the ticket from any run below ``root``; raise ``UsageError`` when no run has it."""
     unreadable: list[RunError] = []
     if valid_ticket_id(ticket_id):
         for run in run_directories(root):
             try:
-                found = _entry(run, ticket_id)
+                found = _entry(run, ticket_id, known)
             except RunError as error:
                 if error.kind == ErrorKind.TICKET_ALTERED:
                     raise
@@ -160,7 +183,16 @@ def respond(
     return response
 
 
-def _entry(run: RunDirectory, ticket_id: str, resolved: Mapping[str, str] | None = None) -> Entry | None:
+class _Told(Struct, frozen=True):
+    """What a run's trace tells about its tickets: how they were resolved, and who started the run."""
+
+    resolved: dict[str, str] = {}
+    actors: frozenset[str] = frozenset()
+
+
+def _entry(
+    run: RunDirectory, ticket_id: str, known: Callable[[], Approvals], told: _Told | None = None
+) -> Entry | None:
     store = TicketStore(run.path / "tickets")
     request = store.get(ticket_id)
     if request is None:
@@ -175,34 +207,41 @@ def _entry(run: RunDirectory, ticket_id: str, resolved: Mapping[str, str] | None
             kind=ErrorKind.TICKET_ALTERED,
             hint="somebody has changed its file: find out who, and start a new run",
         )
-    answers = [found for _, found in store.answers(ticket_id)]
+    found = [answer for _, answer in store.answers(ticket_id)]
+    answers = tuple(answer for answer in found if isinstance(answer, ApprovalResponse))
+    told = _told(run) if told is None else told
+    against = replace(known(), actors=told.actors) if answers else UNCHECKED
     return Entry(
         request=request,
         run=run,
-        answers=tuple(answer for answer in answers if isinstance(answer, ApprovalResponse)),
-        resolved=(_resolved(run) if resolved is None else resolved).get(ticket_id),
+        answers=answers,
+        resolved=told.resolved.get(ticket_id),
+        standing=standing(answers, request, against),
+        people=against.people,
         unreadable=tuple(
             Unreadable(run_id=run.run_id, ticket_id=ticket_id, problem=answer.message)
-            for answer in answers
+            for answer in found
             if not isinstance(answer, ApprovalResponse)
         ),
     )
 
 
-def _resolved(run: RunDirectory) -> dict[str, str]:
-    """Return how the run's trace resolved its tickets."""
+def _told(run: RunDirectory) -> _Told:
     from gert_core.trace.reader import read
 
     trace = run.trace
     if not trace.exists():
-        return {}
-    found = {}
+        return _Told()
+    found: dict[str, str] = {}
+    actors: set[str] = set()
     for event in read(trace, run_id=run.run_id, owners=run.owners):
-        if event.type == EventType.APPROVAL_VOID:
+        if event.type == EventType.RUN_START:
+            actors |= {str(event.data[name]) for name in ("actor", "os_user") if event.data.get(name)}
+        elif event.type == EventType.APPROVAL_VOID:
             found[str(event.data.get("ticket_id"))] = "void"
         elif event.type == EventType.APPROVAL_RESOLVED:
             found[str(event.data.get("ticket_id"))] = str(event.data.get("status") or "resolved")
-    return found
+    return _Told(found, frozenset(actors))
 
 
 def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
@@ -237,7 +276,7 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
             kind=ErrorKind.APPROVAL_NOT_ALLOWED,
             hint="ask one of them",
         )
-    if any(same_approver(approver, answer.approver_id) for answer in entry.answers):
+    if entry.has_counted(approver):
         raise RunError(
             f"{approver!r} has answered {name} already", kind=ErrorKind.TICKET_DUPLICATE, hint="ask another person"
         )

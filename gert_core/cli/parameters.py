@@ -85,10 +85,12 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("json", ("--json",), "flag", False, False, None, None),
     ),
     "approvals list": (
+        ("ctx", (), "context", False, False, None, None),
         ("everything", ("--all",), "flag", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
     "approvals show": (
+        ("ctx", (), "context", False, False, None, None),
         ("ticket", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),

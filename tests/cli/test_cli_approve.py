@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 import gert_signature_hmac
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gert_core.api import ApprovalRequest
+from gert_core.api import ApprovalRequest, ApprovalResponse
 from gert_core.approvals import verify_response
 from gert_core.approvals.binding import document_hash
 from gert_core.approvals.requests import format_time, ticket_id
@@ -305,3 +306,48 @@ def test_who_was_shown_something_else_than_the_hash_stands_for_signs_nothing(sto
     assert main(["approve", "t-2"]) == 1
     assert f"ticket {IDS['t-2']} was altered" in capsys.readouterr().err
     assert list(store.answers(IDS["t-2"])) == []
+
+
+POLICY = "apiVersion: policy/v0\nmeta: {{name: people}}\nrules: []\npeople: {{alice: {{keys: ['ed25519:{key}']}}}}\n"
+
+
+def forge(store, who, ticket="t-1", **more):
+    """Write an answer as somebody could who can write to the run's directory."""
+    made = {"ticket_id": IDS[ticket], "approver_id": who, "approved": True, "method": "inbox", "signature": None}
+    store.answer(ApprovalResponse(**made | {"timestamp": format_time(datetime.now(UTC))} | more))
+
+
+def test_an_answer_that_cannot_count_blocks_no_approver(store, monkeypatch, tmp_path, capsys):
+    """The ticket needs two people: forged answers fill no place, and take no person's own answer away."""
+    private = Ed25519PrivateKey.from_private_bytes(b"\1" * 32)
+    public = base64.b64encode(private.public_key().public_bytes_raw()).decode()
+    (tmp_path / "people.yaml").write_text(POLICY.format(key=public))
+    (tmp_path / "gert-project.yaml").write_text("policies: [people.yaml]\n")
+    forge(store, "alice")
+    forge(store, "alice", signature="AAAA", signature_alg="ed25519")
+    forge(store, "eve", timestamp="2001-01-01T00:00:00Z")
+    assert main(["approvals", "list", "--json"]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)["approvals"]
+    assert (shown["status"], shown["approvers"]) == ("pending", [])
+    key = f"ed25519:{base64.b64encode(private.private_bytes_raw()).decode()}"
+    monkeypatch.setenv("GERT_APPROVAL_SIGNING_KEY", key)
+    assert main(["approve", "t-1", "--as", "alice"]) == 0
+    assert "1 more approval needed." in capsys.readouterr().out
+    assert main(["approve", "t-1", "--as", "alice"]) == 1
+    assert "'alice' has answered" in capsys.readouterr().err
+    monkeypatch.delenv("GERT_APPROVAL_SIGNING_KEY")
+    assert main(["approve", "t-1", "--as", "bob"]) == 0
+    assert "Resume with" in capsys.readouterr().out
+
+
+def test_signatures_that_cannot_be_verified_here_decide_nothing(store, monkeypatch, capsys):
+    """Where signatures are required and the keys are on the run's host, an answer is shown and blocks no other."""
+    store.put(request("t-2", require_signed=True, min_approvers=1, step_key="other"))
+    forge(store, "alice", "t-2")
+    forge(store, "alice", "t-2", signature="AAAA", signature_alg="hmac-sha256", key_id="elsewhere")
+    assert main(["approvals", "show", IDS["t-2"], "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["status"], shown["approvers"], shown["unverified"]) == ("pending", [], ["alice"])
+    monkeypatch.setenv("GERT_APPROVAL_SIGNING_KEY", base64.b64encode(b"k" * 32).decode())
+    assert main(["approve", "t-2", "--as", "alice"]) == 0
+    assert "Resume with" in capsys.readouterr().out

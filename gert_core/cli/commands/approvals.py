@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import json as json_
 from datetime import UTC, datetime
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.approvals.inbox import Entry, Unreadable, entries, find
+from gert_core.cli.inbox import checked_against
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
-from gert_core.cli.session import project_here
+from gert_core.cli.session import project_here, registry_for
 from gert_core.kit.approval_screen import describe, width
 from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.directory import runs_root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gert_core.approvals.checks import Approvals
+    from gert_core.cli.session import Options
+    from gert_core.documents.project import Project
 
 _HEADER: Final = ("TICKET", "STATUS", "RISK", "STEP", "REQUESTED BY", "APPROVALS", "EXPIRES", "RUN")
 
 
 def list_(
+    ctx: typer.Context,
     everything: Annotated[
         bool, typer.Option("--all", help="Also tickets that are answered, resolved or expired.")
     ] = False,
@@ -27,7 +36,8 @@ def list_(
     """List the tickets of pending requests."""
     now = datetime.now(UTC)
     unreadable: list[Unreadable] = []
-    tickets = entries(runs_root(project_here()), report=unreadable.append)
+    project = project_here()
+    tickets = entries(runs_root(project), report=unreadable.append, known=_known(project, ctx.obj))
     found = [e for e in tickets if everything or e.status(now) == "pending"]
     if json:
         document = {"approvals": [entry.to_json(now) for entry in found]}
@@ -44,12 +54,14 @@ def list_(
 
 
 def show(
+    ctx: typer.Context,
     ticket: Annotated[str, typer.Argument(help="The ticket.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show the request behind a ticket in full."""
     now = datetime.now(UTC)
-    entry = find(runs_root(project_here()), ticket)
+    project = project_here()
+    entry = find(runs_root(project), ticket, known=_known(project, ctx.obj))
     if json:
         out(json_.dumps(entry.to_json(now), ensure_ascii=False))
     else:
@@ -65,10 +77,20 @@ def _row(entry: Entry, now: datetime) -> tuple[str, ...]:
         escape(request.risk_level),
         escape(readable_key(request.step_key)),
         escape(request.requested_by),
-        f"{len(entry.approvers)} of {request.min_approvers}",
+        _counted(entry),
         escape(readable_time(request.expires_at, now=now, clock=False)),
         escape(request.run_id),
     )
+
+
+def _known(project: Project | None, options: Options) -> Callable[[], Approvals]:
+    return checked_against(project, lambda: registry_for(project, options), options.environ)
+
+
+def _counted(entry: Entry) -> str:
+    """Say how many approvals count, and how many more there are whose signature cannot be verified here."""
+    more = len(entry.standing.unverified)
+    return f"{len(entry.approvers)} of {entry.request.min_approvers}" + (f", {more} unverified" if more else "")
 
 
 def _colour(status: str) -> str:
@@ -82,7 +104,7 @@ def _show(entry: Entry, now: datetime) -> None:
         "status": entry.status(now),
         "run": request.run_id,
         "requested": f"by {request.requested_by} {readable_time(request.created, now=now)}",
-        "approvals": f"{len(entry.approvers)} of {request.min_approvers}",
+        "approvals": _counted(entry),
         "hash": request.request_hash,
     }
     title, *lines = describe(request, columns=width(), title=f"Ticket {request.ticket_id}", more=more)

@@ -6,6 +6,7 @@ import json as json_
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.approvals.inbox import find, respond
+from gert_core.cli.inbox import checked_against
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.session import project_here, registry_for
@@ -34,8 +35,9 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
     from gert_core.engine.run import default_actor
 
     project, environ = project_here(), ctx.obj.environ
-    entry = find(runs_root(project), ticket)
     registry = registry_for(project, ctx.obj)
+    known = checked_against(project, lambda: registry, environ)
+    entry = find(runs_root(project), ticket, known=known)
     response = respond(
         entry,
         approved=approved,
@@ -44,7 +46,7 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
         environ=environ,
         schemes=registry.signature_scheme,
     )
-    entry = find(runs_root(project), ticket)
+    entry = find(runs_root(project), ticket, known=known)
     if json:
         out(json_.dumps(_json(entry, response), ensure_ascii=False))
     else:
@@ -57,7 +59,7 @@ def _say(entry: Entry, response: ApprovalResponse) -> None:
     signed = f", signed with {response.signature_alg}" if response.signature else ""
     verb = "Approved" if response.approved else "Rejected"
     out(escape(f"{verb} {request.step_id} of {request.runbook_name} as {response.approver_id}{signed}."))
-    missing = request.min_approvers - len(entry.approvers)
+    missing = entry.missing
     if response.approved and missing > 0:
         out(f"{missing} more approval{'s' if missing > 1 else ''} needed.")
     else:
@@ -70,7 +72,7 @@ def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:
         "run_id": entry.request.run_id,
         "step_id": entry.request.step_id,
         "response": response.to_json(),
-        "missing": 0 if entry.answered else entry.request.min_approvers - len(entry.approvers),
+        "missing": entry.missing,
     }
 
 

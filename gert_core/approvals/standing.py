@@ -1,0 +1,52 @@
+"""Tell where an open ticket stands by the answers to it, as far as is known before its run checks them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from gert_core.api import ErrorKind
+from gert_core.approvals.checks import AnswerResult, Approvals, Tally, assess
+from gert_core.approvals.requests import comparable_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gert_core.api import ApprovalRequest, ApprovalResponse
+
+_NOT_KNOWN_HERE: Final = frozenset(
+    {ErrorKind.SIGNATURE_KEY_MISSING, ErrorKind.SIGNATURE_KEY_UNUSABLE, ErrorKind.SIGNATURE_ALGORITHM}
+)
+"""Why a signature cannot be verified by somebody who has other keys or plugins than the run."""
+
+UNCHECKED: Final = Approvals(actors=frozenset(), schemes=lambda _: None, environ={})
+"""What answers are checked against where neither policies nor keys are known."""
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """The answers to a ticket: who approved so that it counts, whose signature cannot be verified here, a rejection."""
+
+    approved: dict[str, str] = {}
+    """Approver ids as they were given, by person."""
+    unverified: tuple[str, ...] = ()
+    rejected: bool = False
+
+
+def standing(answers: Iterable[ApprovalResponse], request: ApprovalRequest, known: Approvals) -> Standing:
+    """Check the answers to a ticket as its run will; one that does not count there takes nothing from anybody."""
+    tally = Tally()
+    unverified: dict[str, str] = {}
+    for answer in answers:
+        checked = assess(answer, request, known, tally=tally)
+        if checked.result is AnswerResult.COUNTED:
+            tally.add(answer, checked)
+        elif checked.kind == ErrorKind.APPROVAL_REJECTED:
+            return Standing(approved=tally.approvers, rejected=True)
+        elif checked.kind in _NOT_KNOWN_HERE:
+            unverified[comparable_id(answer.approver_id)] = answer.approver_id
+    open_ = {who: shown for who, shown in unverified.items() if who not in tally.approvers}
+    return Standing(approved=tally.approvers, unverified=tuple(open_.values()))
+
+
+__all__ = ["UNCHECKED", "Standing", "standing"]
