@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gert_core.api import UNKNOWN, Diagnostic, ErrorKind, Flow, PluginError, UsageError
-from gert_core.contracts import find_action
+from gert_core.contracts import Contracts, find_action
 from gert_core.engine.modes.peers import find_transport
 from gert_core.kit.programs import find_program
 from gert_core.plugin.kinds import TRANSPORT
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gert_core.api import ApprovalProvider, Contract
-    from gert_core.contracts import Contracts
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
     from gert_core.engine.request import Request
     from gert_core.engine.steps.compiled import CompiledRunbook
@@ -34,6 +33,8 @@ class Use(Struct, frozen=True, kw_only=True):
     certain: bool
     unchanged: bool
     """Whether no step before it may have changed anything outside the run, such as the programs that are installed."""
+    prefix: str = ""
+    """The beginning of its key, inside a runbook that is included."""
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -41,8 +42,10 @@ class Start(Struct, frozen=True, kw_only=True):
 
     step: StepNode
     program: str
+    runbook: Runbook
     certain: bool
     unchanged: bool
+    prefix: str = ""
 
 
 def preflight(
@@ -67,16 +70,16 @@ def preflight(
     known: dict[tuple[str, str, bool], Diagnostic | None] = {}
     for use in uses(compiled.runbook, compiled.contracts):
         if isinstance(use, Start):
-            found = _missing_program(request, compiled.runbook, use)
+            found = _missing_program(request, use.runbook, use)
         else:
-            asked = (use.tool.name, use.action, use.unchanged)
+            asked = (use.tool.document.file, use.action, use.unchanged)
             if asked not in known:  # most steps of a long runbook use the same few tools
                 known[asked] = _missing(request, use)
             found = known[asked]
         if found is not None and use.certain:
-            findings.append(replace(found, message=f"step {use.step.id}: {found.message}"))
+            findings.append(replace(found, message=f"step {use.prefix}{use.step.id}: {found.message}"))
         elif found is not None:
-            warnings[f"step {use.step.id} may fail if it is reached: {found.message}"] = None
+            warnings[f"step {use.prefix}{use.step.id} may fail if it is reached: {found.message}"] = None
     if findings:
         raise UsageError(
             f"{request.runbook} cannot be run here, so nothing was run",
@@ -111,22 +114,33 @@ def _has_gates(runbook: Runbook) -> bool:
 
 def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use | Start]:
     """Yield the steps that call tools or start programs, in the order of the document."""
-    walk = _Walk(runbook, contracts)
-    needing = runbook.tools or any(step.type.program is not None for step in runbook.by_id.values())
-    listed = runbook.lists if needing else ()
-    # Where failures of the run are handled, a step that fails for want of something is not the end of it.
-    certain = not any(block.handles for block in listed)
-    for block in listed:
-        yield from walk.block(block, certain=certain and not block.cleanup)
+    needing = runbook.tools or runbook.included
+    if needing or any(step.type.program is not None for step in runbook.by_id.values()):
+        yield from _Walk(runbook, contracts).lists()
 
 
 class _Walk:
-    def __init__(self, runbook: Runbook, contracts: Contracts) -> None:
+    def __init__(self, runbook: Runbook, contracts: Contracts, *, prefix: str = "", changed: bool = False) -> None:
         self._runbook = runbook
         self._contracts = contracts
-        self._changed = False
+        self._prefix = prefix
+        self._changed = changed
         self._inert: set[str] = set()
         """The types of steps of which nothing is to be noted unless they declare or jump: most of a long runbook."""
+
+    def lists(self, *, certain: bool = True) -> Iterator[Use | Start]:
+        # Where failures of the runbook are handled, a step that fails for want of something is not the end of it.
+        certain = certain and not any(block.handles for block in self._runbook.lists)
+        for block in self._runbook.lists:
+            yield from self.block(block, certain=certain and not block.cleanup)
+
+    def _included(self, step: StepNode, *, certain: bool) -> Iterator[Use | Start]:
+        for number, node in enumerate(step.includes, len(step.blocks)):
+            assert node.included is not None  # noqa: S101 - only such nodes are there
+            book, prefix = node.included.runbook, f"{self._prefix}{step.id}/{number}/"
+            inner = _Walk(book, Contracts(book), prefix=prefix, changed=self._changed)
+            yield from inner.lists(certain=certain)
+            self._changed = inner._changed
 
     def block(self, block: BlockNode, *, certain: bool) -> Iterator[Use | Start]:
         for step in block.steps:
@@ -140,9 +154,13 @@ class _Walk:
                 tool = self._runbook.tools[use.tool]
                 action = find_action(tool, use.action)[0]
                 contract = tool.contracts[action] if fields.contract is None else None
-                yield Use(step=step, tool=tool, action=action, certain=own, unchanged=not self._changed)
+                steady, prefix = not self._changed, self._prefix
+                yield Use(step=step, tool=tool, action=action, certain=own, unchanged=steady, prefix=prefix)
             elif (program := self._runbook.functions.program(step)) is not None:
-                yield Start(step=step, program=program, certain=own, unchanged=not self._changed)
+                steady, prefix, book = not self._changed, self._prefix, self._runbook
+                yield Start(step=step, program=program, runbook=book, certain=own, unchanged=steady, prefix=prefix)
+            if step.includes:
+                yield from self._included(step, certain=own)
             if step.blocks:
                 together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(_once, step.blocks))
                 for inner in step.blocks:

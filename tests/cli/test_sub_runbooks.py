@@ -289,3 +289,12 @@ def test_errors_inside_have_their_own_positions(here, gert):
     assert code == 1
     assert "sub/child.yaml" in json.dumps(result) + err
     assert not (here / "runs").exists()
+
+
+def test_what_its_steps_need_is_missed_before_the_run(here, gert):
+    change(here / "sub" / "tools" / "note.tool.yaml", "binary: sh", "binary: no-such-program")
+    change(here / "caller.yaml", "  - {id: look, type: tool, tool: note, inputs: {text: before}}\n", "")
+    code, _, err = gert("exec", "caller.yaml")
+    assert code == 2
+    assert "step call/0/look: tool 'note' needs program 'no-such-program', which is not on PATH" in err
+    assert not (here / "runs").exists()

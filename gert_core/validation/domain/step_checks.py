@@ -34,7 +34,7 @@ def check_step_types(ctx: Context, facts: FactTable) -> None:
 def _check_reads(ctx: Context, facts: FactTable, block: BlockNode, rule: str) -> None:
     """Warn about the steps of a block that only reads, where they write."""
     for step in _leaves(block):
-        contract = facts.of(step).contract
+        contract = facts.contracts.whole(step) if step.includes else facts.of(step).contract
         if contract is not None and contract.writing:
             ctx.add(
                 rule,
