@@ -223,7 +223,7 @@ class ApprovalProcess:
             data |= {"problem": assessment.kind, "message": assessment.message}
         if assessment.result is AnswerResult.COUNTED:
             self._seal(data, request)
-        self._emit(EventType.APPROVAL_RESPONSE, data, _principal(response.approver_id if known else ""))
+        self._emit(EventType.APPROVAL_RESPONSE, data, _principal(data.get("approver_id")))
         if assessment.breach:
             violation = {
                 "step_id": request.step_id,
@@ -304,9 +304,9 @@ def _submission(request: ApprovalRequest) -> dict[str, Any]:
     }
 
 
-def _principal(approver_id: str) -> dict[str, str]:
+def _principal(approver_id: object) -> dict[str, str]:
     """Return the principal of an approval event: a person, an agent, or the kernel when neither is known."""
-    if not approver_id:
+    if not isinstance(approver_id, str) or not approver_id:
         return Principal().to_json()
     if is_agent(approver_id):
         return Principal(kind="agent", id=approver_id.partition(":")[2].strip() or approver_id).to_json()
