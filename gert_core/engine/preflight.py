@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gert_core.api import ApprovalProvider, Contract
+    from gert_core.documents.project import Project
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
     from gert_core.engine.request import Request
     from gert_core.engine.steps.compiled import CompiledRunbook
@@ -87,13 +88,17 @@ def preflight(
             hint="provide what is missing; --no-preflight runs it as far as it goes",
             diagnostics=findings,
         )
-    for sentence in (*warnings, *_unmapped(compiled, policies, actors, approval)):
+    for sentence in (*warnings, *_unmapped(compiled, policies, actors, approval, request.project)):
         request.progress.warn(sentence)
     return approval
 
 
 def _unmapped(
-    compiled: CompiledRunbook, policies: Policies, actors: frozenset[str], approval: ApprovalProvider | None
+    compiled: CompiledRunbook,
+    policies: Policies,
+    actors: frozenset[str],
+    approval: ApprovalProvider | None,
+    project: Project | None,
 ) -> list[str]:
     """Return whose answers will not count, where people do not answer at this terminal."""
     rules = (rule for source in policies.sources for rule in source.rules)
@@ -104,7 +109,7 @@ def _unmapped(
     from gert_core.governance.explain import explain
     from gert_core.governance.mapping import unmapped
 
-    decisions = (explained.decision for explained in explain(compiled.runbook, policies))
+    decisions = (explained.decision for explained in explain(compiled.runbook, policies, project))
     return unmapped(policies, decisions, actors)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gert_core.api import Contract, Flow, OutcomeCategory
 from gert_core.governance.rules import Act
+from gert_core.governance.sources import added_policies, included_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook, StepNode
     from gert_core.governance.decision import Decision
     from gert_core.governance.policies import Policies
@@ -21,11 +24,13 @@ class Explained(Struct, frozen=True, kw_only=True):
     """One step with its contract and the decision about it; ``problem`` when the contract cannot be resolved.
 
     A step with blocks has the union of their contracts and no decision: it acts through its steps, which are governed.
+    A step of an included runbook has the beginning of its key before its id, and ``file``.
     """
 
     step_id: str
     type: str
     line: int
+    file: str | None = None
     contract: Contract | None = None
     outcome: str | None = None
     decision: Decision | None = None
@@ -35,6 +40,8 @@ class Explained(Struct, frozen=True, kw_only=True):
     def to_json(self) -> dict[str, object]:
         """Return one entry of ``steps`` in ``gert policy explain --json``."""
         out: dict[str, object] = {"step_id": self.step_id, "type": self.type, "line": self.line}
+        if self.file is not None:
+            out["file"] = self.file
         if self.contract is None:
             return out | {"problem": self.problem}
         out["contract"] = self.contract.to_json()
@@ -53,32 +60,40 @@ class Explained(Struct, frozen=True, kw_only=True):
         )
 
 
-def explain(runbook: Runbook, policies: Policies) -> Iterator[Explained]:
-    """Yield every step in document order."""
+def explain(runbook: Runbook, policies: Policies, project: Project | None = None) -> Iterator[Explained]:
+    """Yield every step in document order, those of included runbooks behind the step that includes them.
+
+    ``project`` is the one of the policies; an included runbook of another one adds that one's.
+    """
+    yield from _explain(runbook, policies, project)
+
+
+def _explain(
+    runbook: Runbook, policies: Policies, project: Project | None, *, prefix: str = "", file: str | None = None
+) -> Iterator[Explained]:
     from gert_core.contracts import Contracts
 
     contracts = Contracts(runbook)
     for node in runbook.walk():
         line, _ = runbook.document.locate(node.path)
+        known = Explained(step_id=f"{prefix}{node.id}", type=node.type.name, line=line, file=file)
         governed = node.type.flow in (Flow.LEAF, Flow.TERMINAL)
         try:
             levels = contracts.levels(node) if governed else (contracts.whole(node),)
         except LookupError as error:
-            yield Explained(step_id=node.id, type=node.type.name, line=line, problem=str(error))
+            yield replace(known, problem=str(error))
             continue
-        if not governed:
-            yield Explained(step_id=node.id, type=node.type.name, line=line, contract=levels[-1])
+        if governed:
+            outcome, decision = _decide(node, levels, runbook=runbook, policies=policies)
+            violations = policies.violation_rule(*levels)
+            yield replace(known, contract=levels[-1], outcome=outcome, decision=decision, violations=violations)
             continue
-        outcome, decision = _decide(node, levels, runbook=runbook, policies=policies)
-        yield Explained(
-            step_id=node.id,
-            type=node.type.name,
-            line=line,
-            contract=levels[-1],
-            outcome=outcome,
-            decision=decision,
-            violations=policies.violation_rule(*levels),
-        )
+        yield replace(known, contract=levels[-1])
+        for number, block in enumerate(node.includes, len(node.blocks)):
+            if block.included is not None:
+                book, inside = block.included.runbook, f"{prefix}{node.id}/{number}/"
+                added = added_policies(policies, included_sources(block.included, project), None)
+                yield from _explain(book, added, project, prefix=inside, file=book.document.file)
 
 
 def _decide(

@@ -298,3 +298,14 @@ def test_what_its_steps_need_is_missed_before_the_run(here, gert):
     assert code == 2
     assert "step call/0/look: tool 'note' needs program 'no-such-program', which is not on PATH" in err
     assert not (here / "runs").exists()
+
+
+def test_policy_explain_tells_what_is_decided_inside(here, gert):
+    change(here / "sub" / "child.yaml", "  name: child\n", "  name: child\n  governance: {rules: [{default: deny}]}\n")
+    code, out, err = gert("policy", "explain", "caller.yaml", "--json")
+    assert code == 0, err
+    steps = {step["step_id"]: step for step in json.loads(out)["steps"]}
+    assert steps["look"]["decision"] == "allow"
+    assert (steps["call/0/look"]["decision"], steps["call/0/look"]["file"]) == ("deny", "sub/child.yaml")
+    assert steps["call"]["contract"]["writes"] == ["notes"]
+    assert "call/0/look (tool, line 12 of sub/child.yaml)" in gert("policy", "explain", "caller.yaml")[1]

@@ -46,7 +46,7 @@ def explain_(
     if loaded.runbook is None:
         raise _unreadable(loaded)
     policies = load_policies(registry=registry, project=project, files=policy or [], runbook=loaded.runbook)
-    steps = list(explain(loaded.runbook, policies))
+    steps = list(explain(loaded.runbook, policies, project))
     unknown = _unknown(policies, steps)
     if json:
         document = {**_json(str(runbook), project, policies, steps), "approvers_unknown": unknown}
@@ -110,7 +110,7 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
         out(f"person: {escape(person.id)} ({keys})")
     for step in steps:
         out()
-        out(f"{paint(step.step_id, 'bold')} ({step.type}, line {step.line})")
+        out(f"{paint(step.step_id, 'bold')} ({step.type}, line {step.line}{f' of {step.file}' if step.file else ''})")
         if step.contract is None:
             out(f"  {paint('unknown', 'red')}: {step.problem}")
             continue
