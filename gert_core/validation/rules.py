@@ -91,6 +91,7 @@ _MEANING: Final = {
 _WARNINGS: Final = {
     "unreachable-step": "no path leads to this step",
     "maybe-undefined": "an output is read that may be missing: its step may be skipped, or fail and the run goes on",
+    "input-shadowed": "an input's name is read where a step's output has taken its place",
     "export-shadowed": "an output is promoted to a name that another step exports",
     "parallel-conflict": "concurrent blocks touch the same resource and will run one after another",
     "branch-not-exhaustive": "no arm is certain to match",

@@ -46,6 +46,7 @@ PLACES = {
     "governance-action": (5, 30),
     "governance-default": (5, 9),
     "input-missing": (2, 41),
+    "input-shadowed": (3, 10),
     "input-type": (2, 69),
     "input-unknown": (2, 50),
     "inputs-from-key": (6, 54),

@@ -1,4 +1,4 @@
-"""Check names: no collisions, no reserved names, no shadowed constants."""
+"""Check names: no collisions, no reserved names, no shadowed constants or inputs."""
 
 from __future__ import annotations
 
@@ -37,6 +37,19 @@ def check_names(ctx: Context, facts: FactTable) -> None:
     for step in ctx.steps:
         if step.named:
             _step_id(ctx, step, promoted)
+
+
+def check_input_shadowed(ctx: Context, step: StepNode, name: str, *, read: Path) -> None:
+    """Warn about a step whose output is what a template reads under the name of an input."""
+    own = step.id if step.named else step.id.removeprefix("_")
+    scope = f"`scope: {own}`" if step.named else f"`id: {own}` and `scope: {own}`"
+    ctx.add(
+        "input-shadowed",
+        f"the output `{name}` of step `{step.id}` hides the input `{name}`:"
+        f" `.{name}` in line {ctx.runbook.document.locate(read)[0]} is the output",
+        path=_place(step),
+        hint=f"with {scope} `.{name}` stays the input and the output is `.{own}.{name}`; or rename the input",
+    )
 
 
 def _step_names(ctx: Context, step: StepNode, facts: FactTable, promoted: dict[str, StepNode]) -> None:
@@ -127,4 +140,4 @@ def _reserved(ctx: Context, name: str, path: Path, *, key: bool = False) -> None
         )
 
 
-__all__ = ["check_names"]
+__all__ = ["check_input_shadowed", "check_names"]

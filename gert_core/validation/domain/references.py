@@ -8,6 +8,7 @@ from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
 from gert_core.validation.domain.certainty import TESTS, ids_of, is_certain, is_protected, tested_steps, why_uncertain
 from gert_core.validation.domain.environment import SCOPE
+from gert_core.validation.domain.names import check_input_shadowed
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.positions import ancestors, may_precede
 from gert_core.validation.domain.scalars import scalar_uses
@@ -67,7 +68,19 @@ class CheckedTemplate:
 class References:
     """The check of a runbook's templates, step by step, against the environment at that point."""
 
-    __slots__ = ("_around", "_inside", "_step", "closing", "ctx", "env", "facts", "jumps", "tested", "unresolved")
+    __slots__ = (
+        "_around",
+        "_inputs",
+        "_inside",
+        "_step",
+        "closing",
+        "ctx",
+        "env",
+        "facts",
+        "jumps",
+        "tested",
+        "unresolved",
+    )
 
     def __init__(self, ctx: Context, env: Environment, facts: FactTable) -> None:
         self.ctx = ctx
@@ -75,6 +88,8 @@ class References:
         self.facts = facts
         self.unresolved = UnresolvedReferences(ctx, env, facts)
         self.jumps = ctx.flow.jumps
+        self._inputs = set(ctx.runbook.model.meta.inputs)
+        """The inputs that no output was seen to hide."""
         self.closing = False
         """Whether the cleanup of the run is checked, where the run has a status."""
         self._step: StepNode | None = None
@@ -112,6 +127,8 @@ class References:
                 entry = names.get(path[0])
                 if hidden and path[0] in hidden:
                     self._hidden(text, reference)
+                if path[0] in self._inputs and entry is not None and entry.origin is not None:
+                    self._replaced(text, path[0], entry)
                 if (
                     entry is not None
                     and entry.holds
@@ -234,6 +251,13 @@ class References:
             hint=f"add `export: [{name}]` to `{setter.id}`" if replaceable else f"rename the output of `{setter.id}`",
             offset=_offset(text.value, path=reference.path, offset=reference.offset),
         )
+
+    def _replaced(self, text: TemplateText, name: str, entry: Entry) -> None:
+        """Warn about the step whose output is read in place of an input; once for each input."""
+        setter = next((step for step in entry.steps() if step is not self._step), None)
+        if setter is not None and name != setter.id and name not in setter.fields.exports:
+            self._inputs.discard(name)
+            check_input_shadowed(self.ctx, setter, name, read=text.path)
 
     def tests(self, text: object) -> frozenset[str]:
         """Return the steps whose status a condition tests."""
