@@ -309,3 +309,23 @@ def test_policy_explain_tells_what_is_decided_inside(here, gert):
     assert (steps["call/0/look"]["decision"], steps["call/0/look"]["file"]) == ("deny", "sub/child.yaml")
     assert steps["call"]["contract"]["writes"] == ["notes"]
     assert "call/0/look (tool, line 12 of sub/child.yaml)" in gert("policy", "explain", "caller.yaml")[1]
+
+
+def test_what_it_writes_counts_for_the_step_and_retry_does_not(here, gert):
+    (here / "both.yaml").write_text(
+        "apiVersion: kernel/v0\nmeta: {name: both}\nsteps:\n"
+        "  - id: both\n    type: parallel\n    branches:\n"
+        "      - {label: l, steps: [{id: l, type: runbook, runbook: sub/child.yaml, inputs: {size: 3, token: first-token}}]}\n"
+        "      - {label: r, steps: [{id: r, type: runbook, runbook: sub/child.yaml, inputs: {size: 3, token: other-token}}]}\n"
+        "  - {type: end, outcome: {category: resolved, code: '{{ .l.outcome.code }}-{{ .r.outcome.code }}'}}\n"
+    )
+    code, out, _ = gert("validate", "both.yaml")
+    assert code == 0
+    assert "`r` and `l` both touch `notes`" in out
+    code, out, err = gert("exec", "both.yaml", "--json")
+    assert code == 0, err
+    assert json.loads(out)["outcome"]["code"] == "three-three"
+    change(here / "caller.yaml", "    runbook: sub/child.yaml\n", "    runbook: sub/child.yaml\n    retry: standard\n")
+    code, out, _ = gert("validate", "caller.yaml")
+    assert code == 1
+    assert "[retry-container]" in out
