@@ -113,8 +113,8 @@ class Include(Struct, frozen=True, kw_only=True):
             return [Include(path=step.playbook, at=("playbook",), inputs=step.values, inputs_at=("values",))]
 
         def run(step, ctx):
-            result = ctx.run_block(ctx.blocks[0], key=0)
-            return Completed(outputs={"category": result.outcome.category})
+            outcome = ctx.run_block(ctx.blocks[0], key=0).outcome
+            return Completed(fields={"category": outcome.category} if outcome is not None else {})
     """
 
     path: str

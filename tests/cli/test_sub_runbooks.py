@@ -329,3 +329,18 @@ def test_what_it_writes_counts_for_the_step_and_retry_does_not(here, gert):
     code, out, _ = gert("validate", "caller.yaml")
     assert code == 1
     assert "[retry-container]" in out
+
+
+def test_a_failure_inside_is_no_fault_of_a_plugin_and_only_it_is_retried(here, gert):
+    change(here / "sub" / "tools" / "note.tool.yaml", "echo", "test -f ready && echo")
+    change(here / "sub" / "tools" / "note.tool.yaml", ">> notes.txt;", ">> notes.txt &&")
+    change(here / "sub" / "tools" / "note.tool.yaml", "writes: [notes]", "idempotent: true, writes: [notes]")
+    code, _, err = gert("exec", "caller.yaml")
+    assert code == 1
+    assert "a plugin failed" not in err
+    (run,) = (here / "runs").iterdir()
+    (here / "ready").touch()
+    code, out, err = gert("resume", run.name, "--retry-failed", "--json")
+    assert code == 0, err
+    assert json.loads(out)["outcome"]["code"] == "three"
+    assert (here / "notes.txt").read_text() == "before\ninside known outside-secret-token\n"

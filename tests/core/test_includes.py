@@ -31,7 +31,7 @@ def includes(step: PlayStep) -> list[Include]:
 
 def run(step: PlayStep, ctx: Any) -> Completed:
     results = ctx.fork([Branch(block=block, key=number) for number, block in enumerate(ctx.blocks)])
-    return Completed(fields={"codes": [result.outcome.code for result in results]})
+    return Completed(fields={"codes": [result.outcome.code for result in results if result.outcome]})
 
 
 class _Plays:
