@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gert_core.runs.result import RunResult
 
 _LAST_CODE: Final = 255
+_FAIL_ON: Final = 4
 
 
 def carry_out(
@@ -38,6 +39,7 @@ def carry_out(
     as_json: bool,
     pending_exit_code: int = 0,
     verbose: bool = False,
+    fail_on: tuple[str, ...] | None = None,
 ) -> int:
     """Start a run with ``begin(stack, console=, progress=, stop=, environ=)``, execute it and report it."""
     if not 0 <= pending_exit_code <= _LAST_CODE:
@@ -85,7 +87,7 @@ def carry_out(
         if interrupt.signal is None:
             raise
         silence("stdout")  # a terminal that was closed is why the run was cancelled
-    return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code)
+    return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code, fail_on=fail_on)
 
 
 def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
@@ -102,10 +104,15 @@ def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
         sys.stdout.flush()
 
 
-def exit_code(result: RunResult, *, interrupt_code: int, pending: int) -> int:
-    """Return 0 for completed, 1 for failed, 129, 130 or 143 for interrupted, and ``pending`` for a pending approval."""
+def exit_code(result: RunResult, *, interrupt_code: int, pending: int, fail_on: tuple[str, ...] | None = None) -> int:
+    """Return 0 for completed, 1 for failed, 129, 130 or 143 for interrupted, and ``pending`` for a pending approval.
+
+    A completed run whose outcome is among ``fail_on`` (None: what it recorded) gives 4, unless it was only planned.
+    """
     if result.status is RunStatus.COMPLETED:
-        return 0
+        wanted = result.state.fail_on if fail_on is None else fail_on
+        planned = result.outcome is None or result.mode in PLANS
+        return _FAIL_ON if not planned and result.outcome and str(result.outcome.category) in wanted else 0
     if result.status is RunStatus.APPROVAL_PENDING:
         return pending
     return interrupt_code if result.status is RunStatus.CANCELLED and not result.state.aborted else 1

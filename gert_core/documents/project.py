@@ -77,6 +77,9 @@ class ProjectModel(Model):
         default_factory=dict, description="Input providers by the name used in `from`."
     )
     approvals: ApprovalsModel = Field(default_factory=ApprovalsModel, description="Approval defaults.")
+    fail_on: list[Literal["resolved", "escalated", "no_action", "needs_rca"]] = Field(
+        default_factory=list, description="Outcomes that end `gert exec` and `gert resume` with exit code 4."
+    )
     plugins: PluginsModel = Field(
         default_factory=PluginsModel, description="Plugins that may load, and their settings."
     )

@@ -48,6 +48,11 @@ _START: Final = {
             "description": "The files of the machine floor that apply; none in a replay.",
         },
         "approval_provider": _text_or_null("The provider chosen by --approval or the project; null: the default."),
+        "fail_on": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Categories of outcomes that exit with code 4.",
+        },
         "trace_sync": {"enum": ["group", "event", "none"], "description": "When events are put on disk."},
         "signer": {
             "type": ["object", "null"],

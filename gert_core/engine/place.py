@@ -82,10 +82,17 @@ def _choices(request: Request, *, signer: Signer | None, directory: RunDirectory
         policy_files=tuple(str(path.absolute()) for path in request.policies) if here else (),
         approval_provider=chosen_provider(request),
         trace_sync=request.trace_sync,
+        fail_on=_fail_on(request),
         signer=signer.to_json() if signer is not None else None,
         cwd=_working_directory() if here else None,
         run_directory=str(directory.path.absolute()) if here and directory is not None else None,
     )
+
+
+def _fail_on(request: Request) -> tuple[str, ...]:
+    if request.fail_on is None and request.project is not None:
+        return tuple(request.project.model.fail_on)
+    return request.fail_on or ()
 
 
 def _working_directory() -> str | None:

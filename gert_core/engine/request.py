@@ -69,6 +69,8 @@ class Request(Struct, frozen=True, kw_only=True):
     actor: str | None = None
     trace: Path | None = None
     trace_sync: str = "group"
+    fail_on: tuple[str, ...] | None = None
+    """The categories of outcomes that a command ends with another exit code for; None: those of the project."""
     probe_effects: frozenset[str] = PROBE_EFFECTS
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     progress: Progress = field(default_factory=Progress)

@@ -27,6 +27,8 @@ class RunChoices(Struct, frozen=True, kw_only=True):
     """The files given with ``--policy``; other sources are found again from the runbook and the plugins."""
     approval_provider: str | None = None
     trace_sync: str = "group"
+    fail_on: tuple[str, ...] = ()
+    """The categories of outcomes with which a command that completes the run exits as with a failure."""
     signer: Mapping[str, str] | None = None
     """Algorithm and key id of the key that signs the trace; ``None`` when it is unsigned."""
     cwd: str | None = None
@@ -42,6 +44,7 @@ class RunChoices(Struct, frozen=True, kw_only=True):
             "policy_files": list(self.policy_files),
             "approval_provider": self.approval_provider,
             "trace_sync": self.trace_sync,
+            **({"fail_on": list(self.fail_on)} if self.fail_on else {}),
             "signer": None if self.signer is None else dict(self.signer),
             "cwd": self.cwd,
             "run_directory": self.run_directory,

@@ -142,6 +142,12 @@ class RunState(Struct, kw_only=True):
         return str(self.facts.get("mode", ""))
 
     @property
+    def fail_on(self) -> tuple[str, ...]:
+        """Return the categories of outcomes that were to be told by the exit code when the run began."""
+        found = self.facts.get("fail_on")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @property
     def resumable(self) -> bool:
         """Return whether there is something to resume: other modes than real only look ahead or back."""
         return self.mode in ("real", "") and self.status != RunStatus.COMPLETED and not self.aborted

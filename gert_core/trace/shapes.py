@@ -46,6 +46,7 @@ class _RunStart(Struct):
     policy_files: list[str] | None = None
     approval_provider: str | None = None
     trace_sync: str | None = None
+    fail_on: list[str] | None = None
     signer: dict[str, str] | None = None
     cwd: str | None = None
     run_directory: str | None = None

@@ -59,6 +59,9 @@ def exec_(
     floor: Annotated[
         bool, typer.Option("--floor", help="Keep to the machine floor in a replay too; other modes always do.")
     ] = False,
+    fail_on: Annotated[
+        str | None, typer.Option("--fail-on", metavar="A,B", help="Exit with 4 after these outcomes.")
+    ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the descriptions of steps while they run.")
     ] = False,
@@ -74,6 +77,7 @@ def exec_(
         raise UsageError(f"{mode!r} is not a valid mode; nothing was run", hint=f"modes are {', '.join(MODES)}")
     if trace_sync not in ("group", "event", "none"):
         raise UsageError(f"--trace-sync takes group, event or none, not {trace_sync!r}")
+    fails = categories(fail_on)
     if not file.is_file():
         raise UsageError(f"{file} does not exist", file=str(file), hint="give the path of a runbook")
     project: Project | None = project_here(file.parent)
@@ -97,6 +101,7 @@ def exec_(
             actor=actor,
             trace=trace,
             keep=keep or None,
+            fail_on=fails,
             trace_sync=trace_sync,
             preflight=not no_preflight,
             probe_effects=(PROBE_EFFECTS if probe_allow_effects is None else frozenset(_words(probe_allow_effects))),
@@ -155,8 +160,23 @@ def scenario_model(name: str, runbook: Path) -> ScenarioModel:
     return load_scenario(direct if direct.is_dir() else nested).model
 
 
+def categories(text: str | None) -> tuple[str, ...] | None:
+    """Return the categories of outcomes that ``--fail-on`` names; None when it is not given."""
+    if text is None:
+        return None
+    from gert_core.api.results import OutcomeCategory
+
+    known = [str(category) for category in OutcomeCategory]
+    words = _words(text)
+    if words == ["none"]:
+        return ()
+    if not words or not set(words) <= set(known):
+        raise UsageError(f"--fail-on takes categories of outcomes, not {text!r}", hint=f"they are {', '.join(known)}")
+    return tuple(dict.fromkeys(words))
+
+
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-__all__ = ["exec_", "parse_vars", "read_inputs", "scenario_model"]
+__all__ = ["categories", "exec_", "parse_vars", "read_inputs", "scenario_model"]

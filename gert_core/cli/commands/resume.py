@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
-from gert_core.api.results import RunStatus
 from gert_core.cli.lazy import typer
 
 if TYPE_CHECKING:
@@ -59,13 +58,16 @@ def resume(
     pending_exit_code: Annotated[
         int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
     ] = 0,
+    fail_on: Annotated[
+        str | None, typer.Option("--fail-on", metavar="A,B", help="Exit with 4 after these outcomes.")
+    ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the descriptions of steps while they run.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
-    from gert_core.cli.commands.exec import parse_vars, read_inputs
+    from gert_core.cli.commands.exec import categories, parse_vars, read_inputs
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.again import RunAgain
@@ -77,6 +79,7 @@ def resume(
     from gert_core.runs.find import find_run
 
     wanted_run = _one_run(run_id, run)
+    fails = categories(fail_on)
     if on_drift not in ("refuse", "allow"):
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
     if abort and retry_failed:
@@ -133,9 +136,10 @@ def resume(
                 as_json=json,
                 pending_exit_code=pending_exit_code,
                 verbose=verbose,
+                fail_on=fails,
             )
         except RunFinished as finished:
-            return _show_finished(finished.result, as_json=json)
+            return _show_finished(finished.result, as_json=json, fail_on=fails)
         except RunAgain as wanted:  # a secret output is needed that only an earlier process knew
             needed = wanted
 
@@ -197,8 +201,9 @@ def _outputs(text: str | None, reconciled: dict[str, str]) -> dict[str, Any]:
     return given
 
 
-def _show_finished(result: RunResult, *, as_json: bool) -> int:
+def _show_finished(result: RunResult, *, as_json: bool, fail_on: tuple[str, ...] | None) -> int:
     """Print the result of a run that is over and return the exit code it ended with."""
+    from gert_core.cli.execution import exit_code
     from gert_core.cli.render.result import show
     from gert_core.cli.render.terminal import out
 
@@ -206,7 +211,7 @@ def _show_finished(result: RunResult, *, as_json: bool) -> int:
         out(json_.dumps(result.to_json(), ensure_ascii=False))
     else:
         show(result, executed=False)
-    return 0 if result.status is RunStatus.COMPLETED else 1
+    return exit_code(result, interrupt_code=1, pending=1, fail_on=fail_on)
 
 
 __all__ = ["resume"]

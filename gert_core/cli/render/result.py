@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gert_core.runs.result import RunResult
 
 
+OUTCOMES: Final = {"needs_rca": ("!", "yellow"), "escalated": ("▲", "red")}
+"""The marks of outcomes that people have to do something about."""
 PLANS: Final = ("dry-run", "probe")
 """The modes that leave steps out, so that what they come to is only possible."""
 
@@ -67,7 +69,8 @@ def _show_outcome(result: RunResult) -> None:
     if result.mode in PLANS:
         out(f"Possible outcome: {label(outcome)}{_mode(result)}")
     else:
-        out(f"{paint('✓', 'green')} Outcome: {label(outcome)}{_mode(result)}")
+        sign, colour = OUTCOMES.get(str(outcome.category), ("✓", "green"))
+        out(f"{paint(sign, colour)} Outcome: {label(outcome)}{_mode(result)}")
     for name, value in outcome.meta.items():
         for line in named(f"{escape(name)}:", value, indent="  "):
             out(line)
