@@ -1,6 +1,6 @@
 """Governance as written: the rules of a runbook's ``meta.governance`` and of policies."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -13,12 +13,17 @@ ViolationAction = Annotated[str, Choice("governance-action", "allow", "deny")]
 Risk = Literal["low", "medium", "high", "critical"]
 
 
+_T = TypeVar("_T")
+_Some = Annotated[OneOrMany[_T], Field(min_length=1)]
+"""An empty list would match nothing, or everything: it is refused instead."""
+
+
 class ContractMatch(Model):
     """Contract properties a rule matches."""
 
-    effects: Given[OneOrMany[Tag]] = Field(default=None, description="Matches when any of these is an effect.")
-    writes: Given[OneOrMany[Tag]] = Field(default=None, description="Matches when any of these is written.")
-    reads: Given[OneOrMany[Tag]] = Field(default=None, description="Matches when any of these is read.")
+    effects: Given[_Some[Tag]] = Field(default=None, description="Matches when any of these is an effect.")
+    writes: Given[_Some[Tag]] = Field(default=None, description="Matches when any of these is written.")
+    reads: Given[_Some[Tag]] = Field(default=None, description="Matches when any of these is read.")
     deterministic: Given[bool] = Field(default=None, description="Matches contracts with this value.")
     idempotent: Given[bool] = Field(default=None, description="Matches contracts with this value.")
 
@@ -28,9 +33,9 @@ class RuleModel(ContractMatch):
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in _ACTS]})
 
-    risk: Given[OneOrMany[Risk]] = Field(default=None, description="Risk levels the rule is for.")
+    risk: Given[_Some[Risk]] = Field(default=None, description="Risk levels the rule is for.")
     contract: Given[ContractMatch] = Field(default=None, description="Contract properties the rule is for.")
-    outcome: Given[OneOrMany[Category]] = Field(
+    outcome: Given[_Some[Category]] = Field(
         default=None, description="Outcome categories the rule is for; matches steps that end the run."
     )
     action: Given[RuleAction] = Field(default=None, description="What happens to a matching step.")
@@ -41,7 +46,7 @@ class RuleModel(ContractMatch):
     min_approvers: Given[Annotated[int, Field(ge=1)]] = Field(
         default=None, description="How many distinct people must approve; default 1."
     )
-    approvers: Given[list[Text]] = Field(
+    approvers: Given[Annotated[list[Text], Field(min_length=1)]] = Field(
         default=None, description="Whose approvals count: ids of people, and `group:NAME`; default: everybody's."
     )
     exclude_actor: Given[bool] = Field(

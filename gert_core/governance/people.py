@@ -25,6 +25,14 @@ SPACES: Final = ("os", "login", "slack", "teams")
 """Where a person has identities; each is an id that its owner cannot change."""
 
 
+class PeopleError(ValueError):
+    """A mistake in what policies declare about people; ``where`` is its place in the document that has it."""
+
+    def __init__(self, message: str, *where: str | int) -> None:
+        super().__init__(message)
+        self.where = where
+
+
 class Person(Struct, frozen=True, kw_only=True):
     """One person of a policy."""
 
@@ -122,7 +130,7 @@ def id_fault(person_id: str) -> str | None:
 
 
 def parse_people(documents: Sequence[tuple[str, Mapping[str, Any]]]) -> People:
-    """Combine the people of policies, given with their titles; raise ``ValueError`` with a message.
+    """Combine the people of policies, given with their titles; raise ``PeopleError``.
 
     Two policies that define the same name differently are an error: otherwise one could say who the other means.
     """
@@ -131,58 +139,69 @@ def parse_people(documents: Sequence[tuple[str, Mapping[str, Any]]]) -> People:
     bridges: dict[str, tuple[Key, ...]] = {}
     for title, document in documents:
         for name, raw in (document.get("people") or {}).items():
-            _define(persons, comparable_id(name), _person(name, raw or {}), f"{title}: person {name!r}")
+            person = _person(name, raw or {})
+            _define(persons, comparable_id(name), person, f"{title}: person {name!r}", "people", name)
         for name, members in (document.get("groups") or {}).items():
-            _define(groups, name, frozenset(comparable_id(member) for member in members), f"{title}: group {name!r}")
+            named = frozenset(comparable_id(member) for member in members)
+            _define(groups, name, named, f"{title}: group {name!r}", "groups", name)
         for name, raw in (document.get("bridges") or {}).items():
-            _define(bridges, name, _keys(f"bridge {name!r}", raw.get("keys")), f"{title}: bridge {name!r}")
+            keys = _keys(f"bridge {name!r}", raw.get("keys"), "bridges", name)
+            _define(bridges, name, keys, f"{title}: bridge {name!r}", "bridges", name)
     _refuse_shared(persons)
-    if any(document.get("people") for _, document in documents):
+    if persons:
         unknown = sorted({member for members in groups.values() for member in members} - set(persons))
         if unknown:
-            raise ValueError(f"groups name people that no policy declares: {', '.join(unknown)}")
+            group = next(name for name, members in groups.items() if not members.isdisjoint(unknown))
+            message = f"groups name people that no policy declares: {', '.join(unknown)}"
+            raise PeopleError(message, "groups", group)
     personal = any(document.get("personal_keys") for _, document in documents)
     return People(persons=persons, groups=groups, bridges=bridges, personal_keys=personal)
 
 
 def check_keys(people: People, schemes: Callable[[str], SignatureScheme | None]) -> None:
-    """Raise ``ValueError`` with a message for a key that no installed scheme can use: no answer could count by it."""
+    """Raise ``PeopleError`` for a key that no installed scheme can use: no answer could count by it."""
     from gert_core.plugin.lazy import resolve
 
-    owned = [key for person in people.persons.values() for key in person.keys]
-    for key in (*owned, *(key for keys in people.bridges.values() for key in keys)):
-        scheme = schemes(key.algorithm)
-        if scheme is None:
-            raise ValueError(f"{key.name} is for {key.algorithm!r}, which no installed plugin supports")
-        try:
-            resolve(scheme.verify)(key.data, b"", "")
-        except ValueError as error:
-            raise ValueError(f"{key.name} cannot be used: {error}") from None
+    owned = [("people", person.id, person.keys) for person in people.persons.values()]
+    owned += [("bridges", name, keys) for name, keys in people.bridges.items()]
+    for kind, name, keys in owned:
+        for index, key in enumerate(keys):
+            where = (kind, name, "keys", index)
+            scheme = schemes(key.algorithm)
+            if scheme is None:
+                raise PeopleError(f"{key.name} is for {key.algorithm!r}, which no installed plugin supports", *where)
+            try:
+                resolve(scheme.verify)(key.data, b"", "")
+            except ValueError as error:
+                raise PeopleError(f"{key.name} cannot be used: {error}", *where) from None
 
 
-def _define(known: dict[str, Any], name: str, found: object, what: str) -> None:
+def _define(known: dict[str, Any], name: str, found: object, what: str, *where: str) -> None:
     if known.setdefault(name, found) != found:
-        raise ValueError(f"{what} is defined differently by another policy")
+        raise PeopleError(f"{what} is defined differently by another policy", *where)
 
 
 def _person(name: str, raw: Mapping[str, Any]) -> Person:
     fault = "is an agent's" if is_agent(name) else id_fault(name)
     if fault is not None:
-        raise ValueError(f"{name!r} cannot be a person's id: it {fault}")
+        raise PeopleError(f"{name!r} cannot be a person's id: it {fault}", "people", name)
     identities = {(space, str(value)) for space in SPACES for value in _list(raw.get(space))}
-    return Person(id=name, keys=_keys(f"person {name!r}", raw.get("keys")), identities=frozenset(identities))
+    keys = _keys(f"person {name!r}", raw.get("keys"), "people", name)
+    return Person(id=name, keys=keys, identities=frozenset(identities))
 
 
-def _keys(whose: str, raw: object) -> tuple[Key, ...]:
+def _keys(whose: str, raw: object, *place: str) -> tuple[Key, ...]:
     found = []
     for number, text in enumerate(_list(raw), 1):
+        where: tuple[str | int, ...] = (*place, "keys", number - 1)
         try:
             key = parse_key(str(text), name=f"key {number} of {whose}")
         except UnusableKeyError as error:
-            raise ValueError(str(error)) from None
+            raise PeopleError(str(error), *where) from None
         if not key.named or key.algorithm == DEFAULT_ALGORITHM:
-            raise ValueError(
-                f"{key.name} must be a public key, such as ed25519:BASE64: a shared key does not prove who signed"
+            raise PeopleError(
+                f"{key.name} must be a public key, such as ed25519:BASE64: a shared key does not prove who signed",
+                *where,
             )
         found.append(key)
     return tuple(found)
@@ -195,7 +214,7 @@ def _refuse_shared(persons: Mapping[str, Person]) -> None:
         for one in (*(key.data for key in person.keys), *person.identities):
             if seen.setdefault(one, person.id) != person.id:
                 what = "a key" if isinstance(one, bytes) else f"the identity {'/'.join(map(str, one))}"
-                raise ValueError(f"{seen[one]!r} and {person.id!r} have {what} in common")
+                raise PeopleError(f"{seen[one]!r} and {person.id!r} have {what} in common", "people", person.id)
 
 
 def _list(value: object) -> list[object]:
@@ -210,6 +229,7 @@ __all__ = [
     "NO_PEOPLE",
     "SPACES",
     "People",
+    "PeopleError",
     "Person",
     "check_keys",
     "comparable_id",

@@ -39,6 +39,8 @@ class Policies(Struct, kw_only=True, eq=False):
     people: People = NO_PEOPLE
     plugins: tuple[str, ...] = ()
     """The plugins that were asked for policies, whatever they answered."""
+    complete: bool = False
+    """Whether these are all sources of a run, so that nothing they name can be declared elsewhere."""
     scheduling: tuple[Source, ...] | None = None
     """The sources that decide which branches run one after another, when these are not today's."""
     _decided: dict[tuple[object, ...], Decision] = field(default_factory=dict)

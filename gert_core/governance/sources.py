@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from gert_core.api import ErrorKind, PluginError, ProjectError, Severity
-from gert_core.governance.people import NO_PEOPLE
+from gert_core.governance.people import GROUP, NO_PEOPLE
 from gert_core.governance.policies import policies_of
 from gert_core.governance.rules import Rule
 from gert_core.values import canonical, duration
@@ -30,6 +30,7 @@ _HINT: Final = "runs are refused while a policy is invalid; correct it or remove
 _PACK_HINT: Final = "runs are refused while a policy is invalid; update or block the plugin that ships it"
 
 
+_GOVERNANCE: Final = ("meta", "governance")
 _PEOPLE: Final = frozenset({"people", "groups", "bridges", "personal_keys"})
 
 FLOOR: Final = "floor"
@@ -50,6 +51,8 @@ class Source(Struct, frozen=True, kw_only=True):
     approval_timeout: float | None = None
     require_signed: bool = False
     path: Path | None = None
+    base: tuple[str, ...] = ()
+    """Where in the file the policy is."""
     answer: bool = False
 
     @classmethod
@@ -61,6 +64,7 @@ class Source(Struct, frozen=True, kw_only=True):
         name: str,
         title: str,
         path: Path | None = None,
+        base: tuple[str, ...] = (),
         answer: bool = False,
     ) -> Source:
         """Compile a policy given as data; raise ``ProjectError`` with the source's title."""
@@ -85,6 +89,7 @@ class Source(Struct, frozen=True, kw_only=True):
             approval_timeout=seconds,
             require_signed=bool(signed),
             path=path,
+            base=base,
             answer=answer,
         )
 
@@ -123,9 +128,17 @@ def load_policies(
                 name="runbook",
                 title="the runbook's own governance",
                 path=runbook.document.path,
+                base=_GOVERNANCE,
             )
         )
-    return policies_of(sources, digest=_digest(sources), plugins=plugins, people=people_of(sources, registry))
+    people = people_of(sources, registry)
+    # Only a run has all sources: others (`--policy`, the machine's) may declare what these name.
+    complete = floor and runbook is not None
+    if complete:
+        _check_groups(sources, people)
+    found = policies_of(sources, digest=_digest(sources), plugins=plugins, people=people)
+    found.complete = complete
+    return found
 
 
 def included_sources(included: Included, project: Project | None) -> tuple[Source, ...]:
@@ -144,6 +157,7 @@ def included_sources(included: Included, project: Project | None) -> tuple[Sourc
                 name=included.name,
                 title=f"the governance of {included.name}",
                 path=runbook.document.path,
+                base=_GOVERNANCE,
             )
         )
     return tuple(sources)
@@ -154,7 +168,11 @@ def added_policies(policies: Policies, added: Sequence[Source], registry: Regist
     if not added:
         return policies
     sources = (*policies.sources, *added)
-    found = policies_of(sources, digest=_digest(sources), plugins=policies.plugins, people=people_of(sources, registry))
+    people = people_of(sources, registry)
+    if policies.complete:
+        _check_groups(sources, people)
+    found = policies_of(sources, digest=_digest(sources), plugins=policies.plugins, people=people)
+    found.complete = policies.complete
     if policies.scheduling is not None:
         found.scheduling = (*policies.scheduling, *added)
     return found
@@ -168,19 +186,24 @@ def people_of(sources: Sequence[Source], registry: Registry | None = None) -> Pe
     declared = [(source.title, source.document) for source in sources if not _PEOPLE.isdisjoint(source.document)]
     if not declared:
         return NO_PEOPLE
-    from gert_core.governance.people import check_keys, parse_people
+    from gert_core.governance.people import PeopleError, check_keys, parse_people
 
     try:
         people = parse_people(declared)
         if registry is not None:
             check_keys(people, registry.signature_scheme)
-    except ValueError as error:
-        raise ProjectError(
-            f"the people of the policies are invalid: {error}",
-            kind=ErrorKind.POLICY,
-            hint="runs are refused while a policy is invalid; correct it or remove it",
-        ) from None
+    except PeopleError as error:
+        from gert_core.governance.places import refusal
+
+        raise refusal(f"the people of the policies are invalid: {error}", sources, error.where) from None
     return people
+
+
+def _check_groups(sources: Sequence[Source], people: People) -> None:
+    if any(name.startswith(GROUP) for source in sources for rule in source.rules for name in rule.approvers):
+        from gert_core.governance.places import check_groups
+
+        check_groups(sources, people)
 
 
 def recorded_answers(recorded: object) -> list[Source]:

@@ -39,6 +39,10 @@ def check_policy(document: Document) -> tuple[PolicyModel | None, list[Diagnosti
         return None, found
     report = Report()
     check_rules(report, document, policy.rules, base=("rules",))
+    if any(rule.approvers for rule in policy.rules):
+        from gert_core.validation.domain.people import check_groups
+
+        check_groups(report, document, policy)
     return policy, [*found, *report.found]
 
 

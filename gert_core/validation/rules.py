@@ -104,6 +104,7 @@ _WARNINGS: Final = {
     "program-missing": "the program that an action starts is not found",
     "timeout-ignored": "a step's `timeout` is longer than its tool or action allows",
     "retry-not-repeatable": "`retry` on something that writes and is not idempotent, which is attempted once",
+    "group-unknown": "a rule names a group of approvers that its policy does not declare",
     "not-acted-on": "a field that has no effect",
 }
 

@@ -45,6 +45,7 @@ PLACES = {
     "for-each-shape": (5, 32),
     "governance-action": (5, 30),
     "governance-default": (5, 9),
+    "group-unknown": (6, 64),
     "input-missing": (2, 41),
     "input-shadowed": (3, 10),
     "input-type": (2, 69),

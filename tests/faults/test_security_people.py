@@ -244,9 +244,61 @@ def test_rules_without_an_approver_in_common_are_met_by_nobody(gert):
     assert problems(gert) == ["approval_not_allowed"] * 2
 
 
-@pytest.mark.parametrize("group", ["group:ghost", "group:SRE", "group:empty"])
-def test_a_group_without_people_is_not_everybody(gert, group):
-    policy(gert, groups={"sre": ["alice"], "empty": []}, rule=json.dumps({"approvers": [group]}))
+GROUPS = """\
+apiVersion: policy/v0
+meta: {name: floor}
+groups: {sre: [alice]}
+rules:
+  - effects: [danger]
+    action: require-approval
+    approvers: ["group:SRE"]
+"""
+
+
+def test_a_group_that_no_policy_declares_stops_the_run(gert):
+    """Policies may declare groups for each other: runs are refused where none does, and validation warns."""
+    (gert.root / "floor.yaml").write_text(GROUPS)
+    for command in (("exec",), ("policy", "explain")):
+        said = gert(*command, "book.yaml", "--policy", "floor.yaml")
+        assert said.code == 2, said.all
+        assert "names the group 'SRE', which no policy declares" in said.err
+        assert "floor.yaml:7" in said.err
+        assert "did you mean `group:sre`?" in said.err
+    assert gert.runs() == []
+    checked = gert("validate", "floor.yaml")
+    assert (checked.code, "7:17" in checked.all, "group-unknown" in checked.all) == (0, True, True)
+    (gert.root / "more.yaml").write_text(
+        "apiVersion: policy/v0\nmeta: {name: more}\nrules: []\ngroups: {SRE: [alice]}\n"
+    )
+    ticket = start(gert, "--policy", "floor.yaml", "--policy", "more.yaml")
+    approve(gert, ticket, "alice")
+    assert resume(gert) == "completed"
+
+
+def test_mistakes_about_people_have_a_place(gert):
+    people = "people:\n  alice:\n    keys:\n      - KEY\n"
+    floor = "apiVersion: policy/v0\nmeta: {name: floor}\nrules: []\n" + people
+    for key in ("hmac-sha256:AAAA", "ed25519:AAAA", "ed25519:!"):
+        (gert.root / "floor.yaml").write_text(floor.replace("KEY", key))
+        said = gert("exec", "book.yaml", "--policy", "floor.yaml")
+        assert (said.code, "floor.yaml:7" in said.err) == (2, True), said.all
+    assert gert.runs() == []
+
+
+@pytest.mark.parametrize("field", ["effects", "writes", "reads", "risk", "outcome", "approvers"])
+def test_an_empty_list_in_a_rule_stops_the_run(gert, field):
+    """It would match nothing, or everything."""
+    (gert.root / "floor.yaml").write_text(
+        f"apiVersion: policy/v0\nmeta: {{name: floor}}\nrules:\n  - action: deny\n    {field}: []\n"
+    )
+    for argv in (("validate", "floor.yaml"), ("exec", "book.yaml", "--policy", "floor.yaml")):
+        said = gert(*argv)
+        assert (said.code, f"`{field}` must not be empty" in said.all) == (1 if argv[0] == "validate" else 2, True)
+        assert (f"5:{7 + len(field)}" if argv[0] == "validate" else "floor.yaml:5") in said.all
+
+
+def test_a_group_without_people_is_not_everybody(gert):
+    policy(gert, groups={"sre": ["alice"], "empty": []}, rule='{"approvers": ["group:empty"]}')
     ticket = start(gert, "--policy", "floor.yaml")
     put(gert, ticket, "eve")
     assert resume(gert) == "approval_pending"

@@ -1,0 +1,67 @@
+"""Point at the place of a mistake that shows only when policies are combined: file, line and column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import ErrorKind, ProjectError
+from gert_core.governance.people import GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gert_core.governance.people import People
+    from gert_core.governance.sources import Source
+
+_HINT: Final = "runs are refused while a policy is invalid; correct it or remove it"
+
+
+def refusal(message: str, sources: Sequence[Source], where: Sequence[str | int], hint: str = "") -> ProjectError:
+    """Return the error about a place in the last of the sources that has it."""
+    source = next((one for one in reversed(sources) if where and _has(one.document, where)), None)
+    hint = f"{hint}; {_HINT}" if hint else _HINT
+    if source is None or source.path is None:
+        return ProjectError(message, kind=ErrorKind.POLICY, hint=hint)
+    from gert_core.documents import yaml
+
+    document = yaml.load(source.path)
+    line, column = document.locate((*source.base, *where))
+    return ProjectError(message, kind=ErrorKind.POLICY, file=document.file, line=line, column=column, hint=hint)
+
+
+def check_groups(sources: Sequence[Source], people: People) -> None:
+    """Refuse a group in the ``approvers`` of a rule that none of the policies of a run declares.
+
+    Policies may declare groups for each other, so that only all of them together show it.
+    """
+    for source in sources:
+        for rule in source.rules:
+            for index, name in enumerate(rule.approvers):
+                group = name.removeprefix(GROUP)
+                if group != name and group not in people.groups:
+                    where = ("rules", rule.number - 1, "approvers", index)
+                    message = (
+                        f"rule {rule.number} of {source.title} names the group {group!r}, which no policy declares"
+                    )
+                    raise refusal(message, [source], where, _nearest(group, people.groups))
+
+
+def _nearest(group: str, groups: Iterable[str]) -> str:
+    """Return a hint about a group that does not exist."""
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in groups}
+    close = get_close_matches(group.casefold(), sorted(folded), n=1)
+    return f"did you mean `{GROUP}{folded[close[0]]}`?" if close else "declare it under `groups`"
+
+
+def _has(document: Any, where: Sequence[str | int]) -> bool:
+    for part in where:
+        try:
+            document = document[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
+__all__ = ["check_groups", "refusal"]
