@@ -186,4 +186,27 @@ def resume(
                 asked = {"again": needed.keys, "known": needed.known}
 
 
-__all__ = ["SilentConsole", "load", "resume", "run", "validate"]
+def answer(
+    run_id: str,
+    step_key: str,
+    values: Mapping[str, str],
+    *,
+    root: str | Path,
+    by: str,
+    reject: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Answer questions of a step of a suspended run below ``root``; return the names that are still to be answered.
+
+    ``reject`` declines the step for a reason instead. A resumed run uses the answers.
+    """
+    from gert_core.engine.answering import answer as store
+    from gert_core.engine.answering import open_questions
+    from gert_core.runs.directory import RunDirectory
+
+    asked = open_questions(RunDirectory.open(Path(root), run_id), step_key)
+    store(asked, values, by=by, reject=reject, environ=os.environ if environ is None else environ)
+    return [str(question["name"]) for question in asked.missing]
+
+
+__all__ = ["SilentConsole", "answer", "load", "resume", "run", "validate"]

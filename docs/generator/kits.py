@@ -31,6 +31,7 @@ KIT_MODULES: Final = (
     "programs",
     "children",
     "spooling",
+    "answers",
     "compare",
     "approval_screen",
     "display",

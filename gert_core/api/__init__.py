@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from gert_core.api.results import (
         BlockStatus,
         Completed,
+        Declined,
         Ended,
         Errored,
         Failed,
@@ -79,8 +80,8 @@ _WHERE: Final = {
     "packs": "ToolPack",
     "policies": "PolicyPack",
     "results": (
-        "BlockStatus Completed Ended Errored Failed Outcome OutcomeCategory Principal Result RunStatus StepProblem "
-        "StepStatus Undecided"
+        "BlockStatus Completed Declined Ended Errored Failed Outcome OutcomeCategory Principal Result RunStatus "
+        "StepProblem StepStatus Undecided"
     ),
     "signatures": "SignatureScheme",
     "steps": "CLEANUP_TIMEOUT Block Branch Flow Gate Include StepType Tools ToolUse",
@@ -127,6 +128,7 @@ __all__ = [
     "Console",
     "Contract",
     "Deadline",
+    "Declined",
     "Diagnostic",
     "DocumentError",
     "Ended",

@@ -76,12 +76,20 @@ class Console(Protocol):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A question of a step to a person; ``name`` identifies the answer in scenarios and outputs."""
+    """A question of a step to a person; ``name`` identifies the answer in scenarios and outputs.
+
+    ``kind`` is ``confirm``, ``text``, ``choice``, ``checklist`` or ``attachment``; ``items`` are those of a checklist
+    or a choice. ``prompt`` is what a terminal shows; ``title`` and ``instructions`` say the same without the grammar of
+    answers. ``following`` are the questions that the step asks after this one, for people who answer all at once.
+    """
 
     name: str
     prompt: str
     kind: str = "text"
     items: tuple[str, ...] = ()
+    title: str = ""
+    instructions: str = ""
+    following: tuple[Question, ...] = ()
 
 
 class Answer(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from gert_core.api.error_kinds import ErrorKind
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -42,6 +44,7 @@ class RunStatus(StrEnum):
     ERROR = "error"
     CANCELLED = "cancelled"
     APPROVAL_PENDING = "approval_pending"
+    ANSWER_PENDING = "answer_pending"
 
 
 class OutcomeCategory(StrEnum):
@@ -160,6 +163,14 @@ class StepProblem(Exception):  # noqa: N818 - it is a result raised from depth, 
         self.retryable = retryable
 
 
+class Declined(StepProblem):
+    """A person declined to answer (``reject REASON``, or ``no`` to a confirmation); unhandled, the step has failed."""
+
+    def __init__(self, reason: str, *, principal: Principal | None = None) -> None:
+        super().__init__(ErrorKind.REJECTED, reason, failed=True, acted=False, retryable=False)
+        self.principal = principal
+
+
 class Undecided(Exception):  # noqa: N818 - not an error: the value is not known in this mode
     """The need for a value that is known only in a real run (dry-run and probe)."""
 
@@ -171,6 +182,7 @@ class Undecided(Exception):  # noqa: N818 - not an error: the value is not known
 __all__ = [
     "BlockStatus",
     "Completed",
+    "Declined",
     "Ended",
     "Errored",
     "Failed",

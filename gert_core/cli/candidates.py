@@ -14,6 +14,7 @@ OPTIONS: Final = {"--run": "runs", "--ticket": "tickets", "--scenario": "scenari
 """The kind of value that follows an option."""
 ARGUMENTS: Final = {
     "resume": "runs",
+    "answer": "runs",
     "runs artifacts": "runs",
     "runs logs": "runs",
     "runs show": "runs",

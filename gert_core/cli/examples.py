@@ -28,6 +28,11 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert resume latest --retry-failed", "try the failed step of the newest run again"),
         ("gert resume ID --reconcile clear=done", "after finding out that the step was done"),
     ),
+    "answer": (
+        ("gert answer latest look", "be asked what the step asks"),
+        ("gert answer latest look confirm=yes --as alice", "give the answers at once"),
+        ("gert answer latest look --reject 'wrong rack'", "the step fails"),
+    ),
     "approve": (("gert approve TICKET --as alice --reason 'change 4711'", "see `gert approvals list`"),),
     "reject": (("gert reject TICKET --as alice --reason 'not today'", "the step does not run"),),
     "approvals list": (

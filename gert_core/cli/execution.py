@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _LAST_CODE: Final = 255
 _FAIL_ON: Final = 4
+_PENDING: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING)
 
 
 def carry_out(
@@ -78,7 +79,7 @@ def carry_out(
             raise
         finally:
             progress.close()
-    if run.facts.directory is not None and result.status is RunStatus.APPROVAL_PENDING:
+    if run.facts.directory is not None and result.status in _PENDING:
         with suppress(GertError, OSError):  # a cache; what is wrong with it concerns the next command
             run.facts.directory.state()
     try:
@@ -105,7 +106,7 @@ def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
 
 
 def exit_code(result: RunResult, *, interrupt_code: int, pending: int, fail_on: tuple[str, ...] | None = None) -> int:
-    """Return 0 for completed, 1 for failed, 129, 130 or 143 for interrupted, and ``pending`` for a pending approval.
+    """Return 0 for completed, 1 for failed, 129, 130 or 143 for interrupted, and ``pending`` while it waits for people.
 
     A completed run whose outcome is among ``fail_on`` (None: what it recorded) gives 4, unless it was only planned.
     """
@@ -113,7 +114,7 @@ def exit_code(result: RunResult, *, interrupt_code: int, pending: int, fail_on: 
         wanted = result.state.fail_on if fail_on is None else fail_on
         planned = result.outcome is None or result.mode in PLANS
         return _FAIL_ON if not planned and result.outcome and str(result.outcome.category) in wanted else 0
-    if result.status is RunStatus.APPROVAL_PENDING:
+    if result.status in _PENDING:
         return pending
     return interrupt_code if result.status is RunStatus.CANCELLED and not result.state.aborted else 1
 

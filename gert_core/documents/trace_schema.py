@@ -53,6 +53,7 @@ _START: Final = {
             "items": {"type": "string"},
             "description": "Categories of outcomes that exit with code 4.",
         },
+        "questions": {"enum": ["ask", "suspend", "fail"], "description": "What was chosen by --questions."},
         "trace_sync": {"enum": ["group", "event", "none"], "description": "When events are put on disk."},
         "signer": {
             "type": ["object", "null"],

@@ -81,6 +81,7 @@ def _choices(request: Request, *, signer: Signer | None, directory: RunDirectory
         else None,
         policy_files=tuple(str(path.absolute()) for path in request.policies) if here else (),
         approval_provider=chosen_provider(request),
+        questions=request.questions if here else None,
         trace_sync=request.trace_sync,
         fail_on=_fail_on(request),
         signer=signer.to_json() if signer is not None else None,

@@ -17,7 +17,7 @@ from gert_core.engine.journal import Journal, principal_of
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import chosen_provider, new_place, recorded_place
 from gert_core.engine.progress import Progress, SafeProgress
-from gert_core.engine.request import MODES
+from gert_core.engine.request import MODES, QUESTIONS
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
@@ -57,6 +57,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     """
     if request.mode not in MODES:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
+    if request.questions is not None and request.questions not in QUESTIONS:
+        raise UsageError(f"questions takes {', '.join(QUESTIONS)}, not {request.questions!r}; nothing was run")
     resume = request.resume
     if resume is not None:
         from gert_core.engine.resume.plan import as_recorded
@@ -129,6 +131,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         choices=place.choices,
         directory=place.directory,
         approval=approval,
+        questions=request.questions or "ask",
         resumption=resumption,
         documents=documents,
     )

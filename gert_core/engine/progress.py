@@ -84,6 +84,9 @@ class Progress:
     def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
         """Handle a step that waits for an approval."""
 
+    def unanswered(self, step: StepInfo) -> None:
+        """Handle a step that is left open until its questions are answered."""
+
     def possible(self, outcome: Outcome) -> None:
         """Handle an outcome that was reached (in dry-run: one of the possible ones)."""
 
@@ -133,6 +136,9 @@ class SafeProgress(Progress):
 
     def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
         self._tell(self._listener.pending, step, request)
+
+    def unanswered(self, step: StepInfo) -> None:
+        self._tell(self._listener.unanswered, step)
 
     def possible(self, outcome: Outcome) -> None:
         self._tell(self._listener.possible, outcome)

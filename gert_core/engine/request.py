@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
 
+QUESTIONS: Final = ("ask", "suspend", "fail")
 PROBE_EFFECTS: Final = frozenset({"network"})
 
 
@@ -66,6 +67,8 @@ class Request(Struct, frozen=True, kw_only=True):
     floor: bool = False
     """Whether a replay keeps to the machine floor too; every other mode does in any case."""
     approval: str | None = None
+    questions: str | None = None
+    """What becomes of a question of a step: ``ask`` the console (the default), ``suspend`` the run, or ``fail``."""
     actor: str | None = None
     trace: Path | None = None
     trace_sync: str = "group"
@@ -94,4 +97,4 @@ class Request(Struct, frozen=True, kw_only=True):
         return self.keep if self.keep is not None else self.mode in KEPT or self.trace is not None
 
 
-__all__ = ["MODES", "PROBE_EFFECTS", "Request", "Resume"]
+__all__ = ["MODES", "PROBE_EFFECTS", "QUESTIONS", "Request", "Resume"]

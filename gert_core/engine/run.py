@@ -72,6 +72,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     choices: RunChoices
     directory: RunDirectory | None = None
     approval: ApprovalProvider | None = None
+    questions: str = "ask"
+    """What becomes of a question of a step: ``ask``, ``suspend`` or ``fail``."""
     resumption: Resumption | None = None
     """How a recorded run goes on; ``None`` when this process started the run."""
     documents: Documents | None = None

@@ -123,7 +123,10 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     """
     duration = format_duration(run.services.backend.run_seconds(seconds))
     if signal is not None and signal.rank is Rank.SUSPENDED:
-        waiting = {"status": str(RunStatus.APPROVAL_PENDING), "tickets": list(signal.tickets)}
+        status = RunStatus.ANSWER_PENDING if signal.questions and not signal.tickets else RunStatus.APPROVAL_PENDING
+        waiting: dict[str, object] = {"status": str(status), "tickets": list(signal.tickets)}
+        if signal.questions:
+            waiting["questions"] = list(signal.questions)
         run.services.journal.close(EventType.RUN_SUSPENDED, {**waiting, "duration": duration})
         return None
     status, outcome, failures = _conclusion(run, signal)

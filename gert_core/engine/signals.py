@@ -39,6 +39,8 @@ class Signal(Struct, frozen=True, kw_only=True):
     later: tuple[Failure, ...] = ()
     """Failures of the cleanup after those failures; they are named, and decide nothing."""
     tickets: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    """Keys of the steps whose questions are to be answered before they go on."""
     outcome: Outcome | None = None
     outcome_key: str | None = None
     again: tuple[str, ...] = ()
@@ -91,6 +93,7 @@ class SignalCollector(Struct):
             failures=failures or later,
             later=later if failures else (),
             tickets=tuple(t for signal in every for t in signal.tickets),
+            questions=tuple(key for signal in every for key in signal.questions),
             outcome=leading.outcome,
             outcome_key=leading.outcome_key,
             again=tuple(key for signal in every for key in signal.again),

@@ -26,6 +26,8 @@ class RunChoices(Struct, frozen=True, kw_only=True):
     policy_files: tuple[str, ...] = ()
     """The files given with ``--policy``; other sources are found again from the runbook and the plugins."""
     approval_provider: str | None = None
+    questions: str | None = None
+    """What becomes of questions, where that was chosen."""
     trace_sync: str = "group"
     fail_on: tuple[str, ...] = ()
     """The categories of outcomes with which a command that completes the run exits as with a failure."""
@@ -43,6 +45,7 @@ class RunChoices(Struct, frozen=True, kw_only=True):
             "floor_files": list(self.floor_files),
             "policy_files": list(self.policy_files),
             "approval_provider": self.approval_provider,
+            **({"questions": self.questions} if self.questions is not None else {}),
             "trace_sync": self.trace_sync,
             **({"fail_on": list(self.fail_on)} if self.fail_on else {}),
             "signer": None if self.signer is None else dict(self.signer),
@@ -79,12 +82,13 @@ def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, direc
         )
     plain = Masker({}).unmask  # a path that looks like a mask was escaped
     signer = known.get("signer")
-    provider = known.get("approval_provider")
+    provider, questions = known.get("approval_provider"), facts.get("questions")
     return RunChoices(
         mode=str(facts.get("mode")),
         runbook_path=plain(path),
         policy_files=tuple(str(plain(file)) for file in known.get("policy_files") or ()),
         approval_provider=provider if isinstance(provider, str) else None,
+        questions=questions if isinstance(questions, str) else None,
         trace_sync=str(known.get("trace_sync") or "group"),
         signer=signer if isinstance(signer, dict) else None,
         cwd=plain(known.get("cwd")),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus, StepStatus
-from gert_core.runs.state import RunState, StepState, parent_key
+from gert_core.runs.state import RunState, StepQuestions, StepState, parent_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -84,6 +84,7 @@ class Fold:
         state.failing = []
         state.result = {}
         for key in event.data.get("void") or ():
+            state.questions.pop(str(key), None)
             if (record := state.steps.pop(str(key), None)) is not None:
                 state.void[str(key)] = record
 
@@ -121,16 +122,28 @@ class Fold:
         record, started = self._record(event), event.data.get("reason") != "not_started"
         record.acts = started
         record.asking = False
+        if event.data.get("reason") == "retry":  # what the next attempt asks is asked anew
+            self.state.questions.pop(record.key, None)
         number = event.data.get("attempt") or 1
         record.attempts = number if started else max(1, number - 1)
 
     def _question(self, event: TraceEvent) -> None:
-        self._record(event).asking = event.type == EventType.QUESTION_ASKED and event.data.get("acted") is not True
+        record, data, state = self._record(event), event.data, self.state
+        key, asked = record.key, event.type == EventType.QUESTION_ASKED
+        record.asking = asked and data.get("acted") is not True
+        if asked:
+            question = data["question"]
+            known = state.questions.setdefault(key, StepQuestions(since=event.seq))
+            known.open[str(question.get("name"))] = {"seq": event.seq, "asked": event.timestamp, **question}
+        elif key in state.questions:
+            state.questions[key].open.pop(str(data.get("name")), None)
 
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
         record.status = intern(str(data.get("status", StepStatus.ERROR)))
         record.ended = event.seq
+        if self.state.questions:
+            self.state.questions.pop(record.key, None)
         if event.data.get("started") is False:
             record.acts = False
         record.duration = _text(data.get("duration"))

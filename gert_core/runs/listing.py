@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gert_core.runs.state import RunState, StepState
 
 _INTERRUPTED: Final = "interrupted"
+SUSPENDED: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING)
+"""The statuses of runs that wait for people."""
 
 
 class RunInfo(Struct, frozen=True, kw_only=True):
@@ -45,14 +47,20 @@ class RunInfo(Struct, frozen=True, kw_only=True):
 
     def step_status(self, step: StepState) -> str:
         """Return a step's status; one that started, did not finish and is not being executed is ``interrupted``."""
-        left = step.status == RunStatus.RUNNING and not self.live and self.status != RunStatus.APPROVAL_PENDING
-        return _INTERRUPTED if left else step.status
+        if step.status != RunStatus.RUNNING or self.live:
+            return step.status
+        asked = self.state.questions.get(step.key) if self.state is not None else None
+        if asked is not None and asked.open and self.status in SUSPENDED:
+            return str(RunStatus.ANSWER_PENDING)
+        return step.status if self.status in SUSPENDED else _INTERRUPTED
 
     @property
     def progress(self) -> dict[str, object]:
         """How much is done; of the steps that started and did not finish, which are running or interrupted."""
         found = self.state.progress if self.state is not None else {}
         keys = found.get("running", [])
+        if self.state is not None and self.status in SUSPENDED and isinstance(keys, list):
+            keys = [key for key in keys if key not in self.state.questions]  # they wait for people
         return {**found, "running": keys if self.live else [], _INTERRUPTED: [] if self.live else keys}
 
     @property

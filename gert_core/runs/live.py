@@ -28,6 +28,8 @@ _RARE: Final = (
     EventType.APPROVAL_RESOLVED,
     EventType.APPROVAL_VOID,
     EventType.STEP_ATTEMPT,
+    EventType.QUESTION_ASKED,
+    EventType.QUESTION_ANSWERED,
     EventType.OUTCOME_RESOLVED,
     EventType.CONTRACT_VIOLATION,
     EventType.RUN_SUMMARY,

@@ -91,6 +91,11 @@ class RunResult(Struct, frozen=True, kw_only=True):
         return [] if self.finished else self.state.pending
 
     @property
+    def questions(self) -> list[dict[str, Any]]:
+        """Return what people have not answered in a run that is not finished."""
+        return [] if self.finished else self.state.unanswered
+
+    @property
     def finished(self) -> bool:
         """Return whether nothing is left to do: a run that was cancelled can go on."""
         return self.state.over and self.status is not RunStatus.CANCELLED
@@ -110,6 +115,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
             "outputs": dict(self.outputs),
             "failure": failures[0].to_json() if failures else None,
             "pending": self.pending,
+            "questions": self.questions,
         }
         if self.possible:
             out["possible_outcomes"] = [outcome.to_json() for outcome in self.possible]

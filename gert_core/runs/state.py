@@ -100,6 +100,14 @@ class StepState(Struct, kw_only=True, gc=False):
         return {**shown, "attempts": self.attempts} if self.attempts > 1 else shown
 
 
+class StepQuestions(Struct, kw_only=True):
+    """The questions of one execution of a step; ``since`` is the number of its first one."""
+
+    since: int
+    open: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By name what was asked and is not answered: ``seq``, ``asked`` (when), and the question itself."""
+
+
 class RunState(Struct, kw_only=True):
     """Where a run stands."""
 
@@ -119,6 +127,8 @@ class RunState(Struct, kw_only=True):
     """Records that a ``run_resumed`` declared void, as they last were."""
     tickets: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Tickets submitted and not resolved, with the responses so far."""
+    questions: dict[str, StepQuestions] = field(default_factory=dict)
+    """By step key what its current execution asked people."""
     summaries: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By type: the latest ``run_summary`` with its number and step key."""
     resumed: int = 0
@@ -169,6 +179,17 @@ class RunState(Struct, kw_only=True):
         return [{name: ticket.get(name) for name in names} for ticket in self.tickets.values()]
 
     @property
+    def unanswered(self) -> list[dict[str, Any]]:
+        """Return the questions of steps that are not over, as lists for people and machines show them."""
+        found = []
+        for key, asked in self.questions.items():
+            record = self.steps.get(key)
+            if record is not None and not record.done:
+                step = {"step_key": key, "step_id": record.step_id}
+                found += [{**step, **question} for question in asked.open.values()]
+        return found
+
+    @property
     def artifacts(self) -> dict[str, dict[str, Any]]:
         """Return what steps kept, by key: step key, value and, where there is one, schema."""
         lead = "artifact::"
@@ -207,6 +228,8 @@ class RunState(Struct, kw_only=True):
             return {"needs": "reconcile", "steps": [record.key for record in unknown]}
         if self.tickets:
             return {"needs": "approval", "steps": [str(t.get("step_key")) for t in self.tickets.values()]}
+        if self.status == RunStatus.ANSWER_PENDING and (unanswered := self.unanswered):
+            return {"needs": "answer", "steps": list(dict.fromkeys(str(one["step_key"]) for one in unanswered))}
         if self.over and self.status != RunStatus.CANCELLED:
             return {"needs": "retry", "steps": list(self.failing)}
         return {"needs": "resume", "steps": self.progress["running"]}
@@ -246,7 +269,11 @@ class RunState(Struct, kw_only=True):
         if not live and (unknown := self.unknown_outcomes):
             return f"unknown outcome: {', '.join(record.key for record in unknown)}"
         waiting = ", ".join(str(ticket.get("step_key")) for ticket in self.tickets.values())
-        return f"approval: {waiting}" if waiting else ""
+        keys = [] if self.over else [str(question["step_key"]) for question in self.unanswered]
+        found = [f"approval: {waiting}"] if waiting else []
+        if keys:
+            found.append(f"answer: {', '.join(dict.fromkeys(keys))}")
+        return "; ".join(found)
 
 
 def parent_key(key: str) -> str:
@@ -260,4 +287,4 @@ def parent_key(key: str) -> str:
     return above if number.isdigit() else parent
 
 
-__all__ = ["ABORTED", "KEPT", "MODES", "Failure", "RunState", "StepState", "parent_key"]
+__all__ = ["ABORTED", "KEPT", "MODES", "Failure", "RunState", "StepQuestions", "StepState", "parent_key"]

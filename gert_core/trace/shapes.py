@@ -45,6 +45,7 @@ class _RunStart(Struct):
     runbook_path: str | None = None
     policy_files: list[str] | None = None
     approval_provider: str | None = None
+    questions: str | None = None
     trace_sync: str | None = None
     fail_on: list[str] | None = None
     signer: dict[str, str] | None = None
@@ -159,6 +160,7 @@ class _QuestionAnswered(Struct):
     step_id: str
     name: str
     by: str | None = None
+    declined: bool | None = None
 
 
 class _Summary(Struct):

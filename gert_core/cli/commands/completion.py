@@ -21,6 +21,7 @@ _VALUES: Final = {
     "--mode": "real dry-run probe replay",
     "--trace-sync": "group event none",
     "--on-drift": "refuse allow",
+    "--questions": "ask suspend fail",
 }
 _OTHER_FILES: Final = ("--input", "--policy", "--trace", "--sarif", "--junit")
 """Options that take a file other than the runbook."""

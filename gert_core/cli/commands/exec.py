@@ -46,12 +46,13 @@ def exec_(
     approval: Annotated[
         str | None, typer.Option("--approval", metavar="PROVIDER", help="The approval provider.")
     ] = None,
+    questions: Annotated[str | None, typer.Option("--questions", metavar="WHAT", help="ask, suspend or fail.")] = None,
     no_input: Annotated[bool, typer.Option("--no-input", help="Never prompt.")] = False,
     probe_allow_effects: Annotated[
         str | None, typer.Option("--probe-allow-effects", metavar="A,B", help="Effects that probe mode may cause.")
     ] = None,
     pending_exit_code: Annotated[
-        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
+        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while people are waited for.")
     ] = 0,
     no_preflight: Annotated[
         bool, typer.Option("--no-preflight", help="Run although programs or transports are missing.")
@@ -78,6 +79,7 @@ def exec_(
     if trace_sync not in ("group", "event", "none"):
         raise UsageError(f"--trace-sync takes group, event or none, not {trace_sync!r}")
     fails = categories(fail_on)
+    check_questions(questions, no_input=no_input)
     if not file.is_file():
         raise UsageError(f"{file} does not exist", file=str(file), hint="give the path of a runbook")
     project: Project | None = project_here(file.parent)
@@ -98,6 +100,7 @@ def exec_(
             policies=tuple(policy or ()),
             floor=floor,
             approval=approval,
+            questions=questions,
             actor=actor,
             trace=trace,
             keep=keep or None,
@@ -118,6 +121,14 @@ def exec_(
         pending_exit_code=pending_exit_code,
         verbose=verbose,
     )
+
+
+def check_questions(wanted: str | None, *, no_input: bool) -> None:
+    """Refuse a value of ``--questions`` that does not exist, or that ``--no-input`` excludes."""
+    if wanted not in (None, "ask", "suspend", "fail"):
+        raise UsageError(f"--questions takes ask, suspend or fail, not {wanted!r}; nothing was run")
+    if wanted == "ask" and no_input:
+        raise UsageError("--questions ask asks, and --no-input never does; nothing was run", hint="leave one out")
 
 
 def parse_vars(pairs: Any) -> dict[str, str]:

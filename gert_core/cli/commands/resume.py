@@ -54,9 +54,10 @@ def resume(
     approval: Annotated[
         str | None, typer.Option("--approval", metavar="PROVIDER", help="The approval provider.")
     ] = None,
+    questions: Annotated[str | None, typer.Option("--questions", metavar="WHAT", help="ask, suspend or fail.")] = None,
     no_input: Annotated[bool, typer.Option("--no-input", help="Never prompt.")] = False,
     pending_exit_code: Annotated[
-        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while an approval is pending.")
+        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while people are waited for.")
     ] = 0,
     fail_on: Annotated[
         str | None, typer.Option("--fail-on", metavar="A,B", help="Exit with 4 after these outcomes.")
@@ -67,7 +68,7 @@ def resume(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
-    from gert_core.cli.commands.exec import categories, parse_vars, read_inputs
+    from gert_core.cli.commands.exec import categories, check_questions, parse_vars, read_inputs
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.again import RunAgain
@@ -82,6 +83,7 @@ def resume(
     fails = categories(fail_on)
     if on_drift not in ("refuse", "allow"):
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
+    check_questions(questions, no_input=no_input)
     if abort and retry_failed:
         raise UsageError("--abort runs no failed step again", hint="use either --abort or --retry-failed")
     if yes and not retry_failed:
@@ -119,6 +121,7 @@ def resume(
             project=project,
             actor=actor,
             approval=approval,
+            questions=questions,
             host_vars=secrets,
             file_vars=files,
             resume=wanted,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.questions import answer_command, show_commands, show_questions
 from gert_core.cli.render.result import label
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
@@ -18,6 +19,7 @@ from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys
 from gert_core.cli.render.values import one_line
 from gert_core.cli.session import project_here
 from gert_core.kit.display import readable_key, readable_time
+from gert_core.runs.answers import answered
 from gert_core.runs.directory import runs_root
 from gert_core.runs.find import find_run
 from gert_core.runs.listing import list_runs, run_info
@@ -131,6 +133,7 @@ def _document(info: RunInfo) -> dict[str, object]:
         "artifacts": state.artifacts,
         "progress": info.progress,
         "pending": state.pending,
+        "questions": RunResult(state=state, trace=info.trace).questions,
         "unknown_outcomes": info.unknown_outcomes,
         "resume_point": info.resume_point,
         "resumed": state.resumed,
@@ -170,6 +173,7 @@ def _describe(info: RunInfo) -> None:
         expires = f", expires {readable_time(str(ticket['expires_at']))}" if ticket.get("expires_at") else ""
         step = readable_key(str(ticket["step_key"]))
         out(escape(f"  waits for approval {ticket['ticket_id']} of step {step}{expires}"))
+    _describe_questions(info, state)
     _advise(info)
 
 
@@ -199,9 +203,32 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
             out(f"      {line}")
 
 
+def _describe_questions(info: RunInfo, state: RunState) -> None:
+    """Print what people have not answered, and the commands for it; a run in progress asks by itself."""
+    asked = RunResult(state=state, trace=info.directory.path).questions
+    if not asked or info.live:
+        return
+    show_questions(asked)
+    for answer in answered(info.directory.path, asked).values():
+        out(escape(f"    {answer.name} of step {readable_key(answer.step_key)} was answered by {answer.by}"))
+    show_commands(info.directory.run_id, _unanswered(info))
+
+
+def _unanswered(info: RunInfo) -> list[dict[str, object]]:
+    """Return the questions that have no answer which waits for the run to be resumed."""
+    asked = info.state.unanswered if info.state else []
+    given = answered(info.directory.path, asked)
+    return [one for one in asked if one["seq"] not in given]
+
+
 def _advise(info: RunInfo) -> None:
     point = info.resume_point
     if point is None:
+        return
+    if point["needs"] == "answer" and (asked := _unanswered(info)):
+        key = str(asked[0]["step_key"])
+        command = answer_command(info.directory.run_id, key, [one for one in asked if one["step_key"] == key])
+        err(escape(f"  next: {command}"))
         return
     command = f"gert resume --run {info.directory.run_id}"
     risky = [record.key for record in info.state.risky_retries] if info.state else []
@@ -238,7 +265,7 @@ def _outcome(state: RunState) -> str:
 
 def _colour(status: str) -> str:
     colours = {"completed": "green", "success": "green", "running": "cyan", "skipped": "dim", "open": "dim"}
-    return colours.get(status, "yellow" if status in ("approval_pending", "interrupted") else "red")
+    return colours.get(status, "yellow" if status in ("approval_pending", "answer_pending", "interrupted") else "red")
 
 
 def _age(started: str | None) -> float | None:

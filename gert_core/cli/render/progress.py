@@ -138,6 +138,11 @@ class TerminalProgress(Progress):
             self._running.pop(step.key, None)
         self._step(step, ("…", ""), f"waits for approval (ticket {request.ticket_id})")
 
+    def unanswered(self, step: StepInfo) -> None:
+        with self._lock:
+            self._running.pop(step.key, None)
+        self._step(step, ("…", ""), "waits for an answer")
+
     def arm(self, step: StepInfo, name: str, why: str) -> None:
         self._print(f"{_indent(step)}  ? {name}: {why}")
 

@@ -30,8 +30,13 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
         for ticket in result.pending:
             step = readable_key(str(ticket["step_key"]))
             out(escape(f"  {ticket['ticket_id']}  step {step}  risk {ticket['risk_level']}"))
+        if result.questions:
+            _show_questions(result)
         advice = f" Resume with: gert resume --run {result.run_id}" if result.state.resumable else ""
         out(f"Approval pending{_mode(result)}.{advice}")
+    elif result.status is RunStatus.ANSWER_PENDING:
+        _show_questions(result)
+        out(f"Answer pending{_mode(result)}. Resume with: gert resume --run {result.run_id}")
     else:
         _show_failures(result, executed=executed)
     remark = "" if result.traced else " (not kept)"
@@ -74,6 +79,13 @@ def _show_outcome(result: RunResult) -> None:
     for name, value in outcome.meta.items():
         for line in named(f"{escape(name)}:", value, indent="  "):
             out(line)
+
+
+def _show_questions(result: RunResult) -> None:
+    from gert_core.cli.render.questions import show_commands, show_questions
+
+    show_questions(result.questions)
+    show_commands(result.run_id, result.questions)
 
 
 def _show_failures(result: RunResult, *, executed: bool) -> None:

@@ -4,45 +4,85 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import Answer, ErrorKind, EventType, NoAnswer, StepProblem
+from gert_core.api import Answer, Declined, ErrorKind, EventType, NoAnswer, StepProblem
 from gert_core.engine.journal import principal_of
+from gert_core.engine.signals import Rank, Signal, Unwind
+from gert_core.kit.answers import declined
 
 if TYPE_CHECKING:
-    from gert_core.api import Question
+    from gert_core.api import Principal, Question
     from gert_core.engine.steps.execution import StepExecution
 
 
 def ask_person(execution: StepExecution, question: Question) -> Answer:
-    """Return the line a person types at the terminal; raise ``NoAnswer`` without a terminal.
+    """Return the line that a person gave or types at the terminal.
 
-    A step that ends between the two events did nothing but ask, so it may be asked again; unless it acted before, which
-    its question tells.
+    Raise ``Declined`` when the person declines, ``NoAnswer`` when questions cannot be asked, and ``Unwind`` when the
+    run is suspended until the question is answered. A step that ends between the two events did nothing but ask, so
+    it may be asked again; unless it acted before, which its question tells.
     """
     facts, services = execution.facts, execution.services
     _refuse_late(execution, question)  # a pipe that has answers waiting makes no question wait
     prompt = services.masker.mask_text(question.prompt)
-    _trace_asked(execution, question, prompt)
-    if not services.plugins.console.interactive:
+    if services.recorded is not None and facts.directory is not None:
+        from gert_core.engine.resume.answers import given_answer
+
+        given = given_answer(execution, question, prompt)
+        if given is not None:
+            return _answered(execution, question, given.line, given.principal, reason=given.declined)
+    if facts.questions == "suspend" and facts.mode == "real" and facts.directory is not None:
+        _suspend(execution, question, prompt)
+    trace_asked(execution, question, prompt)
+    services.journal.sync()
+    if facts.questions != "ask" or not services.plugins.console.interactive:
         raise NoAnswer(f"{question.name} was asked for, but questions cannot be asked here")
     with services.plugins.console.exclusive():
         line = services.plugins.console.ask(prompt, deadline=execution.deadline)
     if line is None:
         _refuse_late(execution, question)
         raise NoAnswer(f"the input ended before {question.name} was answered")
-    by = principal_of(facts.actor)
-    data = {"step_id": execution.compiled.id, "name": question.name, "by": by.id}
+    return _answered(execution, question, line, principal_of(facts.actor), reason=declined(question.kind, line))
+
+
+def _answered(execution: StepExecution, question: Question, line: str, by: Principal, *, reason: str | None) -> Answer:
+    """Trace that a question was answered, or declined for a ``reason``; return the answer."""
+    data: dict[str, object] = {"step_id": execution.compiled.id, "name": question.name, "by": by.id}
+    data["declined"] = reason is not None
     execution.add(EventType.QUESTION_ANSWERED, data, principal=by, fresh=True)
-    services.journal.sync()
+    execution.services.journal.sync()
+    if reason is not None:
+        raise Declined(reason, principal=by)
     return Answer(value=line, principal=by)
 
 
-def _trace_asked(execution: StepExecution, question: Question, prompt: str) -> None:
-    asked = {"name": question.name, "kind": question.kind, "prompt": prompt, "items": list(question.items)}
+def _suspend(execution: StepExecution, question: Question, prompt: str) -> None:
+    """Leave the step open until its questions are answered; one that acted and must not act again cannot wait."""
+    if execution.acted and not execution.contract.repeatable:
+        trace_asked(execution, question, prompt)
+        raise NoAnswer(f"{question.name} was asked for after the step had acted, so that the run cannot be suspended")
+    services, known = execution.services, execution.services.journal.state.questions.get(execution.key)
+    trace_asked(execution, question, prompt)
+    for later in question.following:
+        if known is None or later.name not in known.open:
+            trace_asked(execution, later, services.masker.mask_text(later.prompt))
+    services.journal.sync()
+    services.progress.unanswered(execution.info)
+    execution.signals.add([Signal(rank=Rank.SUSPENDED, questions=(execution.key,))])
+    raise Unwind
+
+
+def trace_asked(execution: StepExecution, question: Question, prompt: str) -> None:
+    """Trace a question, as a terminal and as other surfaces show it."""
+    asked: dict[str, object] = {"name": question.name, "kind": question.kind, "prompt": prompt}
+    asked["items"] = list(question.items)
+    if question.title:
+        asked["title"] = question.title
+    if question.instructions:
+        asked["instructions"] = question.instructions
     data: dict[str, object] = {"step_id": execution.compiled.id, "question": asked}
     if execution.acted:
         data["acted"] = True
     execution.add(EventType.QUESTION_ASKED, data, fresh=True)
-    execution.services.journal.sync()
 
 
 def _refuse_late(execution: StepExecution, question: Question) -> None:

@@ -76,6 +76,7 @@ def as_recorded(request: Request, resume: Resume) -> Request:
         runbook=choices.runbook,
         policies=tuple(Path(file) for file in choices.policy_files),
         approval=request.approval or choices.approval_provider,
+        questions=request.questions or choices.questions,
         trace_sync=choices.trace_sync,
         trace=run.trace,
         keep=True,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gert_core.api import TraceEvent
+    from gert_core.engine.resume.answers import GivenAnswers
     from gert_core.runs.state import RunState
     from gert_core.trace.lines import TraceLines
 
@@ -91,7 +92,9 @@ class Recorded:
         self._forked: set[str] = set()
         self._again: set[str] = set()
         """Steps that run again although steps after them in their list are finished."""
-        self._lock = threading.Lock()
+        self._lock = self.lock = threading.RLock()
+        self.answers: GivenAnswers | None = None
+        """What people answered while the run was suspended; read when the first question is asked."""
         self.outcome_written = False
         """Whether an earlier process came as far as ``outcome_resolved``, which is written once."""
         for event in events:
@@ -254,6 +257,11 @@ class Recorded:
             return False
         started = (*numbers_of(self._events.get(key), EventType.STEP_START), self._attempted_at.get(key, 0))
         return max(started) > submitted[-1]
+
+    def asking(self, key: str) -> bool:
+        """Return whether a step did nothing but ask when it was left, so that it goes on in the same attempt."""
+        record = self.state.steps.get(key)
+        return record is not None and record.asking
 
     def retries(self, key: str) -> int:
         """Return how many attempts of a leaf its ``retry`` policy made."""

@@ -35,9 +35,11 @@ def continue_attempts(execution: StepExecution, recorded: Recorded) -> None:
     """Trace that a step which an earlier process started is attempted again."""
     before = recorded.attempts(execution.key)
     if before:
-        execution.attempt = before + 1
+        asking = recorded.asking(execution.key)
+        execution.attempt = before if asking else before + 1
         count_retries(execution, recorded.retries(execution.key))
-        add_attempt(execution, "resumed")
+        if not asking:
+            add_attempt(execution, "resumed")
 
 
 def recall_attempts(execution: StepExecution, recorded: Recorded) -> None:

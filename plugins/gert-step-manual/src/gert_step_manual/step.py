@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
+from msgspec.structs import replace
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -11,6 +12,7 @@ from gert_core.api import (
     WRONG_ANSWERS,
     Answer,
     Completed,
+    Declined,
     Errored,
     ErrorKind,
     Failed,
@@ -19,15 +21,13 @@ from gert_core.api import (
     Result,
     StepProblem,
 )
+from gert_core.kit.answers import answer_fault, chosen, declined, ticked
 from gert_core.kit.models import StepModel
 
 if TYPE_CHECKING:
     from gert_core.api import Principal, StepContext
 
 _TYPES: Final = {"text": "string", "choice": "string", "checklist": "object", "attachment": "object"}
-_YES: Final = ("y", "yes")
-_NO: Final = ("n", "no")
-_BY_OPERATOR: Final = "rejected by the operator"
 _NAME: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 
 
@@ -87,11 +87,6 @@ class ManualStep(StepModel):
     )
 
 
-class _Rejected(Exception):  # noqa: N818 - a person's answer
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-
-
 def outputs(step: ManualStep) -> dict[str, str]:
     """Return the names of the evidence: they are the step's outputs."""
     return {evidence.name: _TYPES[evidence.kind] for evidence in step.required_evidence}
@@ -105,13 +100,13 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
         if not step.required_evidence:
             who = _confirm(step.instructions, ctx)
         for position, evidence in enumerate(step.required_evidence):
-            lead = f"{step.instructions}\n" if position == 0 else ""
-            value, who = _collect(evidence, lead, ctx)
+            value, who = _collect(evidence, step, ctx, position)
             given[evidence.name] = value
     except NoAnswer as error:
         return Errored(kind=ErrorKind.EVIDENCE_UNAVAILABLE, message=str(error) or "the questions could not be answered")
-    except _Rejected as rejected:
-        return Failed(kind=ErrorKind.REJECTED, message=str(rejected), outputs=given, principal=who)
+    except Declined as refusal:
+        by = refusal.principal or who
+        return Failed(kind=ErrorKind.REJECTED, message=refusal.message, outputs=given, principal=by)
     missing = [
         f"{name}: {item}"
         for name, value in given.items()
@@ -127,75 +122,90 @@ def run(step: ManualStep, ctx: StepContext) -> Result:
 
 
 def _confirm(instructions: str, ctx: StepContext) -> Principal | None:
-    """Ask until the answer is a confirmation, or raise ``NoAnswer``; raise ``_Rejected`` when it is a no."""
+    """Ask until the answer is a confirmation, or raise ``NoAnswer``; raise ``Declined`` when it is a no."""
     lead = f"{instructions}\n"
     for _ in range(WRONG_ANSWERS):
         prompt = f"{lead}  [Enter] when done, or `reject REASON`: "
-        answer = ctx.ask(Question(name="confirm", kind="confirm", prompt=prompt))
-        text = _text(answer).lower()
-        if text in _NO:
-            raise _Rejected(_BY_OPERATOR)
-        if answer.canned or not text or text in _YES:
+        question = Question(name="confirm", kind="confirm", prompt=prompt, title="done?", instructions=instructions)
+        answer = ctx.ask(question)
+        text = _text(answer, "confirm")
+        fault = answer_fault("confirm", (), text)
+        if answer.canned or fault is None:
             return answer.principal
-        lead = "  Answer with Enter or `yes`, or with `no`.\n"
+        lead = f"  {fault}\n"
     raise NoAnswer(f"{WRONG_ANSWERS} answers could not be used. {lead.strip()}")
 
 
-def _collect(evidence: Evidence, lead: str, ctx: StepContext, *, again: bool = True) -> tuple[object, Principal | None]:
+def _collect(
+    evidence: Evidence, step: ManualStep, ctx: StepContext, position: int, *, lead: str | None = None
+) -> tuple[object, Principal | None]:
     """Ask until the answer is usable, or raise ``NoAnswer``; an answer from a scenario is taken as it is.
 
-    ``again``: what is missing from a checklist is asked about once more.
+    What is missing from a checklist is asked about once more, with a ``lead`` of its own.
     """
-    title = evidence.description or evidence.name
+    again = lead is None
+    lead = lead or ""
     for _ in range(WRONG_ANSWERS):
-        question = Question(
-            name=evidence.name,
-            kind=evidence.kind,
-            prompt=lead + _prompt(evidence, title),
-            items=tuple(evidence.items or evidence.options),
-        )
-        answer = ctx.ask(question)
+        question = _question(evidence, step, position, lead)
+        answer = ctx.ask(replace(question, following=_following(step, position)))
         if answer.canned:
             if evidence.options and answer.value not in evidence.options:
                 known = ", ".join(evidence.options)
                 raise NoAnswer(f"the scenario answers {evidence.name} with {answer.value!r}, not with one of: {known}")
             return answer.value, answer.principal
-        text = _text(answer)
-        if evidence.kind == "checklist":
-            ticked = _ticked(text, evidence.items)
-            if ticked is not None and again and not all(ticked.values()):
-                return _once_more(evidence, ticked, answer.principal, ctx)
-            if ticked is not None:
-                return ticked, answer.principal
-            lead = f"  Answer with numbers from 1 to {len(evidence.items)}, `all` or `none` (`yes`, `no`).\n"
-        elif evidence.kind == "choice":
-            chosen = _chosen(text, evidence.options)
-            if chosen is not None:
-                return chosen, answer.principal
-            lead = f"  Answer with a number from 1 to {len(evidence.options)}, or with one of the answers.\n"
-        elif not text:
-            lead = "  An answer is needed.\n"
-        elif evidence.kind == "attachment":
+        text = _text(answer, evidence.kind)
+        fault = answer_fault(evidence.kind, question.items, text)
+        if fault is None and evidence.kind == "attachment":
             try:
                 return ctx.attach(text), answer.principal
             except StepProblem as problem:
-                lead = f"  {problem.message}\n"
-        else:
+                fault = problem.message
+        if fault is not None:
+            lead = f"  {fault}\n"
+            continue
+        if evidence.kind == "choice":
+            return chosen(text, evidence.options), answer.principal
+        if evidence.kind != "checklist":
             return text, answer.principal
+        found = ticked(text, evidence.items) or {}
+        if again and not all(found.values()):
+            return _once_more(evidence, found, answer.principal, (step, ctx, position))
+        return found, answer.principal
     raise NoAnswer(f"{WRONG_ANSWERS} answers to {evidence.name} could not be used. {lead.strip()}")
 
 
 def _once_more(
-    evidence: Evidence, ticked: dict[str, bool], who: Principal | None, ctx: StepContext
+    evidence: Evidence, found: dict[str, bool], who: Principal | None, asked: tuple[ManualStep, StepContext, int]
 ) -> tuple[dict[str, bool], Principal | None]:
     """Ask once more about what was not ticked; what is not done then stays so."""
-    missing = [item for item, done in ticked.items() if not done]
+    missing = [item for item, done in found.items() if not done]
     lead = "  Not everything is done. Once more, before the step fails:\n"
     try:
-        more, who = _collect(evidence.model_copy(update={"items": missing}), lead, ctx, again=False)
+        more, who = _collect(evidence.model_copy(update={"items": missing}), *asked, lead=lead)
     except NoAnswer:
-        return ticked, who
-    return {**ticked, **more} if isinstance(more, dict) else ticked, who
+        return found, who
+    return {**found, **more} if isinstance(more, dict) else found, who
+
+
+def _question(evidence: Evidence, step: ManualStep, position: int, lead: str = "") -> Question:
+    """Return one question of a step; the first shows what to do, unless it is asked again."""
+    title = evidence.description or evidence.name
+    if not lead and position == 0:
+        lead = f"{step.instructions}\n"
+    return Question(
+        name=evidence.name,
+        kind=evidence.kind,
+        prompt=lead + _prompt(evidence, title),
+        items=tuple(evidence.items or evidence.options),
+        title=title,
+        instructions=step.instructions,
+    )
+
+
+def _following(step: ManualStep, position: int) -> tuple[Question, ...]:
+    """Return the questions after one, for people who are asked for all of them at once."""
+    rest = range(position + 1, len(step.required_evidence))
+    return tuple(_question(step.required_evidence[number], step, number) for number in rest)
 
 
 def _prompt(evidence: Evidence, title: str) -> str:
@@ -209,36 +219,13 @@ def _prompt(evidence: Evidence, title: str) -> str:
     return f"  {title} (text, or `reject REASON`): "
 
 
-def _text(answer: Answer) -> str:
-    """Return the line typed; ``reject [reason]`` is a rejection wherever it is typed."""
-    if answer.canned and not isinstance(answer.value, str):
-        return ""
-    text = str(answer.value).strip()
-    word, _, reason = text.partition(" ")
-    if word.lower() == "reject":
-        raise _Rejected(reason.strip() or _BY_OPERATOR)
+def _text(answer: Answer, kind: str) -> str:
+    """Return the line given; raise ``Declined`` when a scenario rejects, as a person may at any question."""
+    text = "" if answer.canned and not isinstance(answer.value, str) else str(answer.value).strip()
+    reason = declined(kind, text)
+    if reason is not None:
+        raise Declined(reason, principal=answer.principal)
     return text
-
-
-def _chosen(text: str, options: list[str]) -> str | None:
-    """Return the option that a line means: by its words, else by its number."""
-    for option in options:
-        if option.casefold() == text.casefold():
-            return option
-    return options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else None
-
-
-def _ticked(text: str, items: list[str]) -> dict[str, bool] | None:
-    low = text.lower()
-    if low == "all" or low in _YES:
-        return dict.fromkeys(items, True)
-    if low == "none" or low in _NO:
-        return dict.fromkeys(items, False)
-    words = low.replace(",", " ").split()
-    if not words or not all(word.isdigit() and 1 <= int(word) <= len(items) for word in words):
-        return None
-    chosen = {int(word) - 1 for word in words}
-    return {item: index in chosen for index, item in enumerate(items)}
 
 
 __all__ = ["Evidence", "ManualStep", "outputs", "run"]

@@ -1,0 +1,123 @@
+"""``gert answer``: answer the questions of a step of a suspended run."""
+
+from __future__ import annotations
+
+import json as json_
+from typing import TYPE_CHECKING, Annotated
+
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import UsageError
+from gert_core.cli.lazy import typer
+from gert_core.cli.render.questions import answer_command
+from gert_core.cli.render.terminal import escape, out
+from gert_core.cli.session import project_here
+
+if TYPE_CHECKING:
+    from gert_core.engine.answering import OpenQuestions
+    from gert_core.runs.answers import StoredAnswer
+
+
+def answer(
+    ctx: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    step_key: Annotated[str, typer.Argument(metavar="STEP_KEY", help="The step that asks, by its key or id.")],
+    values: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="An answer; without one, each is asked for.")
+    ] = None,
+    reject: Annotated[
+        str | None, typer.Option("--reject", metavar="REASON", help="Decline: the step fails for this reason.")
+    ] = None,
+    as_: Annotated[
+        str | None, typer.Option("--as", metavar="ID", help="Who answers; default: the current user.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Answer what a step of a suspended run asks; a resumed run uses the answers."""
+    from gert_core.engine.answering import answer as store
+    from gert_core.engine.answering import open_questions
+    from gert_core.engine.run import default_actor
+    from gert_core.runs.directory import runs_root
+    from gert_core.runs.find import find_run
+
+    given = _pairs(values or [])
+    asked = open_questions(find_run(runs_root(project_here()), run_id), step_key)
+    by = default_actor(ctx.obj.environ) if as_ is None else as_
+    if not given and reject is None:
+        given = _typed(asked)
+    stored = store(asked, given, by=by, reject=reject, environ=ctx.obj.environ)
+    if json:
+        out(json_.dumps(_json(asked, stored), ensure_ascii=False))
+    else:
+        _say(asked, stored)
+    return 0
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise UsageError(f"an answer is NAME=VALUE, not {word!r}")
+        if name in found:
+            raise UsageError(f"{name!r} is answered twice")
+        found[name] = value
+    return found
+
+
+def _typed(asked: OpenQuestions) -> dict[str, str]:
+    """Ask for each open question at the terminal, as its step does; a refusal ends it."""
+    from contextlib import closing
+
+    from gert_core.cli.render.console import TerminalConsole
+    from gert_core.engine.answering import fault_of
+    from gert_core.engine.cancel import Deadline, Stop
+    from gert_core.kit.answers import declined
+
+    console, found = TerminalConsole(), dict[str, str]()
+    with closing(Stop()) as stop:
+        for question in asked.missing:
+            name, kind, lead = str(question["name"]), str(question.get("kind")), ""
+            while name not in found:
+                line = console.ask(f"{lead}{question.get('prompt')}", deadline=Deadline(stop))
+                if line is None:
+                    raise UsageError(
+                        f"the input ended before {name} was answered; nothing was stored",
+                        kind=ErrorKind.ANSWER_INVALID,
+                        hint=f"give it as {name}=VALUE",
+                    )
+                if declined(kind, line) is not None:
+                    return {name: line}
+                fault = fault_of(question, line)
+                if fault is None:
+                    found[name] = line
+                lead = f"  {fault}\n"
+    return found
+
+
+def _say(asked: OpenQuestions, stored: list[StoredAnswer]) -> None:
+    run_id = asked.directory.run_id
+    for one in stored:
+        verb = "Answered" if one.declined is None else "Declined"
+        out(escape(f"{verb} {one.name} of step {one.step_key} as {one.by}."))
+    refused = any(one.declined is not None for one in asked.given.values())
+    if asked.missing and not refused:
+        names = ", ".join(str(question["name"]) for question in asked.missing)
+        out(escape(f"Still open: {names}. Answer with: {answer_command(run_id, asked.key, asked.missing)}"))
+    others = [one for one in asked.state.unanswered if one["step_key"] != asked.key]
+    if others:
+        keys = ", ".join(dict.fromkeys(str(one["step_key"]) for one in others))
+        out(escape(f"Other steps ask too: {keys}; gert runs show {run_id} says what."))
+    if not asked.missing or refused:
+        out(escape(f"Resume with: gert resume --run {run_id}"))
+
+
+def _json(asked: OpenQuestions, stored: list[StoredAnswer]) -> dict[str, object]:
+    answers = [
+        {"name": one.name, "by": one.by, "at": one.at, "declined": one.declined is not None, "reason": one.declined}
+        for one in stored
+    ]
+    missing = [str(question["name"]) for question in asked.missing]
+    return {"run_id": asked.directory.run_id, "step_key": asked.key, "answers": answers, "missing": missing}
+
+
+__all__ = ["answer"]

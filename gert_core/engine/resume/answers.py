@@ -1,0 +1,87 @@
+"""Finds the answer that a person gave to a question of a step while the run was suspended."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from gert_core.engine.journal import principal_of
+from gert_core.kit.files import UnreadableError
+from gert_core.runs.answers import UPLOADS, AnswerStore, question_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gert_core.api import Principal, Question
+    from gert_core.engine.steps.execution import StepExecution
+    from gert_core.runs.answers import StoredAnswer
+
+
+class GivenAnswer(Struct, frozen=True, kw_only=True):
+    """An answer as the step gets it."""
+
+    line: str
+    principal: Principal
+    declined: str | None = None
+    stored: StoredAnswer
+
+
+class GivenAnswers:
+    """The answers that were stored before this process began, each of which is used once by it.
+
+    A step that is entered again asks the same questions in the same order, and gets the same answers. Answers to the
+    questions of an execution that is over do not count for the next one.
+    """
+
+    def __init__(self, run_id: str, directory: Path, warn: Callable[[str], None]) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, str], list[StoredAnswer]] = {}
+        self._warn = warn
+        try:
+            found = AnswerStore(directory).all()
+        except UnreadableError as error:
+            found = [error]
+        for answer in found:
+            if isinstance(answer, UnreadableError):
+                warn(f"an answer is left out: {answer.message}")
+            elif answer.run_id == run_id:
+                self._known.setdefault((answer.step_key, answer.name), []).append(answer)
+
+    def take(self, key: str, name: str, digest: str, *, since: int) -> StoredAnswer | None:
+        """Return the next answer to a question of a step; None when there is none, or it is one to another question."""
+        with self._lock:
+            waiting = [answer for answer in self._known.pop((key, name), []) if answer.seq >= since]
+            if not waiting:
+                return None
+            if waiting[0].question == digest:
+                self._known[key, name] = waiting[1:]
+                return waiting[0]
+        self._warn(f"the answer to {name} of step {key} was given to another question; it is asked again")
+        return None
+
+
+def given_answer(execution: StepExecution, question: Question, prompt: str) -> GivenAnswer | None:
+    """Return the answer that was given to a question of a step before the run was resumed, if there is one."""
+    services, directory = execution.services, execution.facts.directory
+    recorded, asked = services.recorded, services.journal.state.questions.get(execution.key)
+    if recorded is None or directory is None or asked is None:
+        return None
+    with recorded.lock:
+        if recorded.answers is None:
+            recorded.answers = GivenAnswers(execution.facts.run_id, directory.path, services.progress.warn)
+    items = services.masker.mask(list(question.items))
+    shown = {"name": question.name, "kind": question.kind, "prompt": prompt, "items": items}
+    found = recorded.answers.take(execution.key, question.name, question_digest(shown), since=asked.since)
+    if found is None:
+        return None
+    line = str(services.masker.unmask(found.value))
+    if question.kind == "attachment" and found.declined is None:
+        line = str(directory.path / UPLOADS / line.rpartition("/")[2])
+    reason = None if found.declined is None else str(services.masker.unmask(found.declined))
+    return GivenAnswer(line=line, principal=principal_of(found.by), declined=reason, stored=found)
+
+
+__all__ = ["GivenAnswers", "given_answer"]
