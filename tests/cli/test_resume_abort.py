@@ -67,6 +67,28 @@ def test_an_abort_runs_the_cleanup_and_nothing_else(interrupted):
     assert shell.json("runs", "show", run)["status"] == "cancelled"
 
 
+CALLER = """
+- { id: before, type: tool, tool: note, inputs: { what: "before" } }
+- { id: deployment, type: runbook, runbook: child.yaml }
+- { id: after, type: tool, tool: note, inputs: { what: "after" } }
+"""
+
+
+def test_an_abort_runs_the_cleanup_of_an_included_runbook_too(shell):
+    shell.book(BLOCK, tools="note, slow")
+    (shell.root / "book.yaml").rename(shell.root / "child.yaml")
+    shell.book(CALLER, tools="note")
+    running = shell.start("exec", "book.yaml")
+    wait_for((shell.root / "pushing").exists)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=30)
+    assert notes(shell) == ["before", "lock"]
+    shell.gert("resume", "--run", "latest", "--abort", code=1)
+    assert notes(shell) == ["before", "lock", "undo push", "unlock"]
+    assert shell.json("runs", "show", "latest")["status"] == "cancelled"
+    assert chain_is_whole(shell.trace())
+
+
 def test_a_failed_deployment_is_retried_as_a_whole_and_says_so(shell):
     (shell.root / "fast").touch()
     undo = 'tool: note, inputs: { what: "undo {{ .failure.step }}" }'

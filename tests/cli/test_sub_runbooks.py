@@ -344,3 +344,27 @@ def test_a_failure_inside_is_no_fault_of_a_plugin_and_only_it_is_retried(here, g
     assert code == 0, err
     assert json.loads(out)["outcome"]["code"] == "three"
     assert (here / "notes.txt").read_text() == "before\ninside known outside-secret-token\n"
+
+
+def test_statuses_stay_apart(here, gert):
+    """A child sees the statuses of its own steps only, also where the caller has a step of that name."""
+    change(
+        here / "sub/child.yaml",
+        'volume: "{{ .look.text }}"',
+        'volume: "{{ .step.other.status }} {{ .step.look.status }}"',
+    )
+    change(
+        here / "sub/child.yaml",
+        "  - {type: end, outcome: {category: escalated",
+        "  - {id: other, type: tool, tool: note, inputs: {text: x}}\n  - {type: end, outcome: {category: escalated",
+    )
+    change(
+        here / "caller.yaml",
+        "  - id: call\n",
+        "  - {id: other, type: tool, tool: note, inputs: {text: x}}\n  - id: call\n",
+    )
+    code, result, _ = ran(gert)
+    assert (code, result["outcome"]["meta"]["volume"]) == (0, "not_run success")
+    change(here / "sub/child.yaml", "{{ .step.other.status }}", "{{ .step.call.status }}")
+    code, out, _ = gert("validate", "caller.yaml")
+    assert (code, "unresolved-variable" in out) == (1, True)
