@@ -204,6 +204,8 @@ class StepType(Struct, frozen=True, kw_only=True):
     - ``shares_scope``: the ``scope`` of a step is also that of the steps inside it that have none.
     - ``claims``: the path of a field, such as ``loop.steps``, that makes a step of any other type one of this type.
       Two types that claim the same field, or one inside the other's, conflict: neither gets it.
+    - ``also_called``: words that people who know other tools use, for hints: ``""`` stands for the type itself, other
+      values for one of its fields, ``{"sleep": "", "rescue": "on_failure"}``. Types may share a word.
     - ``summary``: one line for people.
 
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
@@ -241,6 +243,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     binds: bool = False
     shares_scope: bool = False
     claims: str = ""
+    also_called: Mapping[str, str] = field(default_factory=dict)
     summary: str = ""
 
 

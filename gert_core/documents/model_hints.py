@@ -32,6 +32,9 @@ LONGEST_NAME: Final = 64
 """Longer names get no suggestion."""
 
 _ARGV: Final = "argv"
+_RETRY: Final = "retry"
+_CLOSE: Final = 0.6
+_SAME: Final = 0.85
 _LONGEST_COMMAND: Final = 400
 _BOOLEANS: Final = {
     **dict.fromkeys(("true", "yes", "on", "y"), "true"),
@@ -51,7 +54,10 @@ def meant(name: str, known: Iterable[str]) -> str | None:
 
     if len(name) > LONGEST_NAME:
         return None  # comparing takes quadratic time, and no known name is this long
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    names = list(known)
+    # Hardly anybody mistypes the first letter: names that begin otherwise are other words unless all else is the same.
+    near = get_close_matches(name, [one for one in names if one[:1] == name[:1]], n=1, cutoff=_CLOSE)
+    near = near or get_close_matches(name, names, n=1, cutoff=_SAME)
     return near[0] if near else None
 
 
@@ -93,7 +99,13 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str]) -
     name = str(last)
     if above and name in top and name not in document:
         return f"move `{name}` out of `{above[-1]}`, to the top of the document"
-    return suggest_field(name, known, written=_map_at(document, above)) or _listing(known)
+    written = _map_at(document, above)
+    if above and above[-1] == _RETRY:
+        from gert_core.documents.foreign import foreign_retry  # only mistakes need it
+
+        if (hint := foreign_retry(name, written)) is not None:
+            return hint
+    return suggest_field(name, known, written=written) or _listing(known)
 
 
 def suggest_field(name: str, known: Iterable[str], *, written: Container[str]) -> str | None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from gert_core.api.diagnostics import Diagnostic, Severity
@@ -111,8 +112,8 @@ class StepReader:
         if claimed and claimant is not None:
             kind = self._imported(claimant)
             own = self._claim(kind, own, path)
-        fields = self._fields(common, path)
-        body = self._body(kind, own, path) if kind is not None else None
+        fields = self._fields(common, own, path)
+        body = self._body(kind, own, path, raw) if kind is not None else None
         if fields is None or body is None or kind is None:
             return None
         if self._scope is not None and fields.scope is None and kind.type.flow is Flow.LEAF:
@@ -146,7 +147,9 @@ class StepReader:
             return None  # missing or of a wrong type: reported by the model of the common fields
         if name in self._types:
             return self._imported(name)
-        near = self._suggest(name, self._types)
+        from gert_core.documents.foreign import foreign_type  # only mistakes need it
+
+        near = foreign_type(name, self._types.values()) or self._suggest(name, self._types)
         install = self._origin(name) if self._origin is not None and _TYPE_NAME.fullmatch(name) else ""
         self._report(
             (*path, "type"),
@@ -200,14 +203,29 @@ class StepReader:
         )
         return {key: value for key, value in own.items() if key in kind.fields}
 
-    def _fields(self, common: dict[str, object], path: Path) -> StepFields | None:
+    def _fields(self, common: dict[str, object], own: Mapping[str, object], path: Path) -> StepFields | None:
         try:
             return StepFields.model_validate(common)
         except ValidationError as error:
-            self.diagnostics += to_diagnostics(self.document, model_errors(error, common), base=path, model=StepFields)
-            return None
+            found = model_errors(error, common)
+        for item, diagnostic in zip(
+            found, to_diagnostics(self.document, found, base=path, model=StepFields), strict=False
+        ):
+            untyped = item.type == "missing" and item.path == ("type",)
+            self.diagnostics.append(replace(diagnostic, hint=self._guess(own)) if untyped else diagnostic)
+        return None
 
-    def _body(self, kind: _ImportedType, own: dict[str, object], path: Path) -> StepModel | None:
+    def _guess(self, own: Mapping[str, object]) -> str | None:
+        """Return which type a step without one has by its own fields."""
+        from gert_core.documents.foreign import guessed_type  # only mistakes need it
+
+        if len(self.diagnostics) >= MAX_ERRORS:
+            return None  # importing is slow, and a document with this many errors gains nothing from it
+        return guessed_type(own, {name: self._fields_of(name) | set(t.also_called) for name, t in self._types.items()})
+
+    def _body(
+        self, kind: _ImportedType, own: dict[str, object], path: Path, raw: Mapping[str, object]
+    ) -> StepModel | None:
         try:
             model: StepModel = self._functions.validate(kind.type, kind.validate, own, path)
             return model
@@ -215,19 +233,24 @@ class StepReader:
             found = model_errors(error, own)
         unknown = [item for item in found if _is_unknown(item)]
         rest = [item for item in found if not _is_unknown(item)]
-        self.diagnostics += [self._unknown_field(kind, item, path, own) for item in unknown[:MAX_ERRORS]]
+        self.diagnostics += [self._unknown_field(kind, item, path, raw) for item in unknown[:MAX_ERRORS]]
         self.diagnostics += to_diagnostics(self.document, rest, base=path, model=kind.model, extra_fields=_COMMON)
         if rest or len(unknown) > MAX_ERRORS:
             return None
         names = {item.path[0] for item in unknown}
         # Checks of the whole model only run once the unknown fields are gone.
-        return self._body(kind, {key: value for key, value in own.items() if key not in names}, path)
+        return self._body(kind, {key: value for key, value in own.items() if key not in names}, path, raw)
 
-    def _unknown_field(self, kind: _ImportedType, item: ModelError, path: Path, written: Container[str]) -> Diagnostic:
+    def _unknown_field(
+        self, kind: _ImportedType, item: ModelError, path: Path, raw: Mapping[str, object]
+    ) -> Diagnostic:
+        from gert_core.documents.foreign import foreign_field  # only mistakes need it
+
         name = str(item.path[0])
         message = f"`{name}` is not a field of a step of type `{kind.type.name}`"
-        hint = self._suggest(name, kind.fields | _COMMON, written=written)
         owners = [other for other in sorted(self._types) if name in self._fields_of(other)]
+        hint = foreign_field(name, raw, kind.type, self._types.values(), owners=owners)
+        hint = hint or self._suggest(name, kind.fields | _COMMON, written=raw)
         if owners:
             message += f"; it belongs to {' and '.join(f'`{owner}`' for owner in owners)}"
         elif hint is None:

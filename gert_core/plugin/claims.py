@@ -1,11 +1,12 @@
-"""Check claims, the fields by which a step type takes over steps of other types, for syntax and conflicts."""
+"""Check what step types say of fields: claims, by which a type takes over steps of other types, and other words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from gert_core.api.steps import StepType
 
@@ -19,6 +20,15 @@ def faulty_claim(types: Sequence[StepType]) -> str | None:
         for other in claiming:
             if other is not found and overlap(found.claims, other.claims):
                 return f"step types {found.name!r} and {other.name!r} both claim the field {found.claims!r}"
+    return None
+
+
+def faulty_words(types: Sequence[StepType]) -> str | None:
+    """Return what is wrong with the words by which one plugin's step types are also called, or None."""
+    for found in types:
+        words: object = found.also_called
+        if not isinstance(words, Mapping) or not all(isinstance(text, str) for pair in words.items() for text in pair):
+            return f"step type {found.name!r} is also_called {words!r}; give a map of words to its fields"
     return None
 
 
@@ -45,4 +55,4 @@ def overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-__all__ = ["contested", "faulty_claim", "overlap"]
+__all__ = ["contested", "faulty_claim", "faulty_words", "overlap"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -86,3 +87,120 @@ def test_an_output_in_a_loop_hides_an_input_inside_it_only(validate):
     loop = "  - { id: each, type: tool, tool: ship, for_each: { as: x, over: [1] } }\n"
     read = '  - { id: use, type: tool, tool: ship, scope: use, inputs: { n: "{{ .release }}" } }\n'
     assert validate(loop + read) == []
+
+
+# -- words of other tools --------------------------------------------------------------------------------------
+
+FIELDS = {
+    "block: []": "use `steps` of a step of type `block`",
+    "rescue: []": "use `on_failure` of a step of type `block`",
+    "always: []": "use `finally` of a step of type `block`",
+    "loop: [1, 2]": "write `for_each: {as: item, over: [...]}`; the item is `.item` then",
+    "with_items: '{{ .release }}'": "write `for_each: {as: item, over: '{{ .release }}'}`; the item is `.item` then",
+    "register: x": "remove it: the outputs of this step are at `.a`, such as `.a.NAME`",
+    "depends_on: [x]": "use `nodes[].depends_on` of a step of type `dag`",
+    "needs: [x]": "use `nodes[].depends_on` of a step of type `dag`",
+    "nextStep: done": "write `next: done`",
+    "onFailure: step:x": "use `on_failure` of a step of type `block`",
+    "onFailure: Continue": "write `continue_on_fail: true`; or use `on_failure` of a step of type `block`",
+    "isEnd: true": "use a step of type `end`",
+    "isCritical: false": "write `continue_on_fail: true`",
+    "isCritical: true": "remove it: a step that fails ends the run anyway",
+    "retries: 3": "write `retry: {max: 4}`",
+    "attempts: 3": "write `retry: {max: 3}`",
+    "delay: 5": "write `retry: {max: 3, delay: 5s}`",
+    "until: '{{ .x }}'": "write `retry: {max: 3}` to attempt the step again while it fails;"
+    " or use `until` of a step of type `wait`",
+    "prompt: x": "use `instructions` of a step of type `manual`",
+    "name: Ship it": "the field is called `description`",
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_of_another_tool_is_answered_with_what_it_is_here(validate, field):
+    step = "  - { id: a, type: tool, tool: ship }\n"
+    ((rule, line, message, hint),) = validate(step.replace(" }", f", {field} }}"))
+    name = field.partition(":")[0]
+    belongs = "; it belongs to `wait`" if name == "until" else ""
+    assert (rule, line, message) == (
+        "unknown-field",
+        5,
+        f"`{name}` is not a field of a step of type `tool`{belongs}",
+    )
+    assert hint == FIELDS[field]
+    followed = re.match(r"write `(.*?)`(?:; | to |$)", hint)
+    if followed and "[...]" not in hint and name != "with_items":
+        assert validate(step.replace(" }", f", {followed[1]} }}")) == []
+
+
+def test_a_field_whose_own_one_is_there_already_is_removed(validate):
+    step = "  - { id: a, type: tool, tool: ship, retry: { max: 2 }, retries: 3 }\n"
+    assert [one[3] for one in validate(step)] == ["remove it: `retry` is there already"]
+    assert validate(step.replace(", retries: 3", "")) == []
+
+
+def test_retries_and_delay_are_one_hint_that_mends_both(validate):
+    step = "  - { id: a, type: tool, tool: ship, retries: 3, delay: 5 }\n"
+    assert {one[3] for one in validate(step)} == {"write `retry: {max: 4, delay: 5s}`"}
+    assert validate(step.replace("retries: 3, delay: 5", "retry: {max: 4, delay: 5s}")) == []
+
+
+@pytest.mark.parametrize(("word", "most"), [("retries", 4), ("attempts", 3), ("maxAttempts", 3)])
+def test_a_number_of_attempts_inside_retry_is_max(validate, word, most):
+    step = f"  - {{ id: a, type: tool, tool: ship, retry: {{ {word}: 3, delay: 5s }} }}\n"
+    hints = {one[2]: one[3] for one in validate(step)}
+    expected = f"write `max: {most}`, the number of attempts, the first one included"
+    assert hints[f"`{word}` is not a field here"] == expected
+    assert validate(step.replace(f"{word}: 3", f"max: {most}")) == []
+
+
+def test_a_type_of_another_tool_is_answered_with_ours(validate):
+    step = "  - { id: a, type: sleep, for: 3s }\n"
+    ((rule, _, _, hint),) = validate(step)
+    assert rule == "unknown-step-type"
+    assert hint.startswith("did you mean `wait`?")
+    assert validate(step.replace("sleep", "wait")) == []
+    ((_, _, _, hint),) = validate("  - { id: a, type: pause, instructions: Look. }\n")
+    assert hint.startswith("did you mean `manual` or `wait`?")
+    ((_, _, _, hint),) = validate("  - { id: a, type: rescue }\n")
+    assert hint.startswith("use `on_failure` of a step of type `block`")
+
+
+def test_words_of_another_tool_inside_the_type_they_stand_for_are_spelled_anew(validate):
+    step = "  - id: a\n    type: block\n    block: [{ id: b, type: tool, tool: ship }]\n"
+    step += "    rescue: [{ id: c, type: wait, for: 1s }]\n"
+    hints = [one[3] for one in validate(step)]
+    assert "write it as `steps`" in hints
+    assert "write it as `on_failure`" in hints
+    assert validate(step.replace("    block:", "    steps:").replace("rescue", "on_failure")) == []
+
+
+def test_a_word_that_is_only_a_part_of_a_field_is_not_taken_for_it(validate):
+    ((_, _, _, hint),) = validate("  - { id: a, type: tool, tool: ship, port: 80 }\n")
+    assert hint.startswith("known fields: action, ")
+    ((_, _, _, hint),) = validate("  - { id: a, type: tool, tool: ship, exprot: [release] }\n")
+    assert hint == "did you mean `export`?"
+
+
+# -- a step without a type -------------------------------------------------------------------------------------
+
+
+def test_a_step_without_a_type_is_told_the_one_that_its_fields_belong_to(validate):
+    step = "  - { id: a, tool: ship, action: do }\n"
+    assert validate(step) == [
+        (
+            "missing-field",
+            5,
+            "`type` is missing",
+            "a step with `tool` and `action` is of type `tool`: add `type: tool`",
+        )
+    ]
+    assert validate(step.replace("id: a,", "id: a, type: tool,")) == []
+    ((_, _, _, hint),) = validate("  - { name: x, block: [], rescue: [] }\n")
+    assert hint == "a step with `block` and `rescue` is of type `block`: add `type: block`"
+
+
+@pytest.mark.parametrize("fields", ["steps: []", "id: a", "tool: ship, outcome: {}", "pause: 3"])
+def test_a_step_whose_fields_tell_no_single_type_gets_no_guess(validate, fields):
+    ((rule, _, message, hint),) = validate(f"  - {{ {fields} }}\n")
+    assert (rule, message, hint) == ("missing-field", "`type` is missing", None)

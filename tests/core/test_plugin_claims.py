@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+import msgspec
 import pytest
 from pydantic import Field
 
@@ -93,6 +94,29 @@ def test_a_claim_that_is_no_path_breaks_the_plugin(gert_registry, claim):
     (info,) = gert_registry(claiming("often", "again", claims=claim)).problems()
     assert info.state == "broken"
     assert "give the path of a field" in info.cause
+
+
+@pytest.mark.parametrize("words", ["again", {"again": 1}, {3: ""}, None])
+def test_other_words_that_are_no_map_of_texts_break_the_plugin(gert_registry, words):
+    plugin = claiming("often", "again")
+    found = [msgspec.structs.replace(one, also_called=words) for one in plugin.gert_step_types()]
+    plugin.gert_step_types = hookimpl(lambda: found, specname="gert_step_types")
+    (info,) = gert_registry(plugin).problems()
+    assert info.state == "broken"
+    assert info.cause.endswith("give a map of words to its fields")
+
+
+def test_types_may_share_a_word_which_then_leads_to_both(tmp_path, gert_registry):
+    plugins = [claiming("often", "again"), claiming("loop", "looped")]
+    for plugin, words in zip(plugins, ({"twice": "", "rounds": "again"}, {"twice": "", "rounds": ""}), strict=True):
+        found = [msgspec.structs.replace(one, also_called=words) for one in plugin.gert_step_types()]
+        plugin.gert_step_types = hookimpl(lambda found=found: found, specname="gert_step_types")
+    registry = gert_registry(finish, *plugins)
+    (error,) = read(tmp_path, registry, "{type: twice}").diagnostics
+    assert error.hint is not None
+    assert error.hint.startswith("did you mean `loop` or `often`?")
+    (error,) = read(tmp_path, registry, "{type: finish, rounds: 3}").diagnostics
+    assert error.hint == "use a step of type `loop` or `again` of a step of type `often`"
 
 
 def test_one_plugin_may_not_claim_a_field_twice(gert_registry):

@@ -20,6 +20,13 @@ def gert_step_types() -> list[StepType]:
             flow=Flow.IN_ORDER,
             fields={"handled": "bool"},
             shares_scope=True,
+            also_called={
+                "block": "steps",
+                "group": "",
+                "try": "steps",
+                **dict.fromkeys(("rescue", "catch", "onFailure", "on_error"), "on_failure"),
+                **dict.fromkeys(("always", "ensure"), "finally"),
+            },
             summary="Groups steps; runs other steps when they fail, and others in any case.",
         )
     ]

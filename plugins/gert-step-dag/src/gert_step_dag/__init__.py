@@ -19,6 +19,10 @@ def gert_step_types() -> list[StepType]:
             contract=PURE,
             flow=Flow.ALL_OF,
             fields={"completed": "list", "failed": "list", "cancelled": "list", "summary": "string"},
+            also_called={
+                **dict.fromkeys(("graph", "workflow"), ""),
+                **dict.fromkeys(("depends_on", "dependsOn", "needs"), "nodes[].depends_on"),
+            },
             summary="Runs blocks in the order of what each of them depends on.",
         )
     ]

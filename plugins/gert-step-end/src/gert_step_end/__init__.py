@@ -17,6 +17,7 @@ def gert_step_types() -> list[StepType]:
             outcome="gert_step_end.step:outcome",
             contract=PURE,
             flow=Flow.TERMINAL,
+            also_called={"isEnd": "", "exit": "", "stop": "", "finish": ""},
             summary="Ends the run with a structured outcome.",
         )
     ]

@@ -17,6 +17,7 @@ def gert_step_types() -> list[StepType]:
             outputs="gert_step_manual.step:outputs",
             contract=Contract(effects=("human",)),
             relaxable=True,
+            also_called={"pause": "", "human": "", "checklist": "", "prompt": "instructions"},
             summary="Asks a person to do something and collects the evidence.",
         )
     ]

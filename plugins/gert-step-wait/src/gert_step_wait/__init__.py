@@ -19,6 +19,14 @@ def gert_step_types() -> list[StepType]:
             flow=Flow.IN_ORDER,
             fields={"rounds": "int", "waited": "float"},
             owns=frozenset({"timeout"}),
+            also_called={
+                "sleep": "",
+                "pause": "",
+                "wait_for": "",
+                "seconds": "for",
+                "interval": "every",
+                "poll": "every",
+            },
             summary="Waits for a time, or looks again and again until a condition is true.",
         )
     ]

@@ -1,0 +1,152 @@
+"""Hints about words of other tools: fields and types that runbooks written for them have, and what they are here."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.documents.fields import NAME_PATTERN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gert_core.api import StepType
+
+_LOOPS: Final = frozenset({"loop", "with_items", "foreach", "forEach", "matrix"})
+_RETRIES: Final = frozenset({"retries", "attempts", "maxAttempts", "max_attempts", "delay"})
+_TARGETS: Final = {
+    **dict.fromkeys(_LOOPS, "for_each"),
+    **dict.fromkeys(_RETRIES, "retry"),
+    **dict.fromkeys(("nextStep", "next_step"), "next"),
+    **dict.fromkeys(("isCritical", "ignore_errors"), "continue_on_fail"),
+    "if": "when",
+    "until": "retry",
+}
+"""Fields that every step has, by what other tools call them."""
+_ATTEMPTS: Final = 3
+_LONGEST: Final = 60
+
+
+def foreign_type(name: str, types: Iterable[StepType]) -> str | None:
+    """Return the step types that a word for a type of step stands for."""
+    found = [(one.name, one.also_called[name]) for one in types if name in one.also_called]
+    if found and all(not field for _, field in found):
+        return f"did you mean {' or '.join(f'`{owner}`' for owner, _ in sorted(found))}?"
+    return _places(found)
+
+
+def foreign_field(
+    name: str, raw: Mapping[str, Any], kind: StepType, types: Iterable[StepType], *, owners: Iterable[str]
+) -> str | None:
+    """Return what a field that a step does not have is called here; ``owners`` are the types that have the field."""
+    mine = kind.also_called.get(name)
+    if mine:
+        return f"remove it: `{mine}` is there already" if mine in raw else f"write it as `{mine}`"
+    common = _common(name, raw)
+    found = [(one.name, one.also_called[name]) for one in types if name in one.also_called and one is not kind]
+    if common is not None:
+        found += [(owner, name) for owner in owners]
+    return "; or ".join(part for part in (common, _places(found)) if part) or None
+
+
+def guessed_type(raw: Mapping[str, Any], fields: Mapping[str, Iterable[str]]) -> str | None:
+    """Return the type that a step without one has by its fields: the only one that has all of those that any has."""
+    telling = [name for name in raw if any(name in known for known in fields.values())]
+    fitting = [kind for kind, known in fields.items() if telling and all(name in known for name in telling)]
+    if len(fitting) != 1:
+        return None
+    return f"a step with {_listed(telling)} is of type `{fitting[0]}`: add `type: {fitting[0]}`"
+
+
+def _listed(names: list[str]) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+
+
+def _places(found: list[tuple[str, str]]) -> str | None:
+    if not found:
+        return None
+    places = (
+        f"`{field}` of a step of type `{kind}`" if field else f"a step of type `{kind}`"
+        for kind, field in sorted(found)
+    )
+    return f"use {' or '.join(places)}"
+
+
+def _common(name: str, raw: Mapping[str, Any]) -> str | None:
+    """Return which field that every step has is meant."""
+    value, hint = raw.get(name), None
+    if _TARGETS.get(name) in raw:
+        hint = f"remove it: `{_TARGETS[name]}` is there already"
+    elif name in _LOOPS:
+        hint = f"write `for_each: {{as: item, over: {_over(value)}}}`; the item is `.item` then"
+    elif name in _RETRIES:
+        hint = f"write `{_retry_field(raw)}`"
+    elif name == "until":
+        hint = f"write `{_retry_field(raw)}` to attempt the step again while it fails"
+    elif name == "register":
+        hint = _register(raw.get("id"), value)
+    elif name in ("nextStep", "next_step"):
+        hint = f"write `next: {value}`" if _is_name(value) else "the field is called `next`"
+    elif name == "if":
+        hint = "the field is called `when`"
+    elif name == "name":
+        hint = f"write `id: {value}`" if "id" not in raw and _is_name(value) else "the field is called `description`"
+    else:
+        hint = _failure(name, value)
+    return hint
+
+
+def _failure(name: str, value: object) -> str | None:
+    """Return how a step says what its failure does to the run."""
+    goes_on = {"isCritical": value is False, "ignore_errors": value is True, "onFailure": str(value) == "Continue"}
+    ends = {"isCritical": value is True, "ignore_errors": value is False, "onFailure": str(value) == "Abort"}
+    if goes_on.get(name):
+        return "write `continue_on_fail: true`"
+    return "remove it: a step that fails ends the run anyway" if ends.get(name) else None
+
+
+def foreign_retry(name: str, written: Mapping[str, Any]) -> str | None:
+    """Return what a number of attempts inside ``retry`` is called here."""
+    if name not in _RETRIES:
+        return None
+    if "max" in written:
+        return "remove it: `max` is there already"
+    most = _attempts(name, written[name]) or _ATTEMPTS
+    return f"write `max: {most}`, the number of attempts, the first one included"
+
+
+def _retry_field(raw: Mapping[str, Any]) -> str:
+    """Return the field ``retry`` that says what a step says in other words."""
+    most = next((_attempts(name, raw[name]) for name in raw if name in _RETRIES and name != "delay"), None)
+    delay = raw.get("delay")
+    unit = "s" if isinstance(delay, int) else ""
+    pause = f", delay: {delay}{unit}" if isinstance(delay, int | str) and re.fullmatch(r"\w+", str(delay)) else ""
+    return f"retry: {{max: {most or _ATTEMPTS}{pause}}}"
+
+
+def _attempts(name: str, value: object) -> int | None:
+    """Return how many attempts a number of attempts or of retries makes, the first one included."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        return None
+    return value + 1 if name == "retries" else value
+
+
+def _register(step_id: object, value: object) -> str:
+    if isinstance(step_id, str):
+        return f"remove it: the outputs of this step are at `.{step_id}`, such as `.{step_id}.NAME`"
+    return f"write `id: {value if _is_name(value) else 'look'}`; the outputs are below that name then"
+
+
+def _over(value: object) -> str:
+    if isinstance(value, str) and value.startswith("{{") and len(value) <= _LONGEST:
+        quote = "'" if "'" not in value else '"'
+        return f"{quote}{value}{quote}"
+    return "[...]"
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and re.search(NAME_PATTERN, value) is not None
+
+
+__all__ = ["foreign_field", "foreign_retry", "foreign_type", "guessed_type"]
