@@ -99,16 +99,29 @@ def resolve_program(
     """Return the program that would be started with this environment: its absolute path and the hash of its content.
 
     It is started in ``cwd``, or in gert's own directory.
-    Both are null when it is not found. A script's interpreter and what a program loads are not covered.
+    Both are null when it is not found. Of one that cannot be read the hash is null, and ``program_file`` is what tells
+    the file from another one. A script's interpreter and what a program loads are not covered.
     """
     path = find_program(name, environ, cwd) if name else None
     if path is None:
         return {"program": None, "program_sha256": None}
+    found = {"program": str(Path(path).absolute())}
     try:
         digest = _digest(path, deadline)
-    except OSError:  # executable and not readable: its path is all that is known
-        digest = None
-    return {"program": str(Path(path).absolute()), "program_sha256": digest}
+    except OSError:  # executable and not readable
+        return {**found, "program_sha256": None, "program_file": _file(path)}
+    return {**found, "program_sha256": digest}
+
+
+def _file(path: str) -> str | None:
+    """Return what is known about a file without reading it, as one text; a program in its place has another."""
+    try:
+        info = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+    facts = {"device": info.st_dev, "inode": info.st_ino, "size": info.st_size}
+    facts |= {"modified": info.st_mtime_ns, "changed": info.st_ctime_ns}
+    return " ".join(f"{name}={value}" for name, value in facts.items())
 
 
 def _digest(path: str, deadline: Deadline) -> str | None:

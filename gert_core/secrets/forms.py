@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MINIMUM: Final = 4
 """The least length of a value that can be masked."""
@@ -132,14 +132,22 @@ def encoded_forms(value: str) -> Iterator[tuple[str, str]]:
     yield "hex-upper", data.hex().upper()
 
 
-def wrapped(text: str, breaks: list[int], newline: str) -> str:
-    """Return ``text`` with a newline after each of these numbers of characters; the rest follows the last one."""
+def wrap_label(sizes: Sequence[int], returns: Sequence[bool]) -> str:
+    """Return how a form is wrapped: sizes of lines, and whether these end with LF, CRLF or some of them (``r``) so."""
+    if all(returns) or not any(returns):
+        return ("crlf" if returns[0] else "lf") + "-".join(map(str, sizes))
+    return "mixed" + "-".join(f"{size}r" if cut else f"{size}" for size, cut in zip(sizes, returns, strict=True))
+
+
+def wrapped(text: str, newlines: str, sizes: Sequence[str]) -> str:
+    """Return ``text`` wrapped as a label says; the rest follows the last newline."""
     parts = []
     start = 0
-    for size in breaks:
-        parts.append(text[start : start + size])
-        start += size
-    return newline.join((*parts, text[start:]))
+    for size in sizes:
+        end = start + int(size.rstrip("r"))
+        parts.append(text[start:end] + ("\r\n" if newlines == "crlf" or size.endswith("r") else "\n"))
+        start = end
+    return "".join((*parts, text[start:]))
 
 
 def pieces(text: str) -> tuple[str, ...]:
@@ -150,4 +158,4 @@ def pieces(text: str) -> tuple[str, ...]:
     return text[:size], text[size : 2 * size]
 
 
-__all__ = ["LINE_MINIMUM", "MINIMUM", "WRAP_MINIMUM", "encoded_forms", "forms", "pieces", "wrapped"]
+__all__ = ["LINE_MINIMUM", "MINIMUM", "WRAP_MINIMUM", "encoded_forms", "forms", "pieces", "wrap_label", "wrapped"]

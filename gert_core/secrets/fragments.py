@@ -59,14 +59,7 @@ def unfinished(text: str, forms: Collection[str], wrapping: Collection[str]) -> 
 
     Those under ``wrapping`` may go on over the ends of lines.
     """
-    cut = len(text)
-    for form in forms:
-        at = text.find(form[0], max(0, len(text) - len(form) + 1))
-        while 0 <= at < cut:
-            if form.startswith(text[at:]):
-                cut = at
-                break
-            at = text.find(form[0], at + 1)
+    cut = _beginning(text, forms)
     if wrapping:
         cut = min(cut, _unfinished_lines(text, wrapping))
     # The end of a line is not cut: it says how lines are wrapped.
@@ -80,15 +73,21 @@ def _unfinished_lines(text: str, forms: Collection[str]) -> int:
         return len(text)
     places = [index for index, char in enumerate(tail, base) if char not in "\r\n"]
     joined = tail.replace("\r", "").replace("\n", "")
-    first = len(joined)
+    first = _beginning(joined, forms)
+    return places[first] if first < len(joined) else len(text)
+
+
+def _beginning(text: str, forms: Collection[str]) -> int:
+    """Return where the first form begins that goes on behind the text; its end when none does."""
+    first = len(text)
     for form in forms:
-        at = joined.find(form[0], max(0, len(joined) - len(form) + 1))
+        at = text.find(form[0], max(0, len(text) - len(form) + 1))
         while 0 <= at < first:
-            if form.startswith(joined[at:]):
+            if form.startswith(text[at:]):
                 first = at
                 break
-            at = joined.find(form[0], at + 1)
-    return places[first] if first < len(joined) else len(text)
+            at = text.find(form[0], at + 1)
+    return first
 
 
 __all__ = ["FRAGMENT", "FRAGMENT_MASK", "mask_ends", "mask_pieces", "unfinished"]

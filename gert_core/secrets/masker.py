@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
-from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, pieces, wrapped
+from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, pieces, wrap_label, wrapped
 from gert_core.secrets.fragments import FRAGMENT_MASK, mask_ends, mask_pieces, unfinished
 from gert_core.secrets.own import PARTS, written_by_gert
 from gert_core.template import Symbol
@@ -25,8 +25,7 @@ _NAME: Final = re.compile(r"[^:<>\s]+")
 _MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
 _NUMBER: Final = re.compile(r"<REDACTED:([^:<>\s]+):(int|float)>")
 _FROM: Final = re.compile(r":from(\d+)\Z")
-_WRAPPED: Final = re.compile(r":(lf|crlf)([0-9-]+)\Z")
-_NEWLINES: Final = {"lf": "\n", "crlf": "\r\n"}
+_WRAPPED: Final = re.compile(r":(lf|crlf|mixed)([0-9r-]+)\Z")
 
 
 class Masked(str):
@@ -279,12 +278,11 @@ class Masker:
     def _find_wrapped(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the places of encoded forms that go on over the end of a line."""
         lines = text.split("\n")
-        newline = "crlf" if len(lines) > 1 and all(line.endswith("\r") for line in lines[:-1]) else "lf"
-        if newline == "crlf":
-            lines = [*(line[:-1] for line in lines[:-1]), lines[-1]]
+        returns = [line.endswith("\r") for line in lines[:-1]]
+        lines = [*(line[:-1] if cut else line for line, cut in zip(lines, returns, strict=False)), lines[-1]]
         joined = "".join(lines)
         ends = list(accumulate(map(len, lines)))
-        width = len(_NEWLINES[newline])
+        widths = [0, *accumulate(2 if cut else 1 for cut in returns)]
         for form, label in self._wrapping.items():
             start = joined.find(form)
             while start >= 0:
@@ -292,8 +290,8 @@ class Masker:
                 first, last = bisect_right(ends, start), bisect_left(ends, end)
                 if first < last:
                     cuts = [start, *ends[first:last]]
-                    sizes = "-".join(str(after - before) for before, after in pairwise(cuts))
-                    yield start + first * width, end + last * width, f"{label}:{newline}{sizes}"
+                    sizes = [after - before for before, after in pairwise(cuts)]
+                    yield start + widths[first], end + widths[last], f"{label}:{wrap_label(sizes, returns[first:last])}"
                 start = joined.find(form, start + 1)
 
 
@@ -337,7 +335,7 @@ def _original(label: str | None, texts: Mapping[str, str]) -> str:
         )
     text = texts[base]
     if wrap:
-        text = wrapped(text, [int(size) for size in wrap[2].split("-")], _NEWLINES[wrap[1]])
+        text = wrapped(text, wrap[1], wrap[2].split("-"))
     return text[int(cut.group(1)) if cut else 0 :]
 
 

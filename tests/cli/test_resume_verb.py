@@ -135,7 +135,7 @@ def test_a_failed_write_is_advised_to_be_reconciled(bench):
         (["--run", "nope"], 2, "there is no run nope"),
         (["--run", "../x"], 2, "is not a valid run id"),
         (["--run", "ID", "--on-drift", "maybe"], 2, "--on-drift takes refuse or allow"),
-        (["--run", "ID", "--reconcile", "write"], 2, "--reconcile takes STEP_KEY=done|redo|failed"),
+        (["--run", "ID", "--reconcile", "write"], 2, "STEP_KEY=done|redo|failed, not a word without `=`, which is not"),
         (["--run", "ID", "--reconcile", "write=maybe"], 2, "takes done, redo, failed"),
         (["--run", "ID", "--reconcile", "write=done", "--outputs", "{"], 2, "--outputs is not valid JSON"),
         (["--run", "ID", "--reconcile", "write=done", "--outputs", "[]"], 2, "--outputs takes a JSON object"),

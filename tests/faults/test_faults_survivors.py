@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from shell import Shell, alive, wait_for
@@ -193,3 +194,24 @@ def test_a_run_that_ended_by_itself_leaves_no_list(shell):
     shell.program("nap", SLEEP % 0)
     shell.gert("exec", "book.yaml")
     assert not (shell.runs()[0] / "children").exists()
+
+
+def test_a_line_that_would_fit_any_process_names_none(shell):
+    """A planted list of programs must not lead to a hint that ends a process of somebody else."""
+    shell.program("nap", SLEEP % 120)
+    run, pid = killed(shell)
+    os.killpg(pid, signal.SIGKILL)
+    wait_for(lambda: not alive(pid))
+    shell.program("nap", SLEEP % 0)
+    foreign = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    planted = {"pid": foreign.pid, "from": 0, "to": 1e12, "boot": boot, "step": "a"}
+    others = [planted, planted | {"from": 1, "to": 2}, planted | {"boot": "another", "to": time.time()}]
+    try:
+        (shell.runs()[0] / "children").write_text("".join(json.dumps(line) + "\n" for line in others))
+        done = shell.gert("resume", "--run", run)
+        assert str(foreign.pid) not in done.stderr
+        assert done.returncode == 0, done.stderr
+    finally:
+        foreign.kill()
+        foreign.wait()

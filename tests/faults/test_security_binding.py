@@ -8,12 +8,17 @@ import pty
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from binding import BOOK, TOOL, acted, approve, bound_gert, kill_at, of, pending, program, resume
 from forging import PUBLIC, SEED, append, rewrite
+
+from gert_core.approvals.binding import changed_fields, resolve_program
+from gert_core.engine.cancel import Deadline, Stop
 
 
 @pytest.fixture
@@ -328,3 +333,42 @@ def test_a_decision_written_behind_the_seal_of_a_signed_run_is_refused(gert):
     refused = gert("resume", "--run", gert.run().name, "--json", **keys)
     assert refused.document["error"]["kind"] == "trace_altered", refused.all
     assert acted(gert) == []
+
+
+def test_a_program_that_cannot_be_read_is_bound_by_its_file(tmp_path):
+    """Executable and not readable: another file in its place, or another content, is noticed all the same."""
+    place = Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        place.chmod(0o755)
+        shutil.copy("/bin/sh", place / "act")
+        (place / "act").chmod(0o111)
+        first = as_another_user(place / "act")
+        assert (first["program"], first["program_sha256"]) == (str(place / "act"), None)
+        assert first == as_another_user(place / "act")
+        info = (place / "act").stat()
+        (place / "act").chmod(0o755)
+        with (place / "act").open("r+b") as file:
+            file.seek(100)
+            file.write(b"\0")
+        os.utime(place / "act", ns=(info.st_atime_ns, info.st_mtime_ns))
+        (place / "act").chmod(0o111)
+        written = as_another_user(place / "act")
+        assert changed_fields({"command": first}, {"command": written}) == ["command.program_file"]
+        shutil.copy("/bin/sh", place / "new")
+        (place / "new").chmod(0o111)
+        (place / "new").rename(place / "act")
+        assert as_another_user(place / "act")["program_file"] not in (first["program_file"], written["program_file"])
+    finally:
+        shutil.rmtree(place)
+
+
+def as_another_user(file: Path) -> dict[str, str | None]:
+    """What is bound of a program, for somebody who is not root, who can read everything."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        return resolve_program(str(file), {}, deadline=Deadline(Stop()))
+    finally:
+        if root:
+            os.seteuid(0)

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import textwrap
+from itertools import cycle
 
 import pytest
 from gertproc import Gert
@@ -114,6 +115,29 @@ def test_wrapped_encodings_are_masked_and_restored(tmp_path, columns, before, en
     again = gert("resume", "--run", gert.run().name, "--retry-failed")
     assert again.code == 0, again.all
     assert (tmp_path / "out").read_text() == "\n".join(lines)
+
+
+@pytest.mark.parametrize("ends", ["\r\n", "\r\n|\n", "\n|\r\n", "\n|\n|\r\n", "\r\n|\r\n|\n"])
+def test_wrapped_encodings_are_masked_whatever_their_lines_end_with(tmp_path, ends):
+    """Mixed ends of lines too, as in a text that several programs wrote; a resumed run has the same text again."""
+    lines = textwrap.wrap(base64.b64encode(LONG.encode()).decode(), 64)
+    assert len(lines) == 4
+    text = "begin\n" + "".join(line + end for line, end in zip(lines, cycle(ends.split("|")), strict=False)) + "end"
+    (tmp_path / "lines").write_bytes(text.encode())
+    steps = """\
+    - {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}
+    - {id: same, type: tool, tool: spy, inputs: {script: 'printf "%s" "$0" > out', more: "{{ .spy.all }}"}}
+    """
+    gert = Gert(tmp_path, PW=LONG)
+    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}", steps=steps))
+    said = gert("exec", "book.yaml", "--var", "script=cat lines")
+    assert said.code == 1
+    seen = written(gert, said)
+    assert not [line for line in lines[:3] if line in seen]
+    (tmp_path / "go").touch()
+    again = gert("resume", "--run", gert.run().name, "--retry-failed")
+    assert again.code == 0, again.all
+    assert (tmp_path / "out").read_bytes().decode() == text
 
 
 ODD = "a&b<c>d 'é' \"~!(*)=/+"

@@ -181,7 +181,8 @@ def _pairs(words: Any) -> dict[str, str]:
     for word in words:
         key, equals, result = word.rpartition("=")
         if not equals or not key:
-            raise UsageError(f"--reconcile takes STEP_KEY=done|redo|failed, not {word!r}")
+            given = "nothing before `=`" if equals else "a word without `=`, which is not shown here"
+            raise UsageError(f"--reconcile takes STEP_KEY=done|redo|failed, not {given}")
         out[key] = result
     return out
 

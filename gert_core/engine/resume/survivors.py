@@ -23,6 +23,8 @@ WAIT: Final = 10.0
 _LOOK: Final = 0.1
 _SLACK: Final = 0.05
 """Seconds by which start times may differ: the kernel counts them in hundredths."""
+_STARTING: Final = 60.0
+"""Seconds that starting a program takes at most: a line with more would fit processes of others, and is left out."""
 _LIMIT: Final = 10_000 * LINE
 
 
@@ -97,7 +99,7 @@ def _entries(directory: RunDirectory) -> list[_Entry]:
     for line in data.splitlines():
         with suppress(ValueError, MsgspecError):
             entry = decoder.decode(line)
-            if boot and entry.boot == boot:
+            if boot and entry.boot == boot and entry.noted - entry.began <= _STARTING:
                 found.append(entry)
     return found
 
