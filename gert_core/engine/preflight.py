@@ -4,49 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from gert_core.api import UNKNOWN, Diagnostic, ErrorKind, Flow, PluginError, UsageError
-from gert_core.contracts import Contracts, find_action
+from gert_core.api import Diagnostic, ErrorKind, PluginError, UsageError
 from gert_core.engine.modes.peers import find_transport
+from gert_core.engine.uses import Start, Use, uses
 from gert_core.kit.programs import find_program
 from gert_core.plugin.kinds import TRANSPORT
-from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Mapping
 
-    from gert_core.api import ApprovalProvider, Contract
+    from gert_core.api import ApprovalProvider
     from gert_core.documents.project import Project
-    from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+    from gert_core.documents.tree import Runbook
+    from gert_core.documents.yaml import Document
     from gert_core.engine.request import Request
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
-
-
-class Use(Struct, frozen=True, kw_only=True):
-    """A step that calls a tool; ``certain``: it runs unless a step before it fails, and its failure ends the run."""
-
-    step: StepNode
-    tool: ToolNode
-    action: str
-    certain: bool
-    unchanged: bool
-    """Whether no step before it may have changed anything outside the run, such as the programs that are installed."""
-    prefix: str = ""
-    """The beginning of its key, inside a runbook that is included."""
-
-
-class Start(Struct, frozen=True, kw_only=True):
-    """A step whose type starts a program by itself; otherwise as ``Use``."""
-
-    step: StepNode
-    program: str
-    runbook: Runbook
-    certain: bool
-    unchanged: bool
-    prefix: str = ""
+    from gert_core.secrets import Secrets
 
 
 def preflight(
@@ -54,12 +30,14 @@ def preflight(
     compiled: CompiledRunbook,
     *,
     policies: Policies,
+    secrets: Mapping[str, Secrets],
     actors: frozenset[str],
     provider: Callable[[], ApprovalProvider | None],
 ) -> ApprovalProvider | None:
     """Return the approval provider of a real run; refuse the run when it would certainly fail for want of something.
 
-    Everything that is missing is named at once. What only some paths need is a warning.
+    Everything that is missing is named at once. What only some paths need is a warning. ``secrets`` are those of each
+    document by its path, of the runbook itself under the empty one.
     """
     findings: list[Diagnostic] = []
     approval = None
@@ -69,18 +47,28 @@ def preflight(
         findings.append(Diagnostic(rule=error.kind, message=error.message, hint=error.hint))
     warnings: dict[str, None] = {}
     known: dict[tuple[str, str, bool], Diagnostic | None] = {}
+    lacking = {name: one for name, one in secrets.items() if one.lacks_required}
+    named: set[tuple[bool, str, str]] = set()
     for use in uses(compiled.runbook, compiled.contracts):
+        needs = []
         if isinstance(use, Start):
-            found = _missing_program(request, use.runbook, use)
+            needs.append(_missing_program(request, use.runbook, use))
         else:
             asked = (use.tool.document.file, use.action, use.unchanged)
             if asked not in known:  # most steps of a long runbook use the same few tools
                 known[asked] = _missing(request, use)
-            found = known[asked]
-        if found is not None and use.certain:
-            findings.append(replace(found, message=f"step {use.prefix}{use.step.id}: {found.message}"))
-        elif found is not None:
-            warnings[f"step {use.prefix}{use.step.id} may fail if it is reached: {found.message}"] = None
+            needs.append(known[asked])
+        if use.document in lacking:
+            found = _missing_secrets(use, lacking[use.document])
+            said = (use.certain, use.document, found.message if found is not None else "")
+            if said not in named:  # the first step that needs them is enough
+                named.add(said)
+                needs.append(found)
+        for found in filter(None, needs):
+            if use.certain:
+                findings.append(replace(found, message=f"step {use.prefix}{use.step.id}: {found.message}"))
+            else:
+                warnings[f"step {use.prefix}{use.step.id} may fail if it is reached: {found.message}"] = None
     if findings:
         raise UsageError(
             f"{request.runbook} cannot be run here, so nothing was run",
@@ -117,97 +105,6 @@ def _has_gates(runbook: Runbook) -> bool:
     return any(step.type.gate is not None for step in runbook.by_id.values())
 
 
-def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use | Start]:
-    """Yield the steps that call tools or start programs, in the order of the document."""
-    needing = runbook.tools or runbook.included
-    if needing or any(step.type.program is not None for step in runbook.by_id.values()):
-        yield from _Walk(runbook, contracts).lists()
-
-
-class _Walk:
-    def __init__(self, runbook: Runbook, contracts: Contracts, *, prefix: str = "", changed: bool = False) -> None:
-        self._runbook = runbook
-        self._contracts = contracts
-        self._prefix = prefix
-        self._changed = changed
-        self._inert: set[str] = set()
-        """The types of steps of which nothing is to be noted unless they declare or jump: most of a long runbook."""
-
-    def lists(self, *, certain: bool = True) -> Iterator[Use | Start]:
-        # Where failures of the runbook are handled, a step that fails for want of something is not the end of it.
-        certain = certain and not any(block.handles for block in self._runbook.lists)
-        for block in self._runbook.lists:
-            yield from self.block(block, certain=certain and not block.cleanup)
-
-    def _included(self, step: StepNode, *, certain: bool) -> Iterator[Use | Start]:
-        for number, node in enumerate(step.includes, len(step.blocks)):
-            assert node.included is not None  # noqa: S101 - only such nodes are there
-            book, prefix = node.included.runbook, f"{self._prefix}{step.id}/{number}/"
-            inner = _Walk(book, Contracts(book), prefix=prefix, changed=self._changed)
-            yield from inner.lists(certain=certain)
-            self._changed = inner._changed
-
-    def block(self, block: BlockNode, *, certain: bool) -> Iterator[Use | Start]:
-        for step in block.steps:
-            fields = step.fields
-            if step.type.name in self._inert and fields.contract is None and fields.next is None:
-                continue
-            own = certain and fields.when is None and fields.for_each is None and not fields.continue_on_fail
-            use = self._runbook.functions.tool_use(step)
-            contract = None
-            if use is not None:
-                tool = self._runbook.tools[use.tool]
-                action = find_action(tool, use.action)[0]
-                contract = tool.contracts[action] if fields.contract is None else None
-                steady, prefix = not self._changed, self._prefix
-                yield Use(step=step, tool=tool, action=action, certain=own, unchanged=steady, prefix=prefix)
-            elif (program := self._runbook.functions.program(step)) is not None:
-                steady, prefix, book = not self._changed, self._prefix, self._runbook
-                yield Start(step=step, program=program, runbook=book, certain=own, unchanged=steady, prefix=prefix)
-            if step.includes:
-                yield from self._included(step, certain=own)
-            if step.blocks:
-                together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(_once, step.blocks))
-                for inner in step.blocks:
-                    yield from self.block(inner, certain=together)
-            if not self._changed:
-                self._changed = _may_change(contract or self._contracts.of(step))
-                if not self._changed and use is None and _is_inert(step):
-                    self._inert.add(step.type.name)
-            certain = certain and not _leaves(step)
-
-
-def _is_inert(step: StepNode) -> bool:
-    """Return whether all leaves of the type have the same contract as this one and call no tool."""
-    kind = step.type
-    return (
-        kind.flow is Flow.LEAF
-        and kind.tool_use is None
-        and kind.program is None
-        and step.fields.contract is None
-        and not callable(resolve(kind.contract))
-    )
-
-
-def _may_change(contract: Contract) -> bool:
-    return contract.writing or not set(UNKNOWN.effects).isdisjoint(contract.effects)
-
-
-def _once(block: BlockNode) -> bool:
-    """Return whether a block runs exactly once; beside one that does not, a failure may be handled."""
-    return block.block is not None and block.block.runs == (1, 1)
-
-
-def _leaves(step: StepNode) -> bool:
-    """Return whether the steps behind it in its list may never run: it ends the run or jumps, at any depth."""
-    if step.type.flow is Flow.TERMINAL or step.fields.next is not None:
-        return True
-    return bool(step.blocks) and any(
-        (inner.block is not None and inner.block.jump is not None) or any(map(_leaves, inner.steps))
-        for inner in step.blocks
-    )
-
-
 def _missing(request: Request, use: Use) -> Diagnostic | None:
     """Return what a call of the tool needs and does not have."""
     meta = use.tool.tool.meta
@@ -237,16 +134,24 @@ def _missing_program(request: Request, runbook: Runbook, start: Start) -> Diagno
     program, document = start.program, runbook.document
     if not start.unchanged or "{{" in program or find_program(program, request.environ) is not None:
         return None
-    line, column = document.locate(start.step.path)
-    return Diagnostic(
-        rule=ErrorKind.NOT_FOUND,
-        message=f"it needs program {program!r}, which is not {'an executable file' if '/' in program else 'on PATH'}",
-        path=".".join(map(str, start.step.path)),
-        file=document.file,
-        line=line,
-        column=column,
-        hint="install it, or correct the step",
-    )
+    message = f"it needs program {program!r}, which is not {'an executable file' if '/' in program else 'on PATH'}"
+    hint = "install it, or correct the step"
+    return _at(document, ErrorKind.NOT_FOUND, message, path=start.step.path, hint=hint)
+
+
+def _missing_secrets(use: Use | Start, secrets: Secrets) -> Diagnostic | None:
+    """Return which required secrets of the tool, or of the runbook for all of its programs, are not set."""
+    tool = use.tool.name if isinstance(use, Use) else None
+    missing = secrets.missing(tool)
+    if not missing:
+        return None
+    names = ", ".join(f"`{name}`" for name in missing)
+    who = "the runbook" if secrets.required.issuperset(missing) else f"tool `{tool}`"
+    message = f"{who} requires secret {names}, which is not set"
+    hint = f"set {'it' if len(missing) == 1 else 'them'} in the environment of gert"
+    if isinstance(use, Use) and not secrets.required.issuperset(missing):
+        return _found(use, ErrorKind.SECRET_MISSING, message, path=("secrets",), hint=hint)
+    return _at(use.runbook.document, ErrorKind.SECRET_MISSING, message, path=("meta", "secrets"), hint=hint)
 
 
 def _absent(request: Request, use: Use, program: str) -> bool:
@@ -257,7 +162,10 @@ def _absent(request: Request, use: Use, program: str) -> bool:
 
 
 def _found(use: Use, kind: str, message: str, *, path: tuple[str | int, ...], hint: str) -> Diagnostic:
-    document = use.tool.document
+    return _at(use.tool.document, kind, message, path=path, hint=hint)
+
+
+def _at(document: Document, kind: str, message: str, *, path: tuple[str | int, ...], hint: str) -> Diagnostic:
     line, column = document.locate(path)
     return Diagnostic(
         rule=kind,
@@ -270,4 +178,4 @@ def _found(use: Use, kind: str, message: str, *, path: tuple[str | int, ...], hi
     )
 
 
-__all__ = ["Start", "Use", "preflight", "uses"]
+__all__ = ["preflight"]

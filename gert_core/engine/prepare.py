@@ -91,7 +91,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         registry=request.registry,
         project=request.project,
     )
-    approval = _approval_provider(request, compiled, policies, actor)
+    by_document = {"": secrets, **(documents.secrets if documents is not None else {})}
+    approval = _approval_provider(request, compiled, policies, by_document, actor=actor)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
@@ -272,7 +273,7 @@ def _os_user(request: Request) -> str:
 
 
 def _approval_provider(
-    request: Request, compiled: CompiledRunbook, policies: Policies, actor: str
+    request: Request, compiled: CompiledRunbook, policies: Policies, secrets: Mapping[str, Secrets], *, actor: str
 ) -> ApprovalProvider | None:
     """Return the approval provider; a fresh real run is refused when it would certainly fail for want of something."""
     if request.mode != "real" or request.resume is not None or not request.preflight:
@@ -280,7 +281,14 @@ def _approval_provider(
     from gert_core.engine.preflight import preflight
 
     actors = frozenset((actor, os_user())) - {""}
-    return preflight(request, compiled, policies=policies, actors=actors, provider=lambda: _find_provider(request))
+    return preflight(
+        request,
+        compiled,
+        policies=policies,
+        secrets=secrets,
+        actors=actors,
+        provider=lambda: _find_provider(request),
+    )
 
 
 def _find_provider(request: Request) -> ApprovalProvider | None:

@@ -43,6 +43,14 @@ class Secrets(Struct, frozen=True, kw_only=True):
         wanted = self.required | self.tools_required.get(tool or "", frozenset())
         return tuple(name for name, value in self.values.items() if name in wanted and not value)
 
+    @property
+    def lacks_required(self) -> bool:
+        """Whether a required secret of the runbook or of any of its tools has no value."""
+        if all(self.values.values()):
+            return False
+        wanted = self.required.union(*self.tools_required.values())
+        return any(name in wanted and not value for name, value in self.values.items())
+
     def present(self, names: Iterable[str]) -> dict[str, bool]:
         """Return for each name whether it has a value."""
         return {name: bool(self.values.get(name)) for name in names}

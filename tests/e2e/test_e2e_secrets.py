@@ -142,7 +142,7 @@ def test_a_missing_secret_is_an_error_before_anything_is_spawned(shell):
     path = shell.root / "tools" / "touchy.tool.yaml"
     path.write_text(path.read_text() + "secrets: [ { env: NEEDED } ]\n")
     shell.book("- { id: a, type: tool, tool: touchy }", tools="touchy")
-    result = shell.json("exec", "book.yaml", code=1)
+    result = shell.json("exec", "book.yaml", "--no-preflight", code=1)
     assert (result["status"], result["failure"]["kind"]) == ("error", "secret_missing")
     assert "touchy" in result["failure"]["message"]
     assert "NEEDED" in result["failure"]["message"]
@@ -155,7 +155,7 @@ def test_a_missing_secret_of_the_runbook_stops_an_extension_too(shell):
         "- { id: a, type: extension, extension: judge, contract: { effects: [network] } }",
         meta="secrets: [ { env: NEEDED } ]",
     )
-    result = shell.json("exec", "book.yaml", code=1)
+    result = shell.json("exec", "book.yaml", "--no-preflight", code=1)
     assert result["failure"]["kind"] == "secret_missing"
     assert not (shell.root / "spawned").exists()
 

@@ -55,7 +55,7 @@ def exec_(
         int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while people are waited for.")
     ] = 0,
     no_preflight: Annotated[
-        bool, typer.Option("--no-preflight", help="Run although programs or transports are missing.")
+        bool, typer.Option("--no-preflight", help="Run although secrets, programs or transports are missing.")
     ] = False,
     floor: Annotated[
         bool, typer.Option("--floor", help="Keep to the machine floor in a replay too; other modes always do.")
