@@ -11,6 +11,8 @@ STEPS: Final = "gert:steps"
 """Marks a field that is a child list of steps."""
 EXPR: Final = "gert:expr"
 """Marks a field that is an expression evaluated later."""
+LENIENT: Final = "gert:lenient"
+"""Marks an expression in which the steps inside may leave names undefined."""
 RAW: Final = "gert:raw"
 """Marks a field that is never rendered."""
 
@@ -70,6 +72,9 @@ SomeSteps = Annotated[
 Expr = Annotated[bool | str, EXPR]
 """An expression evaluated later by ``ctx.test``; never rendered before ``run``."""
 
+LenientExpr = Annotated[bool | str, EXPR, LENIENT]
+"""An ``Expr`` that is tested with ``undefined=...``: an output that a step inside may leave undefined is no mistake."""
+
 Raw = Annotated[Any, RAW]
 """Data that is passed on unchanged: never a template."""
 
@@ -81,11 +86,13 @@ Templated = Annotated[_T | TemplateText, Field(union_mode="left_to_right")]
 
 __all__ = [
     "EXPR",
+    "LENIENT",
     "RAW",
     "STEPS",
     "Duration",
     "Expr",
     "InputsModel",
+    "LenientExpr",
     "Raw",
     "SomeSteps",
     "StepModel",

@@ -204,3 +204,51 @@ def test_a_step_without_a_type_is_told_the_one_that_its_fields_belong_to(validat
 def test_a_step_whose_fields_tell_no_single_type_gets_no_guess(validate, fields):
     ((rule, _, message, hint),) = validate(f"  - {{ {fields} }}\n")
     assert (rule, message, hint) == ("missing-field", "`type` is missing", None)
+
+
+# -- what may be undefined, and what may be missing ------------------------------------------------------------
+
+
+def test_the_condition_of_a_wait_may_read_what_a_look_has_not_set_yet(validate):
+    look = "{ id: look, type: tool, tool: ship, continue_on_fail: true }"
+    wait = (
+        f"  - id: up\n    type: wait\n    timeout: 1m\n    until: '{{{{ ne .look.release ``}}}}'\n    steps: [{look}]\n"
+    )
+    assert validate(wait) == []
+    # The same step before the wait is never run again, so its output stays undefined.
+    before = wait.replace(f"[{look}]", "[{ id: other, type: tool, tool: ship, scope: o }]")
+    assert [one[:2] for one in validate(f"  - {look}\n{before}")] == [("maybe-undefined", 9)]
+
+
+def test_a_program_is_missed_only_by_the_actions_that_steps_use(validate, tmp_path):
+    more = TOOL.replace("actions: { do:", 'actions: { undo: { argv: [no-such-program-here, "{{ .n }}"] }, do:')
+    (tmp_path / "tools" / "ship.tool.yaml").write_text(more.replace("release: {", "release: { required: false,", 1))
+    step = "  - { id: a, type: tool, tool: ship, action: do }\n"
+    broken = "  - { id: b, tool: ship, action: do }\n"
+    assert validate(step) == []
+    assert [one[0] for one in validate(step + broken)] == ["missing-field"]
+    assert [one[0] for one in validate(step.replace(": do", ": undo"))] == ["program-missing"]
+    assert [one[0] for one in validate(broken + step.replace(": do", ": undo"))] == ["missing-field", "program-missing"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown", "kind"),
+    [
+        ("", "skipped (approval no answer)", "approval_no_answer"),
+        ("n ann\n", "skipped (approval rejected)", "approval_rejected"),
+    ],
+)
+def test_an_approval_without_an_answer_is_not_shown_as_a_rejection(validate, tmp_path, answer, shown, kind):
+    assert validate("  - { id: a, type: tool, tool: ship }\n") == []
+    book = (tmp_path / "book.yaml").read_text()
+    rule = "governance: { rules: [{ effects: [network], action: require-approval }] }"
+    book = book.replace("meta: { name: b, inputs: { release: { type: string } } }", f"meta: {{ name: b, {rule} }}")
+    (tmp_path / "book.yaml").write_text(book)
+    gert = [sys.executable, "-m", "gert_core"]
+    ask = [*gert, "exec", "book.yaml", "--trace", "t.jsonl"]
+    done = subprocess.run(ask, capture_output=True, text=True, check=False, cwd=tmp_path, input=answer)
+    assert done.returncode == 1
+    assert f"a  tool  {shown}\n" in done.stderr
+    show = [*gert, "trace", "show", "t.jsonl"]
+    done = subprocess.run(show, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert f"a  skipped ({kind})" in done.stdout

@@ -321,7 +321,9 @@ def _title(step: StepInfo) -> str:
 
 
 def _reason(data: Mapping[str, object]) -> str:
-    return str(data.get("reason", "")).replace("_", " ")
+    approval = data.get("approval")  # it tells why there is none: a rejection, a timeout, no answer
+    found = approval.get("reason") if isinstance(approval, dict) else None
+    return str(found or data.get("reason", "")).replace("_", " ")
 
 
 def _tags(tags: tuple[str, ...]) -> str:

@@ -171,7 +171,8 @@ def _step_complete(event: TraceEvent, *, continued: bool) -> list[str]:
     mark, colour = _MARKS.get(status, ("?", "yellow"))  # type: ignore[call-overload]
     if colour == "red" and continued:
         mark, colour = "!", "yellow"
-    reason = f" ({escape(data['reason'])})" if data.get("reason") else ""
+    why = (data.get("approval") or {}).get("reason") or data.get("reason")
+    reason = f" ({escape(why)})" if why else ""
     duration = f" in {escape(data['duration'])}" if data.get("duration") else ""
     lines = [f"{paint(f'{mark} {_key(event)}', colour)}  {escape(status)}{reason}{duration}"]
     lines += facts_lines("outputs:", data.get("outputs"))

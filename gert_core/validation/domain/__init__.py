@@ -49,8 +49,10 @@ def check_runbook(
         check_retry(ctx, facts)
     used = used_actions(ctx, facts)
     for node in {tool.document: tool for tool in runbook.tools.values()}.values():
-        known = used.get(node.document.file, set()) if used is not None else None
-        ToolFile(report, node.document, node.tool, cwd=node.cwd).check(registry=registry, environ=environ, used=known)
+        known = used.get(node.document.file, set())
+        ToolFile(report, node.document, node.tool, cwd=node.cwd).check(
+            registry=registry, environ=environ, used=known, complete=not ctx.broken
+        )
 
 
 __all__ = ["check_runbook"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from gert_core.kit.models import EXPR, RAW, STEPS
+from gert_core.kit.models import EXPR, LENIENT, RAW, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 SKIP: Final = "skip"
 TEMPLATE: Final = "template"
 CONDITION: Final = "condition"
-_MARKERS: Final = {EXPR: CONDITION, RAW: SKIP, STEPS: SKIP}
+LENIENT_CONDITION: Final = "lenient condition"
+_MARKERS: Final = {LENIENT: LENIENT_CONDITION, EXPR: CONDITION, RAW: SKIP, STEPS: SKIP}
 _DEPTH: Final = 60
 
 
@@ -28,6 +29,8 @@ class TemplateText(NamedTuple):
     value: Any
     condition: bool
     path: Path
+    lenient: bool = False
+    """Whether what the steps inside the step set may be undefined in it."""
 
 
 class Plan:
@@ -61,10 +64,8 @@ class Plans:
         return known
 
     def _marked(self, metadata: typing.Iterable[object]) -> str | None:
-        for mark in metadata:
-            if isinstance(mark, str) and mark in _MARKERS:
-                return _MARKERS[mark]
-        return None
+        marks = [mark for mark in metadata if isinstance(mark, str)]
+        return next((plan for mark, plan in _MARKERS.items() if mark in marks), None)
 
     def _annotation(self, annotation: object) -> Plan | str:
         origin = typing.get_origin(annotation)
@@ -89,6 +90,8 @@ def texts(raw: object, plan: Plan | str, *, path: Path, found: list[TemplateText
         templates(raw, path=path, found=found)
     elif plan == CONDITION:
         found.append(TemplateText(raw, True, path))
+    elif plan == LENIENT_CONDITION:
+        found.append(TemplateText(raw, True, path, lenient=True))
     elif not isinstance(plan, Plan):
         return
     elif isinstance(raw, dict):
@@ -122,4 +125,4 @@ def templates(raw: object, *, path: Path, found: list[TemplateText]) -> None:
                 templates(value, path=(*path, index), found=found)
 
 
-__all__ = ["CONDITION", "SKIP", "TEMPLATE", "Plan", "Plans", "TemplateText", "templates", "texts"]
+__all__ = ["CONDITION", "LENIENT_CONDITION", "SKIP", "TEMPLATE", "Plan", "Plans", "TemplateText", "templates", "texts"]

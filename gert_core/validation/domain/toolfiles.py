@@ -47,13 +47,23 @@ class ToolFile:
         self._idle = False
         """Whether no step uses the action that is checked."""
 
-    def check(self, *, registry: Registry, environ: Mapping[str, str], used: Container[str] | None = None) -> None:
-        """Report findings about the file itself; ``used`` are the actions that a runbook uses, None: all of them."""
+    def check(
+        self,
+        *,
+        registry: Registry,
+        environ: Mapping[str, str],
+        used: Container[str] | None = None,
+        complete: bool = True,
+    ) -> None:
+        """Report findings about the file itself; ``used`` are the actions that a runbook uses, None: all of them.
+
+        Without ``complete`` the runbook has steps that could not be read, which may use other actions too.
+        """
         tool = self.tool
         self._defaults(tool.contract, ("contract",))
         seen: set[tuple[Path, str]] = set()
         for name, action in tool.actions.items():
-            self._idle = used is not None and name not in used
+            self._idle = complete and used is not None and name not in used
             contract, relaxed = tool_contract(tool, name)
             for item in relaxed:
                 if (item.path, item.message) not in seen:

@@ -39,10 +39,8 @@ def check_tool_use(ctx: Context, facts: FactTable) -> None:
                 )
 
 
-def used_actions(ctx: Context, facts: FactTable) -> dict[str, set[str]] | None:
-    """Return the actions that steps use, by the file of their tool; None when steps could not be read."""
-    if ctx.broken:
-        return None
+def used_actions(ctx: Context, facts: FactTable) -> dict[str, set[str]]:
+    """Return the actions that the steps use that could be read, by the file of their tool."""
     used: dict[str, set[str]] = {}
     for step in ctx.steps:
         known = facts.of(step)

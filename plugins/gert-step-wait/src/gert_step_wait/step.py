@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Block, BlockStatus, Completed, ErrorKind, Failed
-from gert_core.kit.models import Duration, Expr, StepModel, Steps, Templated
+from gert_core.kit.models import Duration, LenientExpr, StepModel, Steps, Templated
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -42,7 +42,7 @@ class WaitStep(StepModel):
     )
 
     for_: Templated[Duration] | None = Field(default=None, alias="for", description="How long to wait.")
-    until: Expr | None = Field(
+    until: LenientExpr | None = Field(
         default=None, description="Look again until this is true; without it, until all steps succeed."
     )
     every: Templated[Duration] = Field(default=EVERY, description="From the start of a look to the next; 10s.")
