@@ -73,7 +73,7 @@ Expr = Annotated[bool | str, EXPR]
 """An expression evaluated later by ``ctx.test``; never rendered before ``run``."""
 
 LenientExpr = Annotated[bool | str, EXPR, LENIENT]
-"""An ``Expr`` that is tested with ``undefined=...``: an output that a step inside may leave undefined is no mistake."""
+"""An ``Expr`` that is tested with ``undefined=...``: what a step inside may leave undefined is not warned about."""
 
 Raw = Annotated[Any, RAW]
 """Data that is passed on unchanged: never a template."""
