@@ -25,6 +25,7 @@ kind must keep to. [Test a plugin](../how-to/test-a-plugin.md) shows how.
 """
 KIT_MODULES: Final = (
     "models",
+    "outcomes",
     "durations",
     "times",
     "processes",

@@ -1,4 +1,4 @@
-"""Copy files that people give into the directory of a run, under names of their own."""
+"""Keep files in the directory of a run, under names that are free, without overwriting anything."""
 
 from __future__ import annotations
 
@@ -10,43 +10,59 @@ from gert_core.kit.durable import sync_name
 from gert_core.kit.user_files import open_user_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from gert_core.kit.sharing import Sharing
 
 _BLOCK: Final = 1024 * 1024
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def copy_file(source: Path, directory: Path, *, name: str, sharing: Sharing) -> Path:
-    """Copy a file under a name or a numbered one, readable for those who share the run, and sync it.
+def keep(
+    name: str,
+    directory: Path,
+    parts: Iterable[bytes],
+    *,
+    is_same: Callable[[Path], bool] = lambda _: False,
+    sharing: Sharing | None = None,
+) -> str:
+    """Write a file under its own name or a numbered one and sync it; what fails leaves nothing.
 
-    Existing files and links are not overwritten, and what fails leaves nothing. Return where it is. Raise
-    ``UnreadableError`` for what is not a file of a user, and ``OSError``.
+    Existing files and links are not overwritten; one that ``is_same`` stands for this one. ``sharing`` lets those who
+    share the run read it. Return the name.
     """
-    with open_user_file(source) as given:
-        target, fd = _create(Path(name), directory)
-        try:
-            with os.fdopen(fd, "wb") as kept:
-                sharing.give(fd)
-                while block := given.read(_BLOCK):
-                    kept.write(block)
-                kept.flush()
-                os.fsync(fd)
-            sync_name(target)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
-    return target
-
-
-def _create(named: Path, directory: Path) -> tuple[Path, int]:
-    """Create a file of a name that is free; return it with its descriptor."""
-    number, target = 1, named.name
+    number, target, own = 1, directory / name, Path(name)
     while True:
         try:
-            return directory / target, os.open(directory / target, _FLAGS, 0o600)
+            fd = os.open(target, _FLAGS, 0o600)
+            break
         except FileExistsError:
+            if is_same(target):
+                return target.name
             number += 1
-            target = f"{named.stem}-{number}{named.suffix}"
+            target = directory / f"{own.stem}-{number}{own.suffix}"
+    try:
+        with os.fdopen(fd, "wb") as file:
+            if sharing is not None:
+                sharing.give(fd)
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(fd)
+        sync_name(target)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+    return target.name
 
 
-__all__ = ["copy_file"]
+def copy_file(source: Path, directory: Path, *, name: str, sharing: Sharing) -> Path:
+    """Copy a file that a person gives, readable for those who share the run; return where it is.
+
+    Raise ``UnreadableError`` for what is not a file of a user, and ``OSError``.
+    """
+    with open_user_file(source) as given:
+        return directory / keep(name, directory, iter(lambda: given.read(_BLOCK), b""), sharing=sharing)
+
+
+__all__ = ["copy_file", "keep"]

@@ -13,7 +13,7 @@ from gertproc import COMMAND, Gert
 from lab import Lab
 
 from gert_core.approvals.inbox import entries, respond
-from gert_core.engine.steps.keeping import keep
+from gert_core.runs.attachments import keep
 
 BOOK = """\
 apiVersion: kernel/v0

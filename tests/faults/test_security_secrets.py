@@ -90,6 +90,27 @@ def test_quoting_does_not_undo_the_mask(tmp_path, value):
         assert not [part for part in fragments(value, 12) if part in seen]
 
 
+def stopped(place):
+    """A run that printed the file ``lines`` and stopped at the next step; what it wrote."""
+    steps = """\
+    - {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}
+    - {id: same, type: tool, tool: spy, inputs: {script: 'printf "%s" "$0" > out', more: "{{ .spy.all }}"}}
+    """
+    gert = Gert(place, PW=LONG)
+    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}", steps=steps))
+    said = gert("exec", "book.yaml", "--var", "script=cat lines")
+    assert said.code == 1
+    seen = written(gert, said)
+    return gert, seen
+
+
+def resumed(gert):
+    """Go on with it: the last step writes what the first one printed to the file ``out``."""
+    (gert.root / "go").touch()
+    again = gert("resume", "--run", gert.run().name, "--retry-failed")
+    assert again.code == 0, again.all
+
+
 @pytest.mark.parametrize("columns", [64, 76])
 @pytest.mark.parametrize("before", ["", "u", "us", "user:"])
 @pytest.mark.parametrize("encode", ["base64", "hex"])
@@ -99,21 +120,11 @@ def test_wrapped_encodings_are_masked_and_restored(tmp_path, columns, before, en
     text = base64.b64encode(data).decode() if encode == "base64" else data.hex()
     lines = textwrap.wrap(text, columns)
     (tmp_path / "lines").write_text("\n".join(lines) + "\n")
-    steps = """\
-    - {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}
-    - {id: same, type: tool, tool: spy, inputs: {script: 'printf "%s" "$0" > out', more: "{{ .spy.all }}"}}
-    """
-    gert = Gert(tmp_path, PW=LONG)
-    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}", steps=steps))
-    said = gert("exec", "book.yaml", "--var", "script=cat lines")
-    assert said.code == 1
-    seen = written(gert, said)
+    gert, seen = stopped(tmp_path)
     certain = lines[1:-1] if len(lines) > 2 else []
     assert certain
     assert not [line for line in certain if line in seen]
-    (tmp_path / "go").touch()
-    again = gert("resume", "--run", gert.run().name, "--retry-failed")
-    assert again.code == 0, again.all
+    resumed(gert)
     assert (tmp_path / "out").read_text() == "\n".join(lines)
 
 
@@ -124,19 +135,9 @@ def test_wrapped_encodings_are_masked_whatever_their_lines_end_with(tmp_path, en
     assert len(lines) == 4
     text = "begin\n" + "".join(line + end for line, end in zip(lines, cycle(ends.split("|")), strict=False)) + "end"
     (tmp_path / "lines").write_bytes(text.encode())
-    steps = """\
-    - {id: gate, type: tool, tool: spy, inputs: {script: "test -e go"}}
-    - {id: same, type: tool, tool: spy, inputs: {script: 'printf "%s" "$0" > out', more: "{{ .spy.all }}"}}
-    """
-    gert = Gert(tmp_path, PW=LONG)
-    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}", steps=steps))
-    said = gert("exec", "book.yaml", "--var", "script=cat lines")
-    assert said.code == 1
-    seen = written(gert, said)
+    gert, seen = stopped(tmp_path)
     assert not [line for line in lines[:3] if line in seen]
-    (tmp_path / "go").touch()
-    again = gert("resume", "--run", gert.run().name, "--retry-failed")
-    assert again.code == 0, again.all
+    resumed(gert)
     assert (tmp_path / "out").read_bytes().decode() == text
 
 
@@ -171,9 +172,7 @@ def test_what_other_languages_quote_is_masked_and_restored(tmp_path, spelling):
     said = gert("exec", "book.yaml", "--var", "script=cat lines")
     assert said.code == 1, said.all
     assert re.fullmatch(r"before <REDACTED:PW:[a-z0-9-]+> after", output_of(gert, "spy"))
-    (tmp_path / "go").touch()
-    again = gert("resume", "--run", gert.run().name, "--retry-failed")
-    assert again.code == 0, again.all
+    resumed(gert)
     assert (tmp_path / "out").read_text(encoding="utf-8") == f"before {shown} after"
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gert_core.api import ErrorKind, StepProblem
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.engine.modes.questions import ask_person
-from gert_core.engine.steps.keeping import keep, shown_name
+from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.replies import read_reply, withhold
 from gert_core.engine.steps.secret_outputs import learn_outputs
 from gert_core.engine.steps.spool import CallSpool
@@ -21,6 +21,7 @@ from gert_core.kit.programs import find_program
 from gert_core.kit.spooling import spooled
 from gert_core.kit.user_files import open_user_file
 from gert_core.plugin.kinds import STEP
+from gert_core.runs.attachments import keep
 from gert_core.tools import assessed, call_inputs, render_action
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from gert_core.api import ErrorKind, EventType
 from gert_core.documents.runbook import ArtifactFile
-from gert_core.engine.steps.keeping import keep, shown_name
+from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.outputs import report_violations
 from gert_core.engine.view import View
 from gert_core.kit.files import MIB, UnreadableError, read_file
 from gert_core.kit.user_files import read_user_file
+from gert_core.runs.attachments import keep
 from gert_core.template import TemplateError, compile_value, to_text
 from gert_core.values import canonical
 

@@ -1,19 +1,14 @@
-"""Keep files in the directory of a run, under names that are free and show no secret."""
+"""Name files that are kept with a run without showing secrets."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gert_core.kit.durable import sync_name
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
     from gert_core.secrets import Masker
 
-_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _HIDDEN: Final = "REDACTED"
 
 
@@ -36,34 +31,4 @@ def shown_name(path: Path, masker: Masker) -> str:
     return out + whole[done:]
 
 
-def keep(
-    name: str, directory: Path, parts: Iterable[bytes], *, is_same: Callable[[Path], bool] = lambda _: False
-) -> str:
-    """Write a file under its own name or a numbered one and sync it; what fails leaves nothing.
-
-    Existing files and links are not overwritten; one that ``is_same`` stands for this one. Return the name.
-    """
-    number, target, own = 1, directory / name, Path(name)
-    while True:
-        try:
-            fd = os.open(target, _FLAGS, 0o600)
-            break
-        except FileExistsError:
-            if is_same(target):
-                return target.name
-            number += 1
-            target = directory / f"{own.stem}-{number}{own.suffix}"
-    try:
-        with os.fdopen(fd, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(fd)
-        sync_name(target)
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
-    return target.name
-
-
-__all__ = ["keep", "shown_name"]
+__all__ = ["shown_name"]

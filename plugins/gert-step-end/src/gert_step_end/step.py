@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from gert_core.api import Ended, Outcome, OutcomeCategory
+from gert_core.api import Ended, Outcome
 from gert_core.kit.models import StepModel
+from gert_core.kit.outcomes import Category  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from gert_core.api import StepContext
-
-_CATEGORIES = [str(category) for category in OutcomeCategory]
-
-
-def _category(value: object) -> object:
-    if value not in _CATEGORIES:
-        raise PydanticCustomError(
-            "outcome-category",
-            "outcome category must be one of {categories}",
-            {"categories": ", ".join(_CATEGORIES)},
-        )
-    return value
-
-
-Category = Annotated[str, BeforeValidator(_category), WithJsonSchema({"enum": _CATEGORIES})]
 
 
 class OutcomeModel(StepModel):

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from gert_core.api import Completed, ErrorKind, Failed, Include, OutcomeCategory
+from gert_core.api import Completed, ErrorKind, Failed, Include
 from gert_core.kit.models import RAW, StepModel
+from gert_core.kit.outcomes import CATEGORIES, Category
 
 if TYPE_CHECKING:
     from gert_core.api import Result, StepContext
-
-_CATEGORIES = [str(category) for category in OutcomeCategory]
-
-
-def _category(value: object) -> object:
-    if value not in _CATEGORIES:
-        raise PydanticCustomError(
-            "outcome-category",
-            "outcome category must be one of {categories}",
-            {"categories": ", ".join(_CATEGORIES)},
-        )
-    return value
-
-
-Category = Annotated[str, BeforeValidator(_category), WithJsonSchema({"enum": _CATEGORIES}), RAW]
 
 
 class RunbookStep(StepModel):
@@ -38,8 +23,8 @@ class RunbookStep(StepModel):
     inputs: dict[str, Any] = Field(
         default_factory=dict, description="Its inputs; those not given have their defaults, and no source is asked."
     )
-    accept: Annotated[list[Category], Field(min_length=1)] = Field(
-        default_factory=lambda: list(_CATEGORIES),
+    accept: Annotated[list[Annotated[Category, RAW]], Field(min_length=1)] = Field(
+        default_factory=lambda: list(CATEGORIES),
         description="The categories of outcomes with which the step succeeds; default all.",
     )
 
