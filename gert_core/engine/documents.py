@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from gert_core.engine.steps.outputs import Determinism
+from gert_core.governance.rules import Act
 from gert_core.governance.sources import added_policies, included_sources
 from gert_core.secrets import collect, joined
 from gert_core.values import canonical
@@ -31,6 +32,12 @@ class Documents:
         self.determinism = {name: Determinism() for name in self._books}
         self.secrets: Mapping[str, Secrets] = {}
         """What the tools of each are given, once joined with those of the run."""
+
+    @property
+    def deny(self) -> bool:
+        """Whether a rule that one of them adds denies anything."""
+        rules = (rule for sources in self._sources.values() for source in sources for rule in source.rules)
+        return any(rule.action is Act.DENY for rule in rules)
 
     def policies(self, around: Policies, name: str) -> Policies:
         """Return what applies inside an included runbook: all that applies around it, and what it adds."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalProvider
     from gert_core.documents.tree import Runbook
+    from gert_core.engine.denial import Denial
     from gert_core.engine.documents import Documents
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.place import Place
@@ -135,6 +136,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         questions=request.questions or "ask",
         resumption=resumption,
         documents=documents,
+        denial=_denial(request, compiled, policies, documents),
     )
     services = RunServices(
         journal=Journal(writer, recorded),
@@ -272,11 +274,26 @@ def _os_user(request: Request) -> str:
     return os_user() if request.resume is None else str(request.resume.run.state.facts.get("os_user") or "")
 
 
+def _denial(
+    request: Request, compiled: CompiledRunbook, policies: Policies, documents: Documents | None
+) -> Denial | None:
+    """Return the step that a fresh real run is certainly denied for."""
+    if not _looks_ahead(request) or not (policies.deny or (documents is not None and documents.deny)):
+        return None
+    from gert_core.engine.denial import certain_denial
+
+    return certain_denial(compiled, policies, documents)
+
+
+def _looks_ahead(request: Request) -> bool:
+    return request.mode == "real" and request.resume is None and request.preflight
+
+
 def _approval_provider(
     request: Request, compiled: CompiledRunbook, policies: Policies, secrets: Mapping[str, Secrets], *, actor: str
 ) -> ApprovalProvider | None:
     """Return the approval provider; a fresh real run is refused when it would certainly fail for want of something."""
-    if request.mode != "real" or request.resume is not None or not request.preflight:
+    if not _looks_ahead(request):
         return _find_provider(request)
     from gert_core.engine.preflight import preflight
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalProvider, Outcome, Principal
     from gert_core.documents.tree import Runbook
+    from gert_core.engine.denial import Denial
     from gert_core.engine.documents import Documents
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
@@ -78,6 +79,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     """How a recorded run goes on; ``None`` when this process started the run."""
     documents: Documents | None = None
     """What the runbooks that it includes bring along; ``None`` when there are none."""
+    denial: Denial | None = None
+    """The step that ends the run before anything is run, because it is certainly denied."""
     document: str = ""
     """The path of an included runbook, while its steps run; empty for the runbook that is run."""
 
@@ -157,7 +160,7 @@ class Run:
         if facts.policies.keys_by_environment and services.backend.enforces and facts.mode != "replay":
             services.progress.warn(KEYS_BY_ENVIRONMENT)
         with replaced_stdout():
-            signal = self._run_steps(frame)
+            signal = self._run_steps(frame) if facts.denial is None else _deny(self, facts.denial, frame)
         if signal is not None and signal.again and signal.rank is Rank.SUSPENDED:
             services.journal.sync()
             raise RunAgain(tuple(dict.fromkeys(signal.again)), known=services.masker.learned)
@@ -218,6 +221,12 @@ class Run:
         """Record the exception of a plugin; shown in full only when debugging."""
         self.top.faults.append(fault)
         log_fault("engine", fault, environ=self.facts.environ, mask=self.services.masker.mask_text)
+
+
+def _deny(run: Run, denial: Denial, frame: Frame) -> Signal | None:
+    from gert_core.engine.denial import deny
+
+    return deny(run, denial, frame)
 
 
 def run_variables(run_id: str, runbook: str, *, actor: str, mode: str, started: str) -> dict[str, str]:

@@ -114,14 +114,14 @@ class _Walk:
             if step.includes:
                 yield from self._included(step, certain=own)
             if step.blocks:
-                together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(_once, step.blocks))
+                together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(runs_once, step.blocks))
                 for inner in step.blocks:
                     yield from self.block(inner, certain=together)
             if not self._changed:
                 self._changed = _may_change(contract or self._contracts.of(step))
                 if not self._changed and use is None and _is_inert(step):
                     self._inert.add(step.type.name)
-            certain = certain and not _leaves(step)
+            certain = certain and not may_leave(step)
 
 
 def _is_inert(step: StepNode) -> bool:
@@ -140,19 +140,19 @@ def _may_change(contract: Contract) -> bool:
     return contract.writing or not set(UNKNOWN.effects).isdisjoint(contract.effects)
 
 
-def _once(block: BlockNode) -> bool:
+def runs_once(block: BlockNode) -> bool:
     """Return whether a block runs exactly once; beside one that does not, a failure may be handled."""
     return block.block is not None and block.block.runs == (1, 1)
 
 
-def _leaves(step: StepNode) -> bool:
+def may_leave(step: StepNode) -> bool:
     """Return whether the steps behind it in its list may never run: it ends the run or jumps, at any depth."""
     if step.type.flow is Flow.TERMINAL or step.fields.next is not None:
         return True
     return bool(step.blocks) and any(
-        (inner.block is not None and inner.block.jump is not None) or any(map(_leaves, inner.steps))
+        (inner.block is not None and inner.block.jump is not None) or any(map(may_leave, inner.steps))
         for inner in step.blocks
     )
 
 
-__all__ = ["Start", "Use", "uses"]
+__all__ = ["Start", "Use", "may_leave", "runs_once", "uses"]

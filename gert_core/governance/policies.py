@@ -103,6 +103,11 @@ class Policies(Struct, kw_only=True, eq=False):
         """Whether approvals must be signed and no policy says by whom: who resumes the run chooses the keys."""
         return self.require_signed and not self.people.have_keys and not self.people.personal_keys
 
+    @property
+    def deny(self) -> bool:
+        """Whether any rule denies steps."""
+        return any(rule.action is Act.DENY for source in self.sources for rule in source.rules)
+
     def serializes(self, *levels: Contract) -> bool:
         """Return whether parallel branches with such a step must run one after another."""
         if self.scheduling is None:

@@ -136,7 +136,7 @@ def test_its_governance_and_the_policies_of_its_project_add_to_those_of_the_call
     (here / "sub" / "floor.yaml").write_text(
         "apiVersion: policy/v0\nmeta: {name: floor}\nrules: [{writes: [notes], action: deny}]\n"
     )
-    code, result, _ = ran(gert)
+    code, result, _ = ran(gert, "--no-preflight")
     assert code == 1
     assert (result["failure"]["kind"], result["failure"]["step_key"]) == ("governance_denied", "call/0/look")
     assert "sub/child.yaml:floor.yaml" in result["failure"]["message"]

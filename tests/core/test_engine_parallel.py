@@ -250,7 +250,8 @@ def test_a_branch_that_conflicts_with_a_suspended_one_waits_for_it(lab):
 def test_a_suspended_branch_outranks_a_denied_one(lab, order):
     files = tool("w1", writes="disk") | tool("w2", writes="net")
     rules = "governance: { rules: [ { writes: [disk], action: require-approval }, { writes: [net], action: deny } ] }"
-    ran = lab(fork(*(step(name, name=name) for name in order)), tools=files, meta=rules, approval="inbox")
+    steps = fork(*(step(name, name=name) for name in order))
+    ran = lab(steps, tools=files, meta=rules, approval="inbox", preflight=False)
     suspended = f"fork/{order.index('w1')}/w1"
     assert ran.status == "approval_pending"
     assert [ticket["step_key"] for ticket in ran.result.pending] == [suspended]

@@ -161,10 +161,8 @@ class StepExecution:
             return self._unable(problem.kind, problem.message)
         except SecretNeeded as need:
             return postponed(self, need)
-        if self.compiled.governed:
-            stopped = self._govern(category)
-            if stopped is not None:
-                return stopped
+        if self.compiled.governed and (stopped := self.govern(category)) is not None:
+            return stopped
         try:
             self.start()
         except EventDataError as error:
@@ -214,7 +212,8 @@ class StepExecution:
         outcome = self.facts.runbook.functions.outcome(self.compiled.node, self.step)
         return None if outcome is None else str(outcome.category)
 
-    def _govern(self, category: str | None) -> Done | None:
+    def govern(self, category: str | None) -> Done | None:
+        """Return None when the step may run; else its result: denied, or not approved."""
         backend, compiled = self.services.backend, self.compiled
         self.decision, contract_bytes, decision_bytes = self.run.decisions.of(self, category)
         self.add(EventType.CONTRACT_EVALUATED, {}, encoded=contract_bytes, principal=KERNEL)
