@@ -17,8 +17,13 @@ def _text_or_null(description: str) -> dict[str, Any]:
 
 
 _HASH: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_TIMES: Final = {
+    "duration": {"type": "string", "description": "How long it took, without waiting for people."},
+    "waited": {"type": "string", "description": "How long people were waited for; only when they were."},
+}
 _SEAL: Final = {
     "properties": {
+        **_TIMES,
         "chain_hash": {**_HASH, "description": "Hash that seals the whole chain."},
         "signature": {
             "type": "string",
@@ -126,7 +131,9 @@ TRACE_LINE: Final[dict[str, Any]] = {
         _case(EventType.RUN_START, _START),
         _case(EventType.RUN_COMPLETE, _SEAL),
         _case(EventType.RUN_SUSPENDED, _SEAL),
+        _case(EventType.RUN_RESUMED, {"properties": {"waited": _TIMES["waited"]}}),
         _case(EventType.STEP_ATTEMPT, _ATTEMPT),
+        _case(EventType.STEP_COMPLETE, {"properties": _TIMES}),
     ],
 }
 

@@ -19,6 +19,7 @@ from gert_core.engine.signals import Failure, Rank, Signal
 from gert_core.engine.state import Layer
 from gert_core.engine.steps.decisions import Decisions
 from gert_core.engine.steps.outputs import Determinism
+from gert_core.engine.waits import Waits
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.functions import PluginFault
@@ -115,6 +116,7 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
     recorded: Recorded | None = None
     sessions: Sessions = field(default_factory=Sessions)
     determinism: Determinism = field(default_factory=Determinism)
+    waits: Waits = field(default_factory=Waits)
     children: Children | None = None
     """The programs that are running; ``None`` for a run without a directory."""
 

@@ -15,6 +15,7 @@ from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
 from gert_core.engine.steps.secret_outputs import learn_output
 from gert_core.plugin.states import PluginState
 from gert_core.runs.state import ABORTED
+from gert_core.trace.events import timestamp
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def _write_resumed(run: Run, resumption: Resumption) -> None:
     journal, recorded = run.services.journal, run.services.recorded
     assert recorded is not None  # noqa: S101 - a resumed run has a record
     data: dict[str, object] = {"actor": resumption.actor, "host": os.uname().nodename, "void": resumption.void}
+    if (waited := recorded.state.suspended_for(timestamp(run.services.stop.time.now()))) is not None:
+        data["waited"] = waited
     if resumption.torn_bytes:
         data["torn_bytes"] = resumption.torn_bytes
     if resumption.drift:
@@ -121,13 +124,16 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
 
     ``signal`` is what stopped the steps; ``None`` when they ended without one.
     """
-    duration = format_duration(run.services.backend.run_seconds(seconds))
+    waited = run.services.waits.seconds()
+    times = {"duration": format_duration(run.services.backend.run_seconds(seconds - waited))}
+    if waited:
+        times["waited"] = format_duration(waited)
     if signal is not None and signal.rank is Rank.SUSPENDED:
         status = RunStatus.ANSWER_PENDING if signal.questions and not signal.tickets else RunStatus.APPROVAL_PENDING
         waiting: dict[str, object] = {"status": str(status), "tickets": list(signal.tickets)}
         if signal.questions:
             waiting["questions"] = list(signal.questions)
-        run.services.journal.close(EventType.RUN_SUSPENDED, {**waiting, "duration": duration})
+        run.services.journal.close(EventType.RUN_SUSPENDED, {**waiting, **times})
         return None
     status, outcome, failures = _conclusion(run, signal)
     data: dict[str, object] = {"status": str(status)}
@@ -145,7 +151,7 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
         data["reason"] = run.services.stop.reason or ABORTED
     if outputs := layer.globals():  # a finished run's result is read from the trace alone
         data["outputs"] = outputs
-    data["duration"] = duration
+    data |= times
     run.services.journal.close(EventType.RUN_COMPLETE, data)
     return outcome
 

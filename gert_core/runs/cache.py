@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gert_core.kit.owners import Owners
 
-FORMAT: Final = 8
+FORMAT: Final = 9
 _CHUNK: Final = 64 * 1024
 
 

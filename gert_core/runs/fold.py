@@ -47,15 +47,16 @@ class Fold:
         """Process the next event."""
         state = self.state
         state.seq = event.seq
-        state.updated = event.timestamp
         if handler := self._handlers.get(event.type):
             handler(event)
+        state.updated = event.timestamp
 
     def _run_start(self, event: TraceEvent) -> None:
         state = self.state
         state.run_id = event.run_id
         state.status = RunStatus.RUNNING
         state.started = event.timestamp
+        state.times.begin(event.timestamp)
         state.facts = dict(event.data)
 
     def _run_complete(self, event: TraceEvent) -> None:
@@ -66,21 +67,30 @@ class Fold:
         state.failing = [str(key) for key in data.get("failing") or ()]
         if not state.failing and isinstance(state.failure, dict) and state.failure.get("step_key"):
             state.failing = [str(state.failure["step_key"])]
-        state.duration = data.get("duration")
+        self._end(data)
         state.finished = event.timestamp
         state.result = dict(data)
 
     def _run_suspended(self, event: TraceEvent) -> None:
         self.state.status = str(event.data.get("status", RunStatus.APPROVAL_PENDING))
-        self.state.duration = event.data.get("duration")
+        self._end(event.data)
         self.state.result = dict(event.data)
+
+    def _end(self, data: Mapping[str, Any]) -> None:
+        state = self.state
+        state.times.end(data)
+        state.duration, state.waited = state.times.told(data.get("duration")), state.times.told_waited
 
     def _run_resumed(self, event: TraceEvent) -> None:
         state = self.state
+        state.times.lose(state.updated)
+        if (waited := event.data.get("waited") or state.suspended_for(event.timestamp)) is not None:
+            state.times.suspended(waited)
+        state.times.begin(event.timestamp)
         state.status = RunStatus.RUNNING
         state.resumed += 1
         state.aborting = state.aborting or event.data.get("abort") is True
-        state.outcome = state.failure = state.finished = state.duration = None
+        state.outcome = state.failure = state.finished = state.duration = state.waited = None
         state.failing = []
         state.result = {}
         for key in event.data.get("void") or ():
@@ -106,7 +116,9 @@ class Fold:
             ticket["responses"].append(dict(event.data))
 
     def _resolved(self, event: TraceEvent) -> None:
-        self.state.tickets.pop(str(event.data.get("ticket_id")), None)
+        ticket = self.state.tickets.pop(str(event.data.get("ticket_id")), None)
+        if ticket is not None:
+            self.state.times.wait(ticket["submitted"], event.timestamp)
 
     def _step_start(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
@@ -136,7 +148,9 @@ class Fold:
             known = state.questions.setdefault(key, StepQuestions(since=event.seq))
             known.open[str(question.get("name"))] = {"seq": event.seq, "asked": event.timestamp, **question}
         elif key in state.questions:
-            state.questions[key].open.pop(str(data.get("name")), None)
+            question = state.questions[key].open.pop(str(data.get("name")), None)
+            if question is not None:
+                state.times.wait(question["asked"], event.timestamp)
 
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
@@ -147,6 +161,7 @@ class Fold:
         if event.data.get("started") is False:
             record.acts = False
         record.duration = _text(data.get("duration"))
+        record.waited = _text(data.get("waited"))
         record.failure = failure_of(data)
         record.reason = _text(data.get("reason"))
         detail = data.get("detail")

@@ -82,6 +82,8 @@ class LiveFold:
             self._add(record)
         record.status = _STATUSES.get(data["status"], data["status"])
         record.ended = seq
+        if "waited" in data:
+            record.duration, record.waited = data["duration"], data["waited"]
         if record.status is not _SUCCESS:
             record.failure = failure_of(data)
         if not record.type:  # it never started, so its end names the type

@@ -67,8 +67,13 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     @property
     def duration(self) -> str | None:
-        """Return how long the last process of the run took, as text (``"4.204s"``)."""
+        """Return how long all processes of the run were at work, as text (``"4.204s"``)."""
         return self.state.duration
+
+    @property
+    def waited(self) -> str | None:
+        """Return how long the run waited for people, which ``duration`` leaves out; ``None`` when it did not."""
+        return self.state.waited
 
     @property
     def steps(self) -> list[StepState]:
@@ -110,6 +115,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
             "status": str(self.status),
             "outcome": outcome.to_json() if outcome is not None else None,
             "duration": self.duration,
+            **({} if self.waited is None else {"waited": self.waited}),
             "trace": str(self.trace) if self.traced else None,
             "steps": [step.to_json() for step in self.steps],
             "outputs": dict(self.outputs),

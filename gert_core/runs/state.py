@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api.results import RunStatus, StepStatus
+from gert_core.runs.times import RunTimes, between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,6 +62,8 @@ class StepState(Struct, kw_only=True, gc=False):
     idempotent: bool = False
     description: str | None = None
     duration: str | None = None
+    waited: str | None = None
+    """How long it waited for people, which its duration leaves out; None when it did not."""
     failure: dict[str, Any] | None = None
     """Kind and message, also of a step that was denied or not approved; masked as in the trace."""
     reason: str | None = None
@@ -97,7 +100,11 @@ class StepState(Struct, kw_only=True, gc=False):
             "type": self.type,
             "status": self.status,
         }
-        return {**shown, "attempts": self.attempts} if self.attempts > 1 else shown
+        if self.attempts > 1:
+            shown["attempts"] = self.attempts
+        if self.waited is not None:
+            shown |= {"duration": self.duration, "waited": self.waited}
+        return shown
 
 
 class StepQuestions(Struct, kw_only=True):
@@ -139,6 +146,10 @@ class RunState(Struct, kw_only=True):
     finished: str | None = None
     updated: str | None = None
     duration: str | None = None
+    """How long all processes of the run together were at work."""
+    waited: str | None = None
+    """How long the run waited for people; None when it did not."""
+    times: RunTimes = field(default_factory=RunTimes)
     seq: int = 0
 
     @property
@@ -166,6 +177,12 @@ class RunState(Struct, kw_only=True):
     def over(self) -> bool:
         """Return whether the run has come to an end (which a cancelled run has only until it is resumed)."""
         return self.finished is not None
+
+    def suspended_for(self, now: str) -> str | None:
+        """Return how long no process has worked because people have to answer; ``None`` for any other run."""
+        if self.status not in (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING):
+            return None
+        return between(self.updated, now)
 
     @property
     def aborted(self) -> bool:

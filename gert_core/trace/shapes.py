@@ -63,9 +63,11 @@ class _RunEnd(Struct):
     failing: list[str] | None = None
     outputs: _Map | None = None
     duration: str | None = None
+    waited: str | None = None
 
 
 class _RunResumed(Struct):
+    waited: str | None = None
     void: list[str] | None = None
     abort: bool | None = None
 
@@ -148,6 +150,7 @@ class _StepComplete(Struct):
     reason: str | None = None
     message: str | None = None
     duration: str | None = None
+    waited: str | None = None
 
 
 class _QuestionAsked(Struct):

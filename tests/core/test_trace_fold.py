@@ -219,7 +219,7 @@ def test_the_cache_is_believed_only_for_this_very_trace(tmp_path) -> None:
         b"null",
         cache[:-20],
         marked,
-        cache.replace(b'"format":8', b'"format":7'),
+        cache.replace(b'"format":9', b'"format":8'),
         json.dumps(raw).encode(),
     ]
     for bad in broken:

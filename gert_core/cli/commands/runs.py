@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.questions import answer_command, show_commands, show_questions
 from gert_core.cli.render.result import label
 from gert_core.cli.render.table import table
@@ -159,7 +160,7 @@ def _describe(info: RunInfo) -> None:
         out(f"  actor:    {escape(state.facts['actor'])}")
     out(f"  started:  {escape(state.started)} ({_ago(state.started)} ago)")
     if state.duration:
-        out(f"  duration: {escape(state.duration)}")
+        out(f"  duration: {escape(time_taken(state.duration, state.waited))}")
     if state.facts.get("inputs"):
         for line in facts_lines("inputs:  ", state.facts["inputs"]):
             out(f"  {line}")
@@ -186,7 +187,7 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
         name = info.step_status(record)
         colour = "yellow" if continued else _colour(name)
         status = paint(escape(name), colour) + (", continued" if continued else "")
-        duration = f" {escape(record.duration)}" if record.duration else ""
+        duration = f" {escape(time_taken(record.duration, record.waited))}" if record.duration else ""
         attempts = f", {record.attempts} attempts" if record.attempts > 1 else ""
         out(f"    {escape(readable_key(record.key))} ({escape(record.type)}): {status}{duration}{attempts}")
         if record.description:

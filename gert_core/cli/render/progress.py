@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, StepStatus
+from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.terminal import coloured, escape, paint, write_text
 from gert_core.cli.render.values import named, one_line, tail
 from gert_core.engine.progress import Progress
@@ -92,7 +93,8 @@ class TerminalProgress(Progress):
             elif symbolic and alone:
                 mark, line = ("·", ""), f"({symbolic})" if symbolic != _DRY_RUN else ""
             else:
-                line = f"{text}  {duration:.2f}s" if text else f"{duration:.2f}s"
+                taken = time_taken(f"{duration:.2f}s", data.get("waited"))
+                line = f"{text}  {taken}" if text else taken
             if failed and step.continues:
                 again = alone and self._is_known(step, data)
                 mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, continues"

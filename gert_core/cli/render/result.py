@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import RunStatus
+from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.kit.display import readable_key
 
@@ -42,7 +43,7 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
     remark = "" if result.traced else " (not kept)"
     if not executed:
         remark = f" (finished {result.state.finished}; nothing was executed)"
-    out(escape(f"  duration: {result.duration}"))
+    out(escape(f"  duration: {time_taken(result.duration, result.waited)}"))
     out(escape(f"  run: {result.run_id}{remark}"))
     if result.traced:
         out(escape(f"  trace: {result.trace}"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.events import EventType
 from gert_core.api.results import StepStatus
+from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.terminal import escape, paint
 from gert_core.cli.render.values import named, one_line, tail
 from gert_core.kit.display import readable_key
@@ -82,6 +83,7 @@ def summary(state: RunState) -> dict[str, object]:
         "started": state.started,
         "finished": state.finished,
         "duration": state.duration,
+        **({} if state.waited is None else {"waited": state.waited}),
     }
 
 
@@ -142,7 +144,7 @@ def _run_complete(event: TraceEvent, state: RunState) -> list[str]:
         code = state.outcome.get("code")
         outcome = f": {escape(state.outcome.get('category'))}{f' ({escape(code)})' if code else ''}"
     colour = "green" if state.status == "completed" else "red"
-    duration = f" in {escape(state.duration)}" if state.duration else ""
+    duration = f" in {escape(time_taken(state.duration, state.waited))}" if state.duration else ""
     lines = [f"{paint(EventType.RUN_COMPLETE, 'bold')}  {paint(escape(state.status), colour)}{outcome}{duration}"]
     return lines + failure_lines(state.failure, {})
 
@@ -173,7 +175,7 @@ def _step_complete(event: TraceEvent, *, continued: bool) -> list[str]:
         mark, colour = "!", "yellow"
     why = (data.get("approval") or {}).get("reason") or data.get("reason")
     reason = f" ({escape(why)})" if why else ""
-    duration = f" in {escape(data['duration'])}" if data.get("duration") else ""
+    duration = f" in {escape(time_taken(data['duration'], data.get('waited')))}" if data.get("duration") else ""
     lines = [f"{paint(f'{mark} {_key(event)}', colour)}  {escape(status)}{reason}{duration}"]
     lines += facts_lines("outputs:", data.get("outputs"))
     return lines + failure_lines(data.get("failure"), data.get("detail") or {}, colour=colour)

@@ -36,7 +36,7 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
     services.journal.sync()
     if facts.questions != "ask" or not services.plugins.console.interactive:
         raise NoAnswer(f"{question.name} was asked for, but questions cannot be asked here")
-    with services.plugins.console.exclusive():
+    with services.waits.during(execution.key), services.plugins.console.exclusive():
         line = services.plugins.console.ask(prompt, deadline=execution.deadline)
     if line is None:
         _refuse_late(execution, question)

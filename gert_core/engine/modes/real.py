@@ -229,12 +229,13 @@ def decide_by_provider(
     process = approval_process(
         execution, session, blocking=provider.blocking, now=lambda: services.backend.now(execution)
     )
-    return process.decide(
-        request,
-        deadline=execution.frame.deadline,
-        submitted=recorded is not None,
-        recorded=recorded.responses if recorded is not None else (),
-    )
+    with services.waits.during(execution.key):
+        return process.decide(
+            request,
+            deadline=execution.frame.deadline,
+            submitted=recorded is not None,
+            recorded=recorded.responses if recorded is not None else (),
+        )
 
 
 def find_rejection(

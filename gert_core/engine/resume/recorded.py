@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gert_core.trace.lines import TraceLines
 
 _VOLATILE: Final[dict[str, tuple[str, ...]]] = {
-    EventType.STEP_COMPLETE: ("duration", "detail", "message"),
+    EventType.STEP_COMPLETE: ("duration", "waited", "detail", "message"),
     EventType.GOVERNANCE_DECISION: ("source", "reason"),
 }
 """What may differ between processes: times, the spelling of paths, and sentences, which versions word otherwise."""

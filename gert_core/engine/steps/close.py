@@ -136,12 +136,18 @@ def finish(
     if hits:
         execution.add(EventType.REDACTION_APPLIED, {"step_id": compiled.id, "pattern_count": hits})
     duration = services.backend.step_seconds(execution.began)
+    times: dict[str, str] = {}
+    if services.waits.spans and (waited := services.waits.seconds(execution.key, since=execution.began)):
+        duration -= waited
+        times = {"waited": format_duration(waited)}
+        data = {**data, **times}
     try:
         _write(execution, status, data, duration)
     except EventDataError as error:  # of its detail or outcome: outputs and fields are JSON already
         status = StepStatus.ERROR
         fault = type_fault(execution, "run", Unusable(f"its result cannot be written as JSON: {error.__context__}"))
-        data = {"outputs": outputs, "fields": fields, "failure": {"kind": fault.kind, "message": fault.message}}
+        told = {"kind": fault.kind, "message": fault.message}
+        data = {"outputs": outputs, "fields": fields, "failure": told, **times}
         keep_entry(execution, status, outputs, fields)
         _write(execution, status, data, duration)
     if must_sync(execution.contract) if execution.rendered_levels else compiled.synced:

@@ -54,10 +54,11 @@ def _announce(execution: StepExecution, policy: RetryPolicy, result: Failed | Er
     # What was written may contain secret outputs that are not known yet.
     detail = {} if execution.contract.secret_outputs else result.detail
     data = mask_failure(completion_data({}, {}, failure, detail), services.masker)
+    waited = services.waits.seconds(execution.key, since=began)
     previous: dict[str, Any] = {
         "status": str(StepStatus.FAILED if isinstance(result, Failed) else StepStatus.ERROR),
         **data["failure"],
-        "duration": format_duration(services.backend.step_seconds(began)),
+        "duration": format_duration(services.backend.step_seconds(began) - waited),
     }
     if "detail" in data:
         previous["detail"] = data["detail"]
