@@ -43,6 +43,7 @@ FIELDS = [
     "outputs",
     "failure",
     "pending",
+    "questions",
 ]
 
 
