@@ -1,7 +1,8 @@
-"""Find a step that is certainly going to be denied before a real run begins, and end the run with it."""
+"""Find steps that are certainly denied or need an approval before a real run begins; end the run with a denied one."""
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.compiled import CompiledRunbook
-    from gert_core.governance import Policies
+    from gert_core.governance import Decision, Policies
 
 
-class Denial(Struct, frozen=True, kw_only=True, eq=False):
-    """A step that is reached unless one before it ends the run, and that the policies deny as it is written."""
+class Restricted(Struct, frozen=True, kw_only=True, eq=False):
+    """A step that is reached unless one before it ends the run, and that the policies restrict as it is written."""
 
     step: StepNode
+    decision: Decision
     prefix: str
     """The beginning of its key."""
     depth: int
@@ -36,9 +38,16 @@ class Denial(Struct, frozen=True, kw_only=True, eq=False):
     """The paths of the included runbooks that it is in, the outermost first."""
 
 
-def certain_denial(compiled: CompiledRunbook, policies: Policies, documents: Documents | None) -> Denial | None:
+def certain_denial(compiled: CompiledRunbook, policies: Policies, documents: Documents | None) -> Restricted | None:
     """Return the first step that is certainly denied."""
-    return next(_Walk(compiled, policies, documents).lists(), None)
+    found = _Walk(compiled, policies, documents).lists()
+    return next((one for one in found if one.decision.denied), None)
+
+
+def certain_approvals(compiled: CompiledRunbook, policies: Policies, documents: Documents | None) -> list[str]:
+    """Return the keys of the steps that certainly need an approval and end the run without one."""
+    found = takewhile(lambda one: not one.decision.denied, _Walk(compiled, policies, documents).lists())
+    return [f"{one.prefix}{one.step.id}" for one in found if not one.step.fields.continue_on_fail]
 
 
 class _Walk:
@@ -61,12 +70,12 @@ class _Walk:
         self._depth = depth
         self._names = names
 
-    def lists(self) -> Iterator[Denial]:
+    def lists(self) -> Iterator[Restricted]:
         runbook = self._compiled.runbook
         if not any(block.handles for block in runbook.lists):
             yield from self._block(runbook.root, self._prefix, self._depth)
 
-    def _block(self, block: BlockNode, prefix: str, depth: int) -> Iterator[Denial]:
+    def _block(self, block: BlockNode, prefix: str, depth: int) -> Iterator[Restricted]:
         for step in block.steps:
             fields = step.fields
             if fields.when is None and fields.for_each is None:
@@ -77,7 +86,7 @@ class _Walk:
             if may_leave(step):
                 return
 
-    def _leaf(self, step: StepNode, prefix: str, depth: int) -> Iterator[Denial]:
+    def _leaf(self, step: StepNode, prefix: str, depth: int) -> Iterator[Restricted]:
         category = None
         if step.type.flow is Flow.TERMINAL:
             outcome = self._compiled.runbook.functions.outcome(step)
@@ -85,10 +94,15 @@ class _Walk:
             if category not in list(OutcomeCategory):  # known when the step is rendered
                 return
         levels = self._compiled.contracts.levels(step)
-        if self._policies.decide_levels(levels, outcome=category).denied:
-            yield Denial(step=step, prefix=prefix, depth=depth, category=category, documents=self._names)
+        gate = self._compiled.runbook.functions.gate(step)
+        decision = self._policies.decide_levels(levels, outcome=category, gate=gate)
+        if decision.denied or decision.needs_approval:
+            names = self._names
+            yield Restricted(
+                step=step, decision=decision, prefix=prefix, depth=depth, category=category, documents=names
+            )
 
-    def _inside(self, step: StepNode, prefix: str, depth: int) -> Iterator[Denial]:
+    def _inside(self, step: StepNode, prefix: str, depth: int) -> Iterator[Restricted]:
         if step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(runs_once, step.blocks)):
             for number, block in enumerate(step.blocks):
                 if block.cleanup:  # what it tidies up after would not have been done
@@ -109,7 +123,7 @@ class _Walk:
             yield from inner.lists()
 
 
-def deny(run: Run, denial: Denial, frame: Frame) -> Signal | None:
+def deny(run: Run, denial: Restricted, frame: Frame) -> Signal | None:
     """Write the decision about the step as if the run had come to it; return what ends the run."""
     from gert_core.engine.flow.included import IncludedRun
 
@@ -128,4 +142,4 @@ def deny(run: Run, denial: Denial, frame: Frame) -> Signal | None:
     return done.signal
 
 
-__all__ = ["Denial", "certain_denial", "deny"]
+__all__ = ["Restricted", "certain_denial", "deny"]

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from gert_core.api import Diagnostic, ErrorKind, PluginError, UsageError
 from gert_core.engine.modes.peers import find_transport
 from gert_core.engine.uses import Start, Use, uses
+from gert_core.governance.rules import Act
 from gert_core.kit.programs import find_program
 from gert_core.plugin.kinds import TRANSPORT
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
     from gert_core.documents.yaml import Document
+    from gert_core.engine.documents import Documents
     from gert_core.engine.request import Request
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
@@ -31,6 +33,7 @@ def preflight(
     *,
     policies: Policies,
     secrets: Mapping[str, Secrets],
+    documents: Documents | None,
     actors: frozenset[str],
     provider: Callable[[], ApprovalProvider | None],
 ) -> ApprovalProvider | None:
@@ -46,6 +49,10 @@ def preflight(
     except PluginError as error:
         findings.append(Diagnostic(rule=error.kind, message=error.message, hint=error.hint))
     warnings: dict[str, None] = {}
+    if approval is None and not findings and _may_ask(compiled.runbook, policies):
+        unanswerable, possible = _unanswerable(request, compiled, policies, documents)
+        findings += unanswerable
+        warnings |= dict.fromkeys(possible)
     known: dict[tuple[str, str, bool], Diagnostic | None] = {}
     lacking = {name: one for name, one in secrets.items() if one.lacks_required}
     named: set[tuple[bool, str, str]] = set()
@@ -79,6 +86,33 @@ def preflight(
     for sentence in (*warnings, *_unmapped(compiled, policies, actors, approval, request.project)):
         request.progress.warn(sentence)
     return approval
+
+
+def _may_ask(runbook: Runbook, policies: Policies) -> bool:
+    rules = (rule for source in policies.sources for rule in source.rules)
+    asking = any(rule.action is Act.REQUIRE_APPROVAL for rule in rules)
+    return asking or bool(runbook.included) or _has_gates(runbook)
+
+
+def _unanswerable(
+    request: Request, compiled: CompiledRunbook, policies: Policies, documents: Documents | None
+) -> tuple[list[Diagnostic], list[str]]:
+    """Return a finding for each step that certainly needs an approval, and a sentence for each that may need one."""
+    from gert_core.engine.denial import certain_approvals
+    from gert_core.governance.explain import explain
+
+    why = "an approval is needed, and there is no provider to ask for it here"
+    hint = "name one with --approval; `gert plugins list` shows what is installed"
+    certain = certain_approvals(compiled, policies, documents)
+    findings = [
+        Diagnostic(rule=ErrorKind.APPROVAL_PROVIDER, message=f"step {key}: {why}", hint=hint) for key in certain
+    ]
+    asked = [
+        explained.step_id
+        for explained in explain(compiled.runbook, policies, request.project)
+        if explained.decision is not None and explained.decision.needs_approval
+    ]
+    return findings, [f"step {key} may fail if it is reached: {why}" for key in asked if key not in certain]
 
 
 def _unmapped(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalProvider
     from gert_core.documents.tree import Runbook
-    from gert_core.engine.denial import Denial
+    from gert_core.engine.denial import Restricted
     from gert_core.engine.documents import Documents
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.place import Place
@@ -93,7 +93,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         project=request.project,
     )
     by_document = {"": secrets, **(documents.secrets if documents is not None else {})}
-    approval = _approval_provider(request, compiled, policies, by_document, actor=actor)
+    approval = _approval_provider(request, compiled, policies, by_document, documents, actor=actor)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
@@ -276,7 +276,7 @@ def _os_user(request: Request) -> str:
 
 def _denial(
     request: Request, compiled: CompiledRunbook, policies: Policies, documents: Documents | None
-) -> Denial | None:
+) -> Restricted | None:
     """Return the step that a fresh real run is certainly denied for."""
     if not _looks_ahead(request) or not (policies.deny or (documents is not None and documents.deny)):
         return None
@@ -290,7 +290,13 @@ def _looks_ahead(request: Request) -> bool:
 
 
 def _approval_provider(
-    request: Request, compiled: CompiledRunbook, policies: Policies, secrets: Mapping[str, Secrets], *, actor: str
+    request: Request,
+    compiled: CompiledRunbook,
+    policies: Policies,
+    secrets: Mapping[str, Secrets],
+    documents: Documents | None,
+    *,
+    actor: str,
 ) -> ApprovalProvider | None:
     """Return the approval provider; a fresh real run is refused when it would certainly fail for want of something."""
     if not _looks_ahead(request):
@@ -303,6 +309,7 @@ def _approval_provider(
         compiled,
         policies=policies,
         secrets=secrets,
+        documents=documents,
         actors=actors,
         provider=lambda: _find_provider(request),
     )

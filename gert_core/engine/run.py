@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import ApprovalProvider, Outcome, Principal
     from gert_core.documents.tree import Runbook
-    from gert_core.engine.denial import Denial
+    from gert_core.engine.denial import Restricted
     from gert_core.engine.documents import Documents
     from gert_core.engine.journal import Journal
     from gert_core.engine.modes.base import Backend
@@ -80,7 +80,7 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     """How a recorded run goes on; ``None`` when this process started the run."""
     documents: Documents | None = None
     """What the runbooks that it includes bring along; ``None`` when there are none."""
-    denial: Denial | None = None
+    denial: Restricted | None = None
     """The step that ends the run before anything is run, because it is certainly denied."""
     document: str = ""
     """The path of an included runbook, while its steps run; empty for the runbook that is run."""
@@ -225,7 +225,7 @@ class Run:
         log_fault("engine", fault, environ=self.facts.environ, mask=self.services.masker.mask_text)
 
 
-def _deny(run: Run, denial: Denial, frame: Frame) -> Signal | None:
+def _deny(run: Run, denial: Restricted, frame: Frame) -> Signal | None:
     from gert_core.engine.denial import deny
 
     return deny(run, denial, frame)
