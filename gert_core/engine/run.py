@@ -84,6 +84,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     """The step that ends the run before anything is run, because it is certainly denied."""
     document: str = ""
     """The path of an included runbook, while its steps run; empty for the runbook that is run."""
+    callers: tuple[str, ...] = ()
+    """The digests of the runbooks around an included one, the outermost first."""
 
     @property
     def runbook(self) -> Runbook:

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, PluginError, ProjectError, Severity
 from gert_core.governance.people import GROUP, NO_PEOPLE
@@ -54,6 +55,8 @@ class Source(Struct, frozen=True, kw_only=True):
     base: tuple[str, ...] = ()
     """Where in the file the policy is."""
     answer: bool = False
+    included: bool = False
+    """Whether it comes with a runbook that is included by another one."""
 
     @classmethod
     def parse(
@@ -147,7 +150,8 @@ def included_sources(included: Included, project: Project | None) -> tuple[Sourc
     own = included.project
     if own is not None and own is not project and (project is None or own.root.resolve() != project.root.resolve()):
         for entry in own.model.policies:
-            sources.append(_file(own.root / entry, kind="project", name=f"{included.name}:{entry}"))
+            source = _file(own.root / entry, kind="project", name=f"{included.name}:{entry}")
+            sources.append(replace(source, included=True))
     runbook = included.runbook
     if runbook.model.meta.governance is not None:
         sources.append(
@@ -186,9 +190,11 @@ def people_of(sources: Sequence[Source], registry: Registry | None = None) -> Pe
     declared = [(source.title, source.document) for source in sources if not _PEOPLE.isdisjoint(source.document)]
     if not declared:
         return NO_PEOPLE
+    from gert_core.governance.authority import check_authority
     from gert_core.governance.people import PeopleError, check_keys, parse_people
 
     try:
+        check_authority(sources)
         people = parse_people(declared)
         if registry is not None:
             check_keys(people, registry.signature_scheme)

@@ -207,6 +207,24 @@ def test_an_approval_inside_is_bound_to_the_inner_runbook(here, gert):
     assert json.loads(out)["outcome"]["code"] == "three"
 
 
+def test_an_approval_inside_is_bound_to_the_caller_too(here, gert):
+    """The caller decides what is handed over, and a secret of it is shown masked."""
+    change(
+        here / "sub" / "child.yaml",
+        "  name: child\n",
+        "  name: child\n  governance: {rules: [{writes: [notes], action: require-approval}]}\n",
+    )
+    _, result, _ = ran(gert, "--approval", "inbox")
+    (ticket,) = result["pending"]
+    assert gert("approve", ticket["ticket_id"], "--as", "alice")[0] == 0
+    change(here / "caller.yaml", "{{ .word }}-secret-token", "{{ .word }}-other-token")
+    code, out, err = gert("resume", "--run", result["run_id"], "--on-drift", "allow", "--json")
+    assert (code, json.loads(out)["status"]) == (0, "approval_pending"), err
+    (void,) = events(here, "approval_void")
+    assert "callers" in json.dumps(void["data"])
+    assert "inside" not in (here / "notes.txt").read_text()
+
+
 def test_cleanup_of_it_runs_and_its_failure_can_be_retried(here, gert):
     change(
         here / "sub" / "child.yaml",

@@ -103,6 +103,7 @@ def _enter(execution: StepExecution, node: BlockNode) -> IncludedRun:
         inputs=ResolvedInputs(values=values, sources=dict.fromkeys(values, "caller"), events=()),
         constants=constants,
         document=name,
+        callers=(*facts.callers, facts.runbook.document.digest),
     )
     return IncludedRun(within, replace(services, determinism=documents.determinism[name]), execution.run)
 

@@ -64,6 +64,8 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
             "extensions": compiled.node.fields.extensions,
         },
     }
+    if facts.callers:  # what they hand over is approved too, also where it is shown masked
+        document["callers"] = list(facts.callers)
     if compiled.type.program is not None:
         document["vars_hash"] = services.digest(execution.layer.names_visible())
     request = request_of(services.masker.mask(document))

@@ -1,0 +1,100 @@
+"""Who says who approves: a policy of the command line or of an included runbook cannot add to a stronger one."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from gertproc import Gert
+
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: act, transport: stdio, binary: touch}
+contract: {effects: [danger], writes: [production]}
+actions: {run: {argv: [touch, acted]}}
+"""
+BOOK = """\
+apiVersion: kernel/v0
+meta: {name: people}
+tools: [act]
+steps:
+  - {id: act, type: tool, tool: act}
+  - {type: end, outcome: {category: resolved, code: acted}}
+"""
+CALLER = """\
+apiVersion: kernel/v0
+meta: {name: caller}
+steps:
+  - {id: call, type: runbook, runbook: sub/book.yaml}
+  - {type: end, outcome: {category: resolved}}
+"""
+PROJECT = "name: here\npolicies: [floor.yaml]\n"
+
+
+def public(number: int) -> str:
+    key = Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32).public_key().public_bytes_raw()
+    return f"ed25519:{b64encode(key).decode()}"
+
+
+ALICE = {"alice": {"keys": [public(1)], "slack": "T1/U1"}}
+STRONGER = {
+    "people": {"people": ALICE},
+    "keys of their own": {"personal_keys": True},
+}
+ADDED = {
+    "a bridge": ({"bridges": {"slack": {"keys": [public(3)]}}}, "bridge 'slack'"),
+    "a person": ({"people": {"eve": {"keys": [public(3)]}}}, "person 'eve'"),
+}
+
+
+def write(place, name: str, **more: object) -> None:
+    rules = [{"effects": ["danger"], "action": "require-approval"}]
+    place.write_text(json.dumps({"apiVersion": "policy/v0", "meta": {"name": name}, "rules": rules, **more}))
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path)
+    made.write(tool_act=TOOL, book=BOOK)
+    with made:
+        yield made
+
+
+@pytest.mark.parametrize("stronger", STRONGER.values(), ids=STRONGER.keys())
+@pytest.mark.parametrize(("added", "what"), ADDED.values(), ids=ADDED.keys())
+def test_a_policy_of_the_command_line_adds_no_one_whose_approval_counts(gert, stronger, added, what):
+    (gert.root / "gert-project.yaml").write_text(PROJECT)
+    write(gert.root / "floor.yaml", "floor", **stronger)
+    write(gert.root / "mine.yaml", "mine", **added)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "mine.yaml")
+    assert said.code == 2
+    assert f"{what} is not declared by" in said.all
+    assert "which says who approves here" in said.all
+    assert "mine.yaml" in said.all
+    assert not list(gert.root.glob("runs/2*"))
+
+
+@pytest.mark.parametrize(("added", "what"), ADDED.values(), ids=ADDED.keys())
+def test_the_project_of_an_included_runbook_adds_no_one_either(gert, added, what):
+    (gert.root / "gert-project.yaml").write_text(PROJECT)
+    write(gert.root / "floor.yaml", "floor", people=ALICE)
+    (gert.root / "sub" / "tools").mkdir(parents=True)
+    (gert.root / "sub" / "book.yaml").write_text(BOOK)
+    (gert.root / "sub" / "tools" / "act.tool.yaml").write_text(TOOL)
+    (gert.root / "sub" / "gert-project.yaml").write_text("name: sub\ntools_dir: tools\npolicies: [own.yaml]\n")
+    write(gert.root / "sub" / "own.yaml", "own", **added)
+    (gert.root / "caller.yaml").write_text(CALLER)
+    said = gert("exec", "caller.yaml", "--approval", "inbox")
+    assert said.code != 0
+    assert f"{what} is not declared by" in said.all
+    assert not (gert.root / "acted").exists()
+
+
+def test_the_same_people_and_further_groups_may_stand_in_a_weaker_policy(gert):
+    (gert.root / "gert-project.yaml").write_text(PROJECT)
+    write(gert.root / "floor.yaml", "floor", people=ALICE)
+    write(gert.root / "mine.yaml", "mine", people=ALICE, groups={"ops": ["alice"]})
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "mine.yaml", "--json")
+    assert (said.code, said.document["status"]) == (0, "approval_pending"), said.all
