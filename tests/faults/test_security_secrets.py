@@ -287,7 +287,7 @@ def test_files_of_the_system_are_no_inputs(tmp_path, path):
     )
     said = gert("exec", "book.yaml")
     assert said.code == 2
-    assert "cannot be inputs" in said.err
+    assert "of the system and of gert itself are not read" in said.err
     assert key not in written(gert, said)
     assert gert.runs() == []
 
@@ -301,7 +301,7 @@ def test_files_of_runs_are_no_inputs(tmp_path):
         "steps: [{type: end, outcome: {category: resolved, code: done}}]\n"
     )
     said = gert("exec", "book.yaml")
-    assert (said.code, "cannot be inputs" in said.err) == (2, True), said.all
+    assert (said.code, "of the system and of gert itself are not read" in said.err) == (2, True), said.all
 
 
 def test_tokens_of_providers_reach_no_tool(tmp_path):
