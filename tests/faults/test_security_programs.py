@@ -188,3 +188,59 @@ def test_a_peer_that_was_started_before_does_not_execute_under_the_approval_of_a
     said = gert("exec", "book.yaml", "--approval", "stdin", "--as", "olga", "--json", answers="y ann\n")
     assert said.document["status"] == "completed", said.all
     assert acted(gert) == ["good"]
+
+
+NAMED = {
+    "in the directory of its tool": ("tools", PEER_TOOL.replace("binary: ./peer", "binary: ./peer, cwd: tool")),
+    "by its actions": (".", PEER_TOOL.replace(", binary: ./peer", "").replace("{method", "{argv: [./peer], method")),
+}
+
+
+@pytest.mark.parametrize(("place", "tool"), NAMED.values(), ids=NAMED.keys())
+def test_that_holds_wherever_its_program_is_named(gert, place, tool):
+    folder = gert.root / place
+    folder.mkdir(exist_ok=True)
+    for name, said in (("peer", "evil"), ("peer.new", "good")):
+        (folder / name).write_text(PEER.replace("PYTHON", sys.executable).replace("NAME", "peer").replace("SAID", said))
+        (folder / name).chmod(0o755)
+    first, second = PEER_STEPS["peer"]
+    gert.write(tool_act=tool, book=f"{BOOK}  - {first}\n  - {second}\n{END}")
+    said = gert("exec", "book.yaml", "--approval", "stdin", "--as", "olga", "--json", answers="y ann\n")
+    assert said.document["status"] == "completed", said.all
+    assert (folder / "acted").read_text() == "good\n"
+
+
+GENERATION = """#!PYTHON
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    result, failed = {"capabilities": {}}, False
+    if message["method"] in ("look", "act"):
+        result = {"outputs": {}, "exit_code": 0, "status": "success"}
+        if message["method"] == "act":
+            open("acted", "a").write("NUMBER\\n")
+            failed = len(open("acted").readlines()) < 2
+        if os.path.exists("peer.NEXT"):
+            os.replace("peer.NEXT", "peer")
+    if "id" in message:
+        told = {"error": {"code": -32000, "message": "not yet"}} if failed else {"result": result}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **told}), flush=True)
+    if message["method"] == "shutdown":
+        break
+"""
+
+
+def test_a_further_attempt_is_made_by_the_program_that_was_approved_for_it(gert):
+    """Each attempt exchanges the file: the program of the one before must not act under the next approval."""
+    for number in range(3):
+        file = gert.root / (f"peer.{number}" if number else "peer")
+        text = GENERATION.replace("PYTHON", sys.executable).replace("NUMBER", str(number))
+        file.write_text(text.replace("NEXT", str(number + 1)))
+        file.chmod(0o755)
+    tool = PEER_TOOL.replace("writes: [production]", "writes: [production], idempotent: true")
+    first, second = PEER_STEPS["peer"]
+    again = second.replace("action: act}", "action: act, retry: {max: 2, delay: 10ms}}")
+    gert.write(tool_act=tool, book=f"{BOOK}  - {first}\n  - {again}\n{END}")
+    said = gert("exec", "book.yaml", "--approval", "stdin", "--as", "olga", "--json", answers="y ann\ny ann\n")
+    assert said.document["status"] == "completed", said.all
+    assert acted(gert) == ["1", "2"]

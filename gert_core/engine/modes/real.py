@@ -160,10 +160,10 @@ def _prepare_call(
     key = facts.idempotency_key(execution.key, execution.calls)
     inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
     rendered = render_action(tool, action, inputs, idempotency_key=key)
-    binary = tool.tool.meta.binary
+    started = tool.tool.meta.binary or next(iter(rendered.argv), None)
 
     def program() -> str | None:
-        return None if binary is None else find_program(binary, {**facts.environ, **rendered.env})
+        return None if started is None else find_program(started, {**facts.environ, **rendered.env}, tool.cwd)
 
     name = _session_name(execution, f"tool:{facts.document}:{tool.name}", program)
     return sessions.get(name, lambda: open_transport(execution, tool), program), rendered, inputs
@@ -174,10 +174,13 @@ def _session_name(execution: StepExecution, name: str, program: Program) -> str:
 
     The approval is for the program as it is, and a peer that was started before may have exchanged its file.
     """
-    approved = execution.decision is not None and execution.decision.needs_approval
-    if approved and not execution.services.sessions.is_current(name, program):
-        return f"{name}:{execution.key}"
-    return name
+    if execution.decision is None or not execution.decision.needs_approval:
+        return name
+    own, number = name, 0
+    while not execution.services.sessions.is_current(own, program):  # also one that an earlier attempt was given
+        number += 1
+        own = f"{name}:{execution.key}:{number}"
+    return own
 
 
 def open_session(execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
