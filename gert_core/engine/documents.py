@@ -47,6 +47,11 @@ class Documents:
             self._policies[around, name] = found
         return found
 
+    def check(self, policies: Policies) -> None:
+        """Raise ``ProjectError`` for a document whose policies contradict those of the run."""
+        for name in self._books:
+            self.policies(policies, name)
+
     def join_secrets(self, own: Secrets, request: Request) -> Secrets:
         """Return the secrets of the run; they and those of each document know all others, to mask and withhold them."""
         books = self._books.values()

@@ -75,7 +75,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         runbook=runbook,
         floor=request.floor or request.mode != "replay",
     )
-    documents = _documents(request, compiled) if compiled.included else None
+    documents = _documents(request, compiled, policies) if compiled.included else None
     given = request.actor or (request.scenario.actor if request.scenario is not None else None)
     actor = given or default_actor(request.environ)
     if (fault := id_fault(actor)) is not None:
@@ -188,10 +188,12 @@ def _backend(request: Request) -> Backend:
     return DryRunBackend()
 
 
-def _documents(request: Request, compiled: CompiledRunbook) -> Documents:
+def _documents(request: Request, compiled: CompiledRunbook, policies: Policies) -> Documents:
     from gert_core.engine.documents import Documents
 
-    return Documents(compiled, request)
+    found = Documents(compiled, request)
+    found.check(policies)
+    return found
 
 
 def _runbook(request: Request) -> Runbook:
