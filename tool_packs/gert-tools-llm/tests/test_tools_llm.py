@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 import gert_tools_llm
+import pytest
 
+from gert_core.api import UsageError
 from gert_core.testing.packs import StandIn, ToolPackConformance, call, outputs
 
 
@@ -44,5 +46,6 @@ def test_a_provider_that_says_what_it_cost(gert_run, tmp_path):
 def test_without_the_key_nothing_is_started(gert_run, tmp_path):
     provider = StandIn.make(tmp_path / "bin", "gert-llm-provider", stdout="Hello.")
     gert_run.environ = environ(tmp_path)
-    call(gert_run, "llm/llm", "complete", {"prompt": "Hi"}).assert_failed("secret_missing", status="error")
+    with pytest.raises(UsageError, match="requires secret `ANTHROPIC_API_KEY`, which is not set"):
+        call(gert_run, "llm/llm", "complete", {"prompt": "Hi"})
     assert provider.calls == []
