@@ -28,17 +28,23 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 10
 """How deep runbooks may include each other."""
+MAX_COUNT: Final = 1000
+"""How many runbooks one runbook may include in all, those that are included several times counted each time."""
 NOT_FOUND: Final = "runbook-not-found"
 CYCLE: Final = "runbook-cycle"
 
 
 class LoadedInclude(Struct, kw_only=True, eq=False):
-    """What was read of an included runbook; ``height`` is the number of levels from it to the deepest below it."""
+    """What was read of an included runbook.
+
+    ``height`` is the number of levels from it to the deepest below it, ``count`` how many runbooks it is with those.
+    """
 
     name: str
     loaded: Loaded
     project: Project | None = None
     height: int = 1
+    count: int = 1
     included: Included | None = None
 
     def as_included(self) -> Included:
@@ -58,6 +64,7 @@ class IncludeLoader:
         self._found: dict[Path, LoadedInclude] = {}
         self._open = [(_resolved(document.path), document.file)] if document.path is not None else [(Path(), "")]
         self._heights = [0]
+        self._counts = [0]
 
     @property
     def all(self) -> tuple[LoadedInclude, ...]:
@@ -104,6 +111,10 @@ class IncludeLoader:
             except UsageError as error:
                 return finding(NOT_FOUND, f"runbook `{include.path}`: {error.message}", _near(path))
             known = self._load(key, child, project)
+        if self._counts[-1] + known.count > MAX_COUNT:
+            hint = "call some of them by runs of their own instead"
+            return finding(CYCLE, f"this would be more than {MAX_COUNT:,} included runbooks in all", hint)
+        self._counts[-1] += known.count
         self._heights[-1] = max(self._heights[-1], known.height)
         return known
 
@@ -114,9 +125,11 @@ class IncludeLoader:
         name = Path(os.path.relpath(key, self._base.resolve())).as_posix()
         self._open.append((key, document.file))
         self._heights.append(0)
+        self._counts.append(0)
         loaded = read_runbook(document, registry=self._registry, project=project, includes=self)
         self._open.pop()
-        found = LoadedInclude(name=name, loaded=loaded, project=project, height=1 + self._heights.pop())
+        height, count = 1 + self._heights.pop(), 1 + self._counts.pop()
+        found = LoadedInclude(name=name, loaded=loaded, project=project, height=height, count=count)
         self._found[key] = found
         return found
 

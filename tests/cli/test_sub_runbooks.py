@@ -386,3 +386,16 @@ def test_statuses_stay_apart(here, gert):
     change(here / "sub/child.yaml", "{{ .step.other.status }}", "{{ .step.call.status }}")
     code, out, _ = gert("validate", "caller.yaml")
     assert (code, "unresolved-variable" in out) == (1, True)
+
+
+def test_a_few_files_do_not_include_each_other_a_million_times(tmp_path, monkeypatch, gert):
+    monkeypatch.chdir(tmp_path)
+    for level in range(5):
+        steps = "".join(f"  - {{type: runbook, runbook: {level + 1}.yaml}}\n" for _ in range(8) if level < 4)
+        head = f"apiVersion: kernel/v0\nmeta: {{name: level{level}}}\nsteps:\n"
+        (tmp_path / f"{level}.yaml").write_text(f"{head}{steps}  - {{type: end, outcome: {{category: resolved}}}}\n")
+    code, out, _ = gert("validate", "0.yaml")
+    assert code == 1
+    assert "0.yaml\n" in out
+    assert "this would be more than 1,000 included runbooks in all  [runbook-cycle]" in out
+    assert gert("validate", "2.yaml")[0] == 0
