@@ -114,3 +114,17 @@ def test_a_var_without_a_name_is_not_shown(gert, word):
     said = gert("exec", "book.yaml", "--var", word)
     assert (said.code, "--var takes NAME=VALUE" in said.err) == (2, True), said.all
     assert SECRET not in said.all
+
+
+@pytest.mark.parametrize("plant", ["mkfifo", "ln -s /tmp", "touch"])
+def test_something_planted_in_place_of_their_directory_ends_no_run(gert, plant):
+    """The tool has acted by then: its step is recorded, with a warning about what could not be kept."""
+    book = (
+        ARTIFACT.replace("mkdir -p x;", f"for run in runs/2*; do {plant} $run/attachments; done;")
+        % "['f-{{ .token }}.txt']"
+    )
+    gert.write(book=HEAD + book + TAIL)
+    said = gert("exec", "book.yaml", "--json")
+    assert (said.code, said.document["status"]) == (0, "completed"), said.all
+    (lost,) = [event for event in gert.events() if event["type"] == "contract_violation"]
+    assert lost["data"]["kind"] == "missing_artifact"

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from msgspec.structs import replace
 
-from gert_core.api import ErrorKind, StepProblem
+from gert_core.api import ErrorKind, RunError, StepProblem
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.engine.modes.questions import ask_person
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.replies import read_reply, withhold
 from gert_core.engine.steps.secret_outputs import learn_outputs
 from gert_core.engine.steps.spool import CallSpool
-from gert_core.kit.files import UnreadableError
 from gert_core.kit.programs import find_program
 from gert_core.kit.spooling import spooled
 from gert_core.kit.user_files import open_user_file
@@ -213,7 +212,7 @@ def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
         return _copy(source, directory.attachments, execution.services.masker)
     except FileNotFoundError:
         raise StepProblem(ErrorKind.ATTACHMENT, f"{path} does not exist") from None
-    except UnreadableError as error:
+    except RunError as error:  # the file is not one to keep, or the run's directory has something else in its place
         raise StepProblem(ErrorKind.ATTACHMENT, error.message) from None
     except OSError as error:
         raise StepProblem(ErrorKind.ATTACHMENT, f"{path} cannot be copied: {error.strerror}") from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from gert_core.api import ErrorKind, EventType
+from gert_core.api import ErrorKind, EventType, RunError
 from gert_core.documents.runbook import ArtifactFile
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.outputs import report_violations
@@ -145,7 +145,7 @@ def _copy(execution: StepExecution, path: Path, name: str) -> dict[str, object]:
         kept = keep(
             shown_name(path, masker), directory.attachments, (content,), is_same=lambda file: _has(file, content)
         )
-    except UnreadableError as error:
+    except RunError as error:  # the file is not one to keep, or the run's directory has something else in its place
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {error.message}") from None
     except OSError as error:
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {path} cannot be copied: {error.strerror}") from None
