@@ -49,6 +49,7 @@ def test_json_is_one_document_with_the_agreed_fields(shell):
         "outputs",
         "failure",
         "pending",
+        "questions",
     ]
     assert result["steps"][0] == {"step_key": "a", "step_id": "a", "type": "tool", "status": "success"}
     assert result["outputs"] == {"out": "hello"}
