@@ -116,8 +116,8 @@ def test_what_only_a_person_can_say_is_asked_for_by_the_command_on_the_screen(sh
     [
         (("lok", "seen=all"), "answer_unknown", "has no step 'lok' that asks; did you mean look?"),
         (("look", "caus=x"), "answer_unknown", "step look asks for no 'caus'; did you mean cause?"),
-        (("look", "cause"), "usage", "an answer is NAME=VALUE, not 'cause'"),
-        (("look", "cause=a", "cause=b"), "usage", "'cause' is answered twice"),
+        (("look", "cause"), "usage", "an answer takes NAME=VALUE, not a word without `=`, which is not shown here"),
+        (("look", "cause=a", "cause=b"), "usage", "an answer gives 'cause' twice"),
         (("look", "seen=3"), "answer_invalid", "Answer with numbers from 1 to 2, `all` or `none`"),
         (("look", "colour=blue"), "answer_invalid", "or with one of the answers: red, green."),
         (("look", "cause= "), "answer_invalid", "An answer is needed."),

@@ -46,15 +46,7 @@ def shell(tmp_path):
 
 def start(shell: Shell, *args: str) -> subprocess.Popen[str]:
     """Start gert with a pipe that stays open, so that questions wait for their answers."""
-    return subprocess.Popen(
-        shell.command(*args),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=shell.root,
-        env=shell.environ,
-    )
+    return shell.start(*args, stdin=subprocess.PIPE)
 
 
 def run_id(shell: Shell) -> str:

@@ -26,15 +26,7 @@ def seconds(text: str) -> float:
 
 def answering(shell: Shell, answer: str, *args: str) -> tuple[str, str]:
     """Run gert and answer its question a second after it was asked, through a pipe; return what it said."""
-    running = subprocess.Popen(
-        shell.command(*args),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=shell.root,
-        env=shell.environ,
-    )
+    running = shell.start(*args, stdin=subprocess.PIPE)
     wait_for(lambda: shell.runs() and shell.trace().exists() and shell.events("question_asked"))
     time.sleep(1)
     said = running.communicate(answer, timeout=30)

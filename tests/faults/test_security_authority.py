@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gertproc import Gert
+from people import BOOK, TOOL, pair
 
-TOOL = """\
-apiVersion: tool/v0
-meta: {name: act, transport: stdio, binary: touch}
-contract: {effects: [danger], writes: [production]}
-actions: {run: {argv: [touch, acted]}}
-"""
-BOOK = """\
-apiVersion: kernel/v0
-meta: {name: people}
-tools: [act]
-steps:
-  - {id: act, type: tool, tool: act}
-  - {type: end, outcome: {category: resolved, code: acted}}
-"""
 CALLER = """\
 apiVersion: kernel/v0
 meta: {name: caller}
@@ -35,19 +20,14 @@ steps:
 PROJECT = "name: here\npolicies: [floor.yaml]\n"
 
 
-def public(number: int) -> str:
-    key = Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32).public_key().public_bytes_raw()
-    return f"ed25519:{b64encode(key).decode()}"
-
-
-ALICE = {"alice": {"keys": [public(1)], "slack": "T1/U1"}}
+ALICE = {"alice": {"keys": [pair(1)[1]], "slack": "T1/U1"}}
 STRONGER = {
     "people": {"people": ALICE},
     "keys of their own": {"personal_keys": True},
 }
 ADDED = {
-    "a bridge": ({"bridges": {"slack": {"keys": [public(3)]}}}, "bridge 'slack'"),
-    "a person": ({"people": {"eve": {"keys": [public(3)]}}}, "person 'eve'"),
+    "a bridge": ({"bridges": {"slack": {"keys": [pair(3)[1]]}}}, "bridge 'slack'"),
+    "a person": ({"people": {"eve": {"keys": [pair(3)[1]]}}}, "person 'eve'"),
 }
 
 

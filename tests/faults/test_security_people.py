@@ -7,38 +7,16 @@ import time
 from base64 import b64decode, b64encode
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gertproc import Gert
 from hypothesis import given
 from hypothesis import strategies as st
+from people import BOOK, TOOL, pair
 
 from gert_core.api import ApprovalRequest, ApprovalResponse
 from gert_core.approvals.checks import AnswerResult, Approvals, Tally, assess
 from gert_core.approvals.signing import sign_response
 from gert_core.governance.people import id_fault, parse_people
 from gert_core.plugin.registry import Registry
-
-TOOL = """\
-apiVersion: tool/v0
-meta: {name: act, transport: stdio, binary: touch}
-contract: {effects: [danger], writes: [production]}
-actions: {run: {argv: [touch, acted]}}
-"""
-BOOK = """\
-apiVersion: kernel/v0
-meta: {name: people}
-tools: [act]
-steps:
-  - {id: act, type: tool, tool: act}
-  - {type: end, outcome: {category: resolved, code: acted}}
-"""
-
-
-def pair(number: int) -> tuple[str, str]:
-    private = Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32)
-    texts = (private.private_bytes_raw(), private.public_key().public_bytes_raw())
-    return tuple(f"ed25519:{b64encode(data).decode()}" for data in texts)  # type: ignore[return-value]
-
 
 ALICE, ALICE_KEY = pair(1)
 BOB, BOB_KEY = pair(2)

@@ -124,13 +124,13 @@ class Shell:
         value: dict[str, Any] = json.loads(self.gert(*args, "--json", code=code, **options).stdout)
         return value
 
-    def start(self, *args: str, **environ: str) -> subprocess.Popen[str]:
+    def start(self, *args: str, stdin: int = subprocess.DEVNULL, **environ: str) -> subprocess.Popen[str]:
         """Start gert and go on; ``communicate`` gives what it said."""
         return subprocess.Popen(
             self.command(*args),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             text=True,
             cwd=self.root,
             env={**self.environ, **environ},

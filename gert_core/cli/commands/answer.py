@@ -33,13 +33,14 @@ def answer(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Answer what a step of a suspended run asks; a resumed run uses the answers."""
+    from gert_core.cli.pairs import parse_pairs
     from gert_core.engine.answering import answer as store
     from gert_core.engine.answering import open_questions
     from gert_core.engine.run import default_actor
     from gert_core.runs.directory import runs_root
     from gert_core.runs.find import find_run
 
-    given = _pairs(values or [])
+    given = parse_pairs(values or (), what="an answer")
     asked = open_questions(find_run(runs_root(project_here()), run_id), step_key)
     by = default_actor(ctx.obj.environ) if as_ is None else as_
     if not given and reject is None:
@@ -50,18 +51,6 @@ def answer(
     else:
         _say(asked, stored)
     return 0
-
-
-def _pairs(words: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise UsageError(f"an answer is NAME=VALUE, not {word!r}")
-        if name in found:
-            raise UsageError(f"{name!r} is answered twice")
-        found[name] = value
-    return found
 
 
 def _typed(asked: OpenQuestions) -> dict[str, str]:

@@ -70,6 +70,7 @@ def exec_(
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
     from gert_core.cli.execution import carry_out
+    from gert_core.cli.pairs import parse_pairs
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import MODES, PROBE_EFFECTS, Request
@@ -94,7 +95,7 @@ def exec_(
             registry=registry,
             project=project,
             mode=mode,
-            host_vars=parse_vars(var or ()),
+            host_vars=parse_pairs(var or (), what="--var"),
             file_vars=read_inputs(input_file or ()),
             scenario=wanted,
             policies=tuple(policy or ()),
@@ -129,21 +130,6 @@ def check_questions(wanted: str | None, *, no_input: bool) -> None:
         raise UsageError(f"--questions takes ask, suspend or fail, not {wanted!r}; nothing was run")
     if wanted == "ask" and no_input:
         raise UsageError("--questions ask asks, and --no-input never does; nothing was run", hint="leave one out")
-
-
-def parse_vars(pairs: Any) -> dict[str, str]:
-    """Return ``K=V`` words as a map; refuse a name that is given twice."""
-    out: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            # What was given may be the value of a secret.
-            given = "nothing before `=`" if equals else "a word without `=`, which is not shown here"
-            raise UsageError(f"--var takes NAME=VALUE, not {given}")
-        if name in out:
-            raise UsageError(f"--var gives {name!r} twice")
-        out[name] = value
-    return out
 
 
 def read_inputs(files: Any) -> dict[str, Any]:
@@ -190,4 +176,4 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-__all__ = ["categories", "exec_", "parse_vars", "read_inputs", "scenario_model"]
+__all__ = ["categories", "exec_", "read_inputs", "scenario_model"]

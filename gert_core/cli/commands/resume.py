@@ -68,8 +68,9 @@ def resume(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
-    from gert_core.cli.commands.exec import categories, check_questions, parse_vars, read_inputs
+    from gert_core.cli.commands.exec import categories, check_questions, read_inputs
     from gert_core.cli.execution import carry_out
+    from gert_core.cli.pairs import parse_pairs
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.again import RunAgain
     from gert_core.engine.prepare import prepare
@@ -90,7 +91,7 @@ def resume(
         raise UsageError("--yes is for --retry-failed", hint="add --retry-failed, or leave --yes out")
     reconciled = _pairs(reconcile or ())
     stated = _outputs(outputs, reconciled)
-    secrets, files = parse_vars(var or ()), read_inputs(input_file or ())
+    secrets, files = parse_pairs(var or (), what="--var"), read_inputs(input_file or ())
     here = project_here()
     root = runs_root(here, cwd=Path.cwd())
     found = find_run(root, wanted_run).run_id
