@@ -17,7 +17,7 @@ from gert_core.kit.files import UnreadableError
 from gert_core.kit.sharing import Sharing
 from gert_core.runs.answers import UPLOADS, AnswerStore, StoredAnswer, question_digest
 from gert_core.runs.attachments import copy_file
-from gert_core.secrets import MINIMUM, Masker
+from gert_core.secrets import MINIMUM, Masker, own_keys
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _upload(directory: RunDirectory, text: str, masker: Masker) -> Path:
     source, folder = Path(text).expanduser(), directory.path / UPLOADS
     Sharing.of(directory.path).make_directory(folder)
     try:
-        return copy_file(source, folder, name=shown_name(source, masker), sharing=Sharing.of(folder))
+        return copy_file(source, folder, name=shown_name(source, masker), sharing=Sharing.of(folder), masker=masker)
     except UnreadableError as error:
         raise UsageError(error.message, kind=ErrorKind.ATTACHMENT) from None
     except OSError as error:
@@ -169,7 +169,8 @@ def _upload(directory: RunDirectory, text: str, masker: Masker) -> Path:
 def _masker(state: RunState, environ: Mapping[str, str]) -> Masker:
     """Return what masks the secrets of the run that this process knows; the run puts them back."""
     names = [str(name) for name in state.facts.get("secrets") or ()]
-    return Masker({name: environ[name] for name in names if len(environ.get(name, "")) >= MINIMUM})
+    known = {name: environ[name] for name in names if len(environ.get(name, "")) >= MINIMUM}
+    return Masker(known, always=own_keys(environ))
 
 
 def _not_asked(state: RunState, step: str, asking: list[str]) -> UsageError:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FRAGMENT: Final = 8
 """The least number of characters of a value that are masked as a fragment of it."""
-_LINES: Final = 4
+LINES: Final = 4
 """How many times its own length an encoded form may have with the ends of lines in it."""
 
 
@@ -67,7 +67,7 @@ def unfinished(text: str, forms: Collection[str], wrapping: Collection[str]) -> 
 
 
 def _unfinished_lines(text: str, forms: Collection[str]) -> int:
-    base = max(0, len(text) - _LINES * max(map(len, forms)))
+    base = max(0, len(text) - LINES * max(map(len, forms)))
     tail = text[base:]
     if "\n" not in tail and "\r" not in tail:
         return len(text)
@@ -90,4 +90,4 @@ def _beginning(text: str, forms: Collection[str]) -> int:
     return first
 
 
-__all__ = ["FRAGMENT", "FRAGMENT_MASK", "mask_ends", "mask_pieces", "unfinished"]
+__all__ = ["FRAGMENT", "FRAGMENT_MASK", "LINES", "mask_ends", "mask_pieces", "unfinished"]

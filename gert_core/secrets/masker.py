@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 import threading
-from bisect import bisect_left, bisect_right
-from itertools import accumulate, pairwise
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
-from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, pieces, wrap_label, wrapped
-from gert_core.secrets.fragments import FRAGMENT_MASK, mask_ends, mask_pieces, unfinished
+from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, pieces, wrapped
+from gert_core.secrets.fragments import FRAGMENT_MASK, LINES, mask_ends, mask_pieces, unfinished
 from gert_core.secrets.own import PARTS, written_by_gert
+from gert_core.secrets.search import MARK, find, shortest
 from gert_core.template import Symbol
 from gert_core.trace.encoding import to_json_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-MARK: Final = "<REDACTED:"
 _NAME: Final = re.compile(r"[^:<>\s]+")
 _MASK: Final = re.compile(r"<REDACTED:(?::|([^:<>\s]+(?::[a-z0-9-]+)*)>)")
 _NUMBER: Final = re.compile(r"<REDACTED:([^:<>\s]+):(int|float)>")
@@ -85,9 +83,9 @@ class Masker:
             if name not in secrets and len(value) >= MINIMUM:
                 self._add(name, value)
         parts = [piece for text in self._wrapping for piece in pieces(text)]
-        self._triggers = _shortest([MARK, *self._masks, *parts])
+        self._triggers = shortest([MARK, *self._masks, *parts])
         # JSON escapes character by character: a secret inside a string is inside the text, escaped.
-        self._written = _shortest(encode_basestring(text)[1:-1] for text in (MARK, *self._masks, *parts))
+        self._written = shortest(encode_basestring(text)[1:-1] for text in (MARK, *self._masks, *parts))
 
     def _add(self, name: str, value: str | float) -> None:
         text = str(value)
@@ -139,7 +137,7 @@ class Masker:
         It ends where a secret may begin that is not complete yet, and never inside of one.
         """
         cut = len(text) if final else unfinished(text, (MARK, *self._masks), self._wrapping)
-        hits = self._find(text)
+        hits = find(text, self._masks, self._wrapping)
         while inside := [start for start, end, _ in hits if start < cut < end]:
             cut = min(inside)
         return self._replaced(text, cut), cut
@@ -188,7 +186,19 @@ class Masker:
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Return where secrets are in ``text``, by start and end; for ``gert_core.kit.excerpts``."""
-        return [(start, end) for start, end, label in self._find(text) if label]
+        return [(start, end) for start, end, label in find(text, self._masks, self._wrapping) if label]
+
+    def first(self, text: str) -> str | None:
+        """Return the name of the first secret in ``text``, if there is one."""
+        if not any(trigger in text for trigger in self._triggers):
+            return None
+        return next((label.partition(":")[0] for _, _, label in find(text, self._masks, self._wrapping) if label), None)
+
+    @property
+    def reach(self) -> int:
+        """The most bytes that a secret has in any of its forms, with the ends of lines in it."""
+        longest = max((len(form.encode("utf-8", "surrogateescape")) for form in self._masks), default=0)
+        return LINES * longest
 
     def mask_fragments(self, text: str) -> str:
         """Replace fragments of secrets that shortening has left in ``text``, where ``mask`` does not find the value.
@@ -248,7 +258,7 @@ class Masker:
 
     def _choose(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield the places to replace, from left to right; of overlapping ones, enough to cover all."""
-        hits = self._find(text)
+        hits = find(text, self._masks, self._wrapping)
         done = index = 0
         while index < len(hits):
             start, end, label = hits[index]
@@ -261,38 +271,6 @@ class Masker:
                 index += 1
             yield start, end, label
             done = end
-
-    def _find(self, text: str) -> list[tuple[int, int, str]]:
-        """Return every place of every form, by start, the longest first; the literal mark has no label."""
-        hits: list[tuple[int, int, str]] = []
-        for form, label in ((MARK, ""), *self._masks.items()):
-            start = text.find(form)
-            while start >= 0:
-                hits.append((start, start + len(form), label))
-                start = text.find(form, start + 1)
-        if self._wrapping and "\n" in text:
-            hits += self._find_wrapped(text)
-        hits.sort(key=lambda hit: (hit[0], -hit[1]))
-        return hits
-
-    def _find_wrapped(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Yield the places of encoded forms that go on over the end of a line."""
-        lines = text.split("\n")
-        returns = [line.endswith("\r") for line in lines[:-1]]
-        lines = [*(line[:-1] if cut else line for line, cut in zip(lines, returns, strict=False)), lines[-1]]
-        joined = "".join(lines)
-        ends = list(accumulate(map(len, lines)))
-        widths = [0, *accumulate(2 if cut else 1 for cut in returns)]
-        for form, label in self._wrapping.items():
-            start = joined.find(form)
-            while start >= 0:
-                end = start + len(form)
-                first, last = bisect_right(ends, start), bisect_left(ends, end)
-                if first < last:
-                    cuts = [start, *ends[first:last]]
-                    sizes = [after - before for before, after in pairwise(cuts)]
-                    yield start + widths[first], end + widths[last], f"{label}:{wrap_label(sizes, returns[first:last])}"
-                start = joined.find(form, start + 1)
 
 
 def _check(name: str, value: str) -> None:
@@ -308,15 +286,6 @@ def _check(name: str, value: str) -> None:
             kind=ErrorKind.SECRET_TOO_SHORT,
             hint=f"give {name} a longer value, or do not declare it as a secret",
         )
-
-
-def _shortest(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts without those that contain another one: enough to find whether any of them occurs."""
-    kept: list[str] = []
-    for text in sorted(set(texts), key=len):
-        if not any(other in text for other in kept):
-            kept.append(text)
-    return tuple(kept)
 
 
 def _original(label: str | None, texts: Mapping[str, str]) -> str:

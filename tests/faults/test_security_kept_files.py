@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -128,3 +129,52 @@ def test_something_planted_in_place_of_their_directory_ends_no_run(gert, plant):
     assert (said.code, said.document["status"]) == (0, "completed"), said.all
     (lost,) = [event for event in gert.events() if event["type"] == "contract_violation"]
     assert lost["data"]["kind"] == "missing_artifact"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"user: me\ntoken: %s\n",
+        b"\x89PNG\r\n\x1a\n\xff\xfe\xc3%s\x00\xff",
+        b"#" * (1024 * 1024 - 7) + b"%s" + b"#" * 100,
+    ],
+    ids=["text", "binary", "over the end of a block"],
+)
+@pytest.mark.parametrize(
+    "spelled", [str.encode, lambda s: base64.b64encode(s.encode()), lambda s: s.encode().hex().encode()]
+)
+def test_an_attachment_with_a_secret_is_not_kept(gert, content, spelled):
+    """Evidence is not altered, so it is refused; another file can be given instead."""
+    gert.write(book=HEAD + ATTACHMENT + TAIL)
+    (gert.root / "log.txt").write_bytes(content.replace(b"%s", spelled(SECRET)))
+    (gert.root / "other.txt").write_text(SECRET[:-1])
+    said = gert("exec", "book.yaml", answers="log.txt\nother.txt\n")
+    assert said.code == 0, said.all
+    assert "log.txt has the value of secret token in it and is not kept; remove it from the file" in said.all
+    assert [(file.name, file.read_text()) for file in (gert.run() / "attachments").iterdir()] == [
+        ("other.txt", SECRET[:-1])
+    ]
+    assert spelled(SECRET) not in everything(gert.run())
+
+
+def test_an_attachment_with_a_secret_is_not_kept_while_the_run_waits(gert):
+    """Who answers need not know the run's secrets: such a file is removed when the run looks at it."""
+    gert.write(book=HEAD.replace("meta: {", "meta: { secrets: [{ env: OTHER }],") + ATTACHMENT + TAIL)
+    gert.environ["OTHER"] = "another-secret"
+    (gert.root / "a.txt").write_text("xanother-secretx")
+    (gert.root / "b.txt").write_text(f"x{SECRET}x")
+    assert gert("exec", "book.yaml", "--questions", "suspend").code == 0
+    run = gert.run().name
+    said = gert("answer", run, "look", "shot=a.txt")
+    assert (said.code, "a.txt has the value of secret OTHER in it and is not kept" in said.err) == (2, True), said.all
+    assert b"another-secret" not in everything(gert.run())
+    said = gert("answer", run, "look", "shot=b.txt", TOKEN="")
+    assert said.code == 0, said.all
+    said = gert("resume", run, "--questions", "suspend")
+    assert "b.txt has the value of secret token in it and is not kept" in said.all
+    assert SECRET.encode() not in everything(gert.run())
+    (gert.root / "b.txt").write_text("x")
+    assert gert("answer", run, "look", "shot=b.txt").code == 0
+    said = gert("resume", run)
+    assert said.code == 0, said.all
+    assert [file.read_text() for file in (gert.run() / "attachments").iterdir()] == ["x"]

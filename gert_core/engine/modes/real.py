@@ -20,7 +20,7 @@ from gert_core.kit.programs import find_program
 from gert_core.kit.spooling import spooled
 from gert_core.kit.user_files import open_user_file
 from gert_core.plugin.kinds import STEP
-from gert_core.runs.attachments import keep
+from gert_core.runs.attachments import SecretInFileError, keep, parts_of
 from gert_core.tools import assessed, call_inputs, render_action
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
 
-_BLOCK: Final = 1024 * 1024
 DEFAULT_TOOL_TIMEOUT: Final = 60.0
 _LATE: Final = 2.0
 """The seconds in which a provider returns the answers that it has."""
@@ -212,6 +211,13 @@ def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
         return _copy(source, directory.attachments, execution.services.masker)
     except FileNotFoundError:
         raise StepProblem(ErrorKind.ATTACHMENT, f"{path} does not exist") from None
+    except SecretInFileError as error:
+        from gert_core.runs.answers import UPLOADS
+
+        if source.parent == directory.path / UPLOADS:  # the person who gave it need not know all secrets
+            source.unlink(missing_ok=True)
+            execution.services.progress.warn(error.message)
+        raise StepProblem(ErrorKind.ATTACHMENT, error.message) from None
     except RunError as error:  # the file is not one to keep, or the run's directory has something else in its place
         raise StepProblem(ErrorKind.ATTACHMENT, error.message) from None
     except OSError as error:
@@ -269,7 +275,7 @@ def _copy(source: Path, directory: Path, masker: Masker) -> dict[str, object]:
 
     def parts(given: BinaryIO) -> Iterator[bytes]:
         nonlocal size
-        while block := given.read(_BLOCK):
+        for block in parts_of(given, source, masker):
             yield block
             digest.update(block)
             size += len(block)
