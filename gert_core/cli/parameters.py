@@ -69,6 +69,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("approval", ("--approval",), "text", False, False, None, None),
         ("questions", ("--questions",), "text", False, False, None, None),
         ("no_input", ("--no-input",), "flag", False, False, None, None),
+        ("no_preflight", ("--no-preflight",), "flag", False, False, None, None),
         ("pending_exit_code", ("--pending-exit-code",), "int", False, False, None, None),
         ("fail_on", ("--fail-on",), "text", False, False, None, None),
         ("verbose", ("--verbose", "-v"), "flag", False, False, None, None),

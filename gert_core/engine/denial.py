@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.engine.documents import Documents
+    from gert_core.engine.resume.remaining import Remaining
     from gert_core.engine.run import Run
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.compiled import CompiledRunbook
@@ -38,16 +39,22 @@ class Restricted(Struct, frozen=True, kw_only=True, eq=False):
     """The paths of the included runbooks that it is in, the outermost first."""
 
 
-def certain_denial(compiled: CompiledRunbook, policies: Policies, documents: Documents | None) -> Restricted | None:
-    """Return the first step that is certainly denied."""
-    found = _Walk(compiled, policies, documents).lists()
+def certain_denial(
+    compiled: CompiledRunbook, policies: Policies, documents: Documents | None, remaining: Remaining | None = None
+) -> Restricted | None:
+    """Return the first step that is certainly denied; of a resumed run, the first one that is not over."""
+    found = _Walk(compiled, policies, documents, remaining=remaining).lists()
     return next((one for one in found if one.decision.denied), None)
 
 
-def certain_approvals(compiled: CompiledRunbook, policies: Policies, documents: Documents | None) -> list[str]:
+def certain_approvals(
+    compiled: CompiledRunbook, policies: Policies, documents: Documents | None, remaining: Remaining | None = None
+) -> list[str]:
     """Return the keys of the steps that certainly need an approval and end the run without one."""
-    found = takewhile(lambda one: not one.decision.denied, _Walk(compiled, policies, documents).lists())
-    return [f"{one.prefix}{one.step.id}" for one in found if not one.step.fields.continue_on_fail]
+    walk = _Walk(compiled, policies, documents, remaining=remaining)
+    found = takewhile(lambda one: not one.decision.denied, walk.lists())
+    keys = [f"{one.prefix}{one.step.id}" for one in found if not one.step.fields.continue_on_fail]
+    return keys if remaining is None else [key for key in keys if not remaining.asked(key)]
 
 
 class _Walk:
@@ -59,6 +66,7 @@ class _Walk:
         policies: Policies,
         documents: Documents | None,
         *,
+        remaining: Remaining | None,
         prefix: str = "",
         depth: int = 0,
         names: tuple[str, ...] = (),
@@ -66,25 +74,31 @@ class _Walk:
         self._compiled = compiled
         self._policies = policies
         self._documents = documents
+        self._remaining = remaining
         self._prefix = prefix
         self._depth = depth
         self._names = names
 
     def lists(self) -> Iterator[Restricted]:
         runbook = self._compiled.runbook
-        if not any(block.handles for block in runbook.lists):
+        certain = self._remaining is None or self._remaining.certain
+        if certain and not any(block.handles for block in runbook.lists):
             yield from self._block(runbook.root, self._prefix, self._depth)
 
     def _block(self, block: BlockNode, prefix: str, depth: int) -> Iterator[Restricted]:
         for step in block.steps:
             fields = step.fields
-            if fields.when is None and fields.for_each is None:
+            if fields.when is None and fields.for_each is None and not self._is_over(f"{prefix}{step.id}"):
                 if step.type.flow in (Flow.LEAF, Flow.TERMINAL):
                     yield from self._leaf(step, prefix, depth)
                 elif not fields.continue_on_fail:
                     yield from self._inside(step, f"{prefix}{step.id}/", depth + 1)
             if may_leave(step):
                 return
+
+    def _is_over(self, key: str) -> bool:
+        """Return whether a step of a resumed run is over; one that was denied is still what ends the run."""
+        return self._remaining is not None and self._remaining.over(key) and not self._remaining.denied(key)
 
     def _leaf(self, step: StepNode, prefix: str, depth: int) -> Iterator[Restricted]:
         category = None
@@ -116,6 +130,7 @@ class _Walk:
                 self._documents.compiled[name],
                 self._documents.policies(self._policies, name),
                 self._documents,
+                remaining=self._remaining,
                 prefix=f"{prefix}{number}/",
                 depth=depth,
                 names=(*self._names, name),

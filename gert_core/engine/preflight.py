@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gert_core.documents.yaml import Document
     from gert_core.engine.documents import Documents
     from gert_core.engine.request import Request
+    from gert_core.engine.resume.remaining import Remaining
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
     from gert_core.secrets import Secrets
@@ -36,11 +37,12 @@ def preflight(
     documents: Documents | None,
     actors: frozenset[str],
     provider: Callable[[], ApprovalProvider | None],
+    remaining: Remaining | None = None,
 ) -> ApprovalProvider | None:
     """Return the approval provider of a real run; refuse the run when it would certainly fail for want of something.
 
     Everything that is missing is named at once. What only some paths need is a warning. ``secrets`` are those of each
-    document by its path, of the runbook itself under the empty one.
+    document by its path, of the runbook itself under the empty one. Of a resumed run, what is over needs nothing.
     """
     findings: list[Diagnostic] = []
     approval = None
@@ -50,13 +52,13 @@ def preflight(
         findings.append(Diagnostic(rule=error.kind, message=error.message, hint=error.hint))
     warnings: dict[str, None] = {}
     if approval is None and not findings and _may_ask(compiled.runbook, policies):
-        unanswerable, possible = _unanswerable(request, compiled, policies, documents)
+        unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining)
         findings += unanswerable
         warnings |= dict.fromkeys(possible)
     known: dict[tuple[str, str, bool], Diagnostic | None] = {}
     lacking = {name: one for name, one in secrets.items() if one.lacks_required}
     named: set[tuple[bool, str, str]] = set()
-    for use in uses(compiled.runbook, compiled.contracts):
+    for use in uses(compiled.runbook, compiled.contracts, remaining):
         needs = []
         if isinstance(use, Start):
             needs.append(_missing_program(request, use.runbook, use))
@@ -77,8 +79,11 @@ def preflight(
             else:
                 warnings[f"step {use.prefix}{use.step.id} may fail if it is reached: {found.message}"] = None
     if findings:
+        what = f"{request.runbook} cannot be run"
+        if request.resume is not None:
+            what = f"run {request.resume.run.run_id} cannot be resumed"
         raise UsageError(
-            f"{request.runbook} cannot be run here, so nothing was run",
+            f"{what} here, so nothing was run",
             kind=ErrorKind.PREFLIGHT,
             hint="provide what is missing; --no-preflight runs it as far as it goes",
             diagnostics=findings,
@@ -95,7 +100,11 @@ def _may_ask(runbook: Runbook, policies: Policies) -> bool:
 
 
 def _unanswerable(
-    request: Request, compiled: CompiledRunbook, policies: Policies, documents: Documents | None
+    request: Request,
+    compiled: CompiledRunbook,
+    policies: Policies,
+    documents: Documents | None,
+    remaining: Remaining | None,
 ) -> tuple[list[Diagnostic], list[str]]:
     """Return a finding for each step that certainly needs an approval, and a sentence for each that may need one."""
     from gert_core.engine.denial import certain_approvals
@@ -103,14 +112,16 @@ def _unanswerable(
 
     why = "an approval is needed, and there is no provider to ask for it here"
     hint = "name one with --approval; `gert plugins list` shows what is installed"
-    certain = certain_approvals(compiled, policies, documents)
+    certain = certain_approvals(compiled, policies, documents, remaining)
     findings = [
         Diagnostic(rule=ErrorKind.APPROVAL_PROVIDER, message=f"step {key}: {why}", hint=hint) for key in certain
     ]
     asked = [
         explained.step_id
         for explained in explain(compiled.runbook, policies, request.project)
-        if explained.decision is not None and explained.decision.needs_approval
+        if explained.decision is not None
+        and explained.decision.needs_approval
+        and (remaining is None or not remaining.over(explained.step_id))
     ]
     return findings, [f"step {key} may fail if it is reached: {why}" for key in asked if key not in certain]
 

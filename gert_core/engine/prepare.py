@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, InputError, Services, UsageError
 from gert_core.documents.limits import declared_at
+from gert_core.engine.ahead import LookAhead
 from gert_core.engine.cancel import Deadline
 from gert_core.engine.check import check
 from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal, principal_of
 from gert_core.engine.modes.real import RealBackend
-from gert_core.engine.place import chosen_provider, new_place, recorded_place
+from gert_core.engine.place import new_place, recorded_place
 from gert_core.engine.progress import Progress, SafeProgress
 from gert_core.engine.request import MODES, QUESTIONS
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import ExitStack
 
-    from gert_core.api import ApprovalProvider
     from gert_core.documents.tree import Runbook
-    from gert_core.engine.denial import Restricted
     from gert_core.engine.documents import Documents
     from gert_core.engine.modes.base import Backend
     from gert_core.engine.place import Place
@@ -93,7 +92,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         project=request.project,
     )
     by_document = {"": secrets, **(documents.secrets if documents is not None else {})}
-    approval = _approval_provider(request, compiled, policies, by_document, documents, actor=actor)
+    ahead = LookAhead(request, compiled, policies, documents, resumption)
+    approval = ahead.provider(by_document, actor=actor)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
@@ -136,7 +136,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         questions=request.questions or "ask",
         resumption=resumption,
         documents=documents,
-        denial=_denial(request, compiled, policies, documents),
+        denial=ahead.denial(),
     )
     services = RunServices(
         journal=Journal(writer, recorded),
@@ -274,56 +274,6 @@ def _os_user(request: Request) -> str:
     if request.mode == "replay":
         return ""
     return os_user() if request.resume is None else str(request.resume.run.state.facts.get("os_user") or "")
-
-
-def _denial(
-    request: Request, compiled: CompiledRunbook, policies: Policies, documents: Documents | None
-) -> Restricted | None:
-    """Return the step that a fresh real run is certainly denied for."""
-    if not _looks_ahead(request) or not (policies.deny or (documents is not None and documents.deny)):
-        return None
-    from gert_core.engine.denial import certain_denial
-
-    return certain_denial(compiled, policies, documents)
-
-
-def _looks_ahead(request: Request) -> bool:
-    return request.mode == "real" and request.resume is None and request.preflight
-
-
-def _approval_provider(
-    request: Request,
-    compiled: CompiledRunbook,
-    policies: Policies,
-    secrets: Mapping[str, Secrets],
-    documents: Documents | None,
-    *,
-    actor: str,
-) -> ApprovalProvider | None:
-    """Return the approval provider; a fresh real run is refused when it would certainly fail for want of something."""
-    if not _looks_ahead(request):
-        return _find_provider(request)
-    from gert_core.engine.preflight import preflight
-
-    actors = frozenset((actor, os_user())) - {""}
-    return preflight(
-        request,
-        compiled,
-        policies=policies,
-        secrets=secrets,
-        documents=documents,
-        actors=actors,
-        provider=lambda: _find_provider(request),
-    )
-
-
-def _find_provider(request: Request) -> ApprovalProvider | None:
-    """Return the provider asked for, the project's, else one that can ask right here."""
-    wanted = chosen_provider(request)
-    if wanted is not None:
-        return request.registry.approval_provider(wanted)
-    providers = request.registry.approval_providers().values()
-    return next((p for p in sorted(providers, key=lambda p: p.name) if p.blocking), None)
 
 
 __all__ = ["prepare"]

@@ -89,7 +89,7 @@ class Request(Struct, frozen=True, kw_only=True):
     """Its policies when they are loaded already."""
     resume: Resume | None = None
     preflight: bool = True
-    """Whether a fresh real run is refused when it would certainly fail for want of a secret, transport or program."""
+    """Whether a real run is refused when it would certainly fail for want of a secret, transport or program."""
 
     @property
     def kept(self) -> bool:

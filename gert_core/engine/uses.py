@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import Contract
     from gert_core.documents.tree import BlockNode, Runbook, StepNode, ToolNode
+    from gert_core.engine.resume.remaining import Remaining
 
 
 class Use(Struct, frozen=True, kw_only=True):
@@ -45,44 +46,67 @@ class Start(Struct, frozen=True, kw_only=True):
     prefix: str = ""
 
 
-def uses(runbook: Runbook, contracts: Contracts) -> Iterator[Use | Start]:
-    """Yield the steps that call tools or start programs, in the order of the document."""
+def uses(runbook: Runbook, contracts: Contracts, remaining: Remaining | None = None) -> Iterator[Use | Start]:
+    """Yield the steps that call tools or start programs, in the order of the document; of a resumed run, the rest."""
     needing = runbook.tools or runbook.included
     if needing or any(step.type.program is not None for step in runbook.by_id.values()):
-        yield from _Walk(runbook, contracts).lists()
+        yield from _Walk(runbook, contracts, remaining=remaining).lists(certain=remaining is None or remaining.certain)
 
 
 class _Walk:
     def __init__(
-        self, runbook: Runbook, contracts: Contracts, *, document: str = "", prefix: str = "", changed: bool = False
+        self,
+        runbook: Runbook,
+        contracts: Contracts,
+        *,
+        remaining: Remaining | None,
+        document: str = "",
+        prefix: str = "",
+        at: str | None = "",
+        changed: bool = False,
     ) -> None:
         self._runbook = runbook
         self._contracts = contracts
         self._document = document
         self._prefix = prefix
         self._changed = changed
+        self._remaining = remaining
+        self._at = at
         self._inert: set[str] = set()
         """The types of steps of which nothing is to be noted unless they declare or jump: most of a long runbook."""
 
-    def lists(self, *, certain: bool = True) -> Iterator[Use | Start]:
+    def lists(self, *, certain: bool) -> Iterator[Use | Start]:
         # Where failures of the runbook are handled, a step that fails for want of something is not the end of it.
         certain = certain and not any(block.handles for block in self._runbook.lists)
         for block in self._runbook.lists:
-            yield from self.block(block, certain=certain and not block.cleanup)
+            at = None if block.cleanup else self._at
+            yield from self.block(block, certain=certain and not block.cleanup, at=at)
 
-    def _included(self, step: StepNode, *, certain: bool) -> Iterator[Use | Start]:
+    def _included(self, step: StepNode, *, certain: bool, at: str | None) -> Iterator[Use | Start]:
         for number, node in enumerate(step.includes, len(step.blocks)):
             assert node.included is not None  # noqa: S101 - only such nodes are there
             book, prefix = node.included.runbook, f"{self._prefix}{step.id}/{number}/"
             name = node.included.name
-            inner = _Walk(book, Contracts(book), document=name, prefix=prefix, changed=self._changed)
+            inner = _Walk(
+                book,
+                Contracts(book),
+                remaining=self._remaining,
+                document=name,
+                prefix=prefix,
+                at=None if at is None else f"{at}{number}/",
+                changed=self._changed,
+            )
             yield from inner.lists(certain=certain)
             self._changed = inner._changed
 
-    def block(self, block: BlockNode, *, certain: bool) -> Iterator[Use | Start]:
+    def block(self, block: BlockNode, *, certain: bool, at: str | None) -> Iterator[Use | Start]:
+        """Yield those of a list; ``at`` is the beginning of their keys, None where it is known only when they run."""
         for step in block.steps:
             fields = step.fields
             if step.type.name in self._inert and fields.contract is None and fields.next is None:
+                continue
+            if self._remaining is not None and at is not None and self._remaining.over(f"{at}{step.id}"):
+                certain = certain and not may_leave(step)
                 continue
             own = certain and fields.when is None and fields.for_each is None and not fields.continue_on_fail
             use = self._runbook.functions.tool_use(step)
@@ -112,11 +136,13 @@ class _Walk:
                     prefix=self._prefix,
                 )
             if step.includes:
-                yield from self._included(step, certain=own)
+                once = at is not None and fields.for_each is None
+                yield from self._included(step, certain=own, at=f"{at}{step.id}/" if once else None)
             if step.blocks:
                 together = own and step.type.flow in (Flow.ALL_OF, Flow.IN_ORDER) and all(map(runs_once, step.blocks))
-                for inner in step.blocks:
-                    yield from self.block(inner, certain=together)
+                for number, inner in enumerate(step.blocks):
+                    inside = f"{at}{step.id}/{number}/" if together and at is not None else None
+                    yield from self.block(inner, certain=together, at=inside)
             if not self._changed:
                 self._changed = _may_change(contract or self._contracts.of(step))
                 if not self._changed and use is None and _is_inert(step):

@@ -143,7 +143,7 @@ def test_a_failed_write_is_advised_to_be_reconciled(bench):
         (["--run", "ID", "--reconcile", "write=redo", "--outputs", "{}"], 2, "reconciled as done"),
         (["--run", "ID", "--ticket", "t-1"], 2, "has no open ticket 't-1'"),
         (["--run", "ID", "--var", "x=1"], 2, "takes only its secret inputs again"),
-        (["--run", "ID", "--approval", "pigeon"], 3, "pigeon"),
+        (["--run", "ID", "--approval", "pigeon"], 2, "pigeon"),
         (["--run", "ID"], 1, "cannot determine whether write took effect"),
     ],
 )

@@ -326,8 +326,10 @@ def test_a_secret_from_the_environment_comes_back_from_the_environment(lab):
     ran = cut(lab(steps, meta=meta, environ={"API_TOKEN": "token-1234"}))
     lab.calls.clear()
     assert "token-1234" not in ran.result.trace.read_text()
-    with pytest.raises(RunError, match="secret API_TOKEN is needed") as caught:
+    with pytest.raises(UsageError, match="requires secret `API_TOKEN`, which is not set"):
         lab.runner.resume(ran.result.run_id, environ={})
+    with pytest.raises(RunError, match="secret API_TOKEN is needed") as caught:
+        lab.runner.resume(ran.result.run_id, environ={}, preflight=False)
     assert caught.value.kind == "secret_missing"
     assert lab.calls == []
     again = lab.runner.resume(ran.result.run_id, environ={"API_TOKEN": "token-1234"})

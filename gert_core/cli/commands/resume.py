@@ -56,6 +56,9 @@ def resume(
     ] = None,
     questions: Annotated[str | None, typer.Option("--questions", metavar="WHAT", help="ask, suspend or fail.")] = None,
     no_input: Annotated[bool, typer.Option("--no-input", help="Never prompt.")] = False,
+    no_preflight: Annotated[
+        bool, typer.Option("--no-preflight", help="Resume although secrets, programs or transports are missing.")
+    ] = False,
     pending_exit_code: Annotated[
         int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while people are waited for.")
     ] = 0,
@@ -126,6 +129,7 @@ def resume(
             host_vars=secrets,
             file_vars=files,
             resume=wanted,
+            preflight=not no_preflight,
             **given,
         )
         return prepare(request, stack)

@@ -1,0 +1,87 @@
+"""Looks ahead of a real run before it begins or goes on: what it needs, and what it is certainly denied for.
+
+What finds these is imported only for runs that need it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.engine.place import chosen_provider
+from gert_core.engine.run import os_user
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import ApprovalProvider
+    from gert_core.engine.denial import Restricted
+    from gert_core.engine.documents import Documents
+    from gert_core.engine.request import Request
+    from gert_core.engine.resume.plan import Resumption
+    from gert_core.engine.steps.compiled import CompiledRunbook
+    from gert_core.governance import Policies
+    from gert_core.secrets import Secrets
+
+
+class LookAhead:
+    """What is known of a run before its first step; of a resumed one, of the steps that are not over."""
+
+    def __init__(
+        self,
+        request: Request,
+        compiled: CompiledRunbook,
+        policies: Policies,
+        documents: Documents | None,
+        resumption: Resumption | None,
+    ) -> None:
+        self._request = request
+        self._compiled = compiled
+        self._policies = policies
+        self._documents = documents
+        aborts = resumption is not None and resumption.abort
+        self._looks = request.mode == "real" and request.preflight and not aborts
+        self._remaining = None
+        if self._looks and request.resume is not None and resumption is not None:
+            from gert_core.engine.resume.remaining import Remaining
+
+            self._remaining = Remaining(request.resume.run.recorded, resumption, compiled.runbook)
+
+    def provider(self, secrets: Mapping[str, Secrets], *, actor: str) -> ApprovalProvider | None:
+        """Return the approval provider; a real run is refused when it would certainly fail for want of something."""
+        if not self._looks:
+            return _find_provider(self._request)
+        from gert_core.engine.preflight import preflight
+
+        return preflight(
+            self._request,
+            self._compiled,
+            policies=self._policies,
+            secrets=secrets,
+            documents=self._documents,
+            actors=frozenset((actor, os_user())) - {""},
+            provider=lambda: _find_provider(self._request),
+            remaining=self._remaining,
+        )
+
+    def denial(self) -> Restricted | None:
+        """Return the step that a real run is certainly denied for, unless the run has to clean up before it ends."""
+        if not self._looks or not (self._policies.deny or (self._documents is not None and self._documents.deny)):
+            return None
+        from gert_core.engine.denial import certain_denial
+
+        found = certain_denial(self._compiled, self._policies, self._documents, self._remaining)
+        if found is not None and self._remaining is not None and self._remaining.waits():
+            return None
+        return found
+
+
+def _find_provider(request: Request) -> ApprovalProvider | None:
+    """Return the provider asked for, the project's, else one that can ask right here."""
+    wanted = chosen_provider(request)
+    if wanted is not None:
+        return request.registry.approval_provider(wanted)
+    providers = request.registry.approval_providers().values()
+    return next((p for p in sorted(providers, key=lambda p: p.name) if p.blocking), None)
+
+
+__all__ = ["LookAhead"]
