@@ -19,6 +19,13 @@ _LAZY = {
     "run": "gert_core.host",
     "resume": "gert_core.host",
     "RunFinished": "gert_core.engine.resume.plan",
+    "status": "gert_core.runs.lifecycle.asking",
+    "progress": "gert_core.runs.lifecycle.asking",
+    "stream": "gert_core.runs.lifecycle.asking",
+    "stream_progress": "gert_core.runs.lifecycle.asking",
+    "active": "gert_core.runs.lifecycle.asking",
+    "resume_point": "gert_core.runs.lifecycle.asking",
+    "artifacts": "gert_core.runs.lifecycle.asking",
 }
 
 

@@ -45,6 +45,8 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
     APPROVAL_PENDING = "approval_pending"
     ANSWER_PENDING = "answer_pending"
+    BLOCKED = "blocked"
+    QUEUED = "queued"
 
 
 class OutcomeCategory(StrEnum):

@@ -38,6 +38,11 @@ _SEAL: Final = {
 _START: Final = {
     "properties": {
         "runbook": {"type": "string", "description": "The runbook's name."},
+        "stages": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The ids of the steps that are in no other step, which progress counts.",
+        },
         "mode": {"enum": ["real", "dry-run", "probe", "replay"], "description": "How it is executed."},
         "started": {"type": "string", "description": "The time that templates read at `.run.started`."},
         "runbook_path": _text_or_null("Absolute path of the runbook; null in a replay."),

@@ -89,6 +89,7 @@ def _facts(run: Run) -> dict[str, object]:
         "runbook_hash": book.document.digest,
         "tool_hashes": tool_digests(book),
         "block_hashes": generated_digests(book),
+        "stages": [step.id for step in book.root.steps],
         **({} if run.facts.documents is None else _includes(book, run.facts.documents)),
         "policy_digest": run.facts.policies.digest,
         "policies": run.facts.policies.to_json(),

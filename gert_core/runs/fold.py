@@ -47,6 +47,9 @@ class Fold:
         """Process the next event."""
         state = self.state
         state.seq = event.seq
+        state.last_type = event.type
+        if event.step_key is not None:
+            state.last_key = event.step_key
         if handler := self._handlers.get(event.type):
             handler(event)
         state.updated = event.timestamp

@@ -11,6 +11,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
 from gert_core.api.results import RunStatus
 from gert_core.runs.directory import RunDirectory, is_run_id
+from gert_core.runs.lifecycle.words import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 
     from gert_core.runs.state import RunState, StepState
 
-_INTERRUPTED: Final = "interrupted"
-SUSPENDED: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING)
-"""The statuses of runs that wait for people."""
+SUSPENDED: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING, RunStatus.BLOCKED, RunStatus.QUEUED)
+"""The statuses of runs that are suspended: they wait for people, or to be resumed."""
 
 
 class RunInfo(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         """The run's status; a run that has not ended and is not being executed is ``interrupted``."""
         if self.state is None:
             return "unreadable"
-        return _INTERRUPTED if self.state.status == RunStatus.RUNNING and not self.live else self.state.status
+        return INTERRUPTED if self.state.status == RunStatus.RUNNING and not self.live else self.state.status
 
     def step_status(self, step: StepState) -> str:
         """Return a step's status; one that started, did not finish and is not being executed is ``interrupted``."""
@@ -52,7 +52,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         asked = self.state.questions.get(step.key) if self.state is not None else None
         if asked is not None and asked.open and self.status in SUSPENDED:
             return str(RunStatus.ANSWER_PENDING)
-        return step.status if self.status in SUSPENDED else _INTERRUPTED
+        return step.status if self.status in SUSPENDED else INTERRUPTED
 
     @property
     def progress(self) -> dict[str, object]:
@@ -61,7 +61,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         keys = found.get("running", [])
         if self.state is not None and self.status in SUSPENDED and isinstance(keys, list):
             keys = [key for key in keys if key not in self.state.questions]  # they wait for people
-        return {**found, "running": keys if self.live else [], _INTERRUPTED: [] if self.live else keys}
+        return {**found, "running": keys if self.live else [], INTERRUPTED: [] if self.live else keys}
 
     @property
     def unknown_outcomes(self) -> list[str]:

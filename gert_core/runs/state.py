@@ -151,6 +151,10 @@ class RunState(Struct, kw_only=True):
     """How long the run waited for people; None when it did not."""
     times: RunTimes = field(default_factory=RunTimes)
     seq: int = 0
+    last_type: str | None = None
+    """The type of the last event."""
+    last_key: str | None = None
+    """The key of the step that had an event last."""
 
     @property
     def runbook(self) -> str:

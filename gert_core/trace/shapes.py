@@ -36,6 +36,7 @@ class _RunStart(Struct):
     runbook: str
     runbook_hash: str | None = None
     tool_hashes: dict[str, str] | None = None
+    stages: list[str] | None = None
     policy_digest: str | None = None
     policies: list[_Map] | None = None
     actor: str | None = None

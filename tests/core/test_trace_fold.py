@@ -10,7 +10,7 @@ import pytest
 
 from gert_core.api.errors import TraceError
 from gert_core.api.events import TraceEvent
-from gert_core.runs.cache import last_line_stamp, load_state
+from gert_core.runs.cache import FORMAT, last_line_stamp, load_state
 from gert_core.runs.fold import fold
 from gert_core.runs.state import parent_key
 from gert_core.trace.reader import read
@@ -219,7 +219,7 @@ def test_the_cache_is_believed_only_for_this_very_trace(tmp_path) -> None:
         b"null",
         cache[:-20],
         marked,
-        cache.replace(b'"format":9', b'"format":8'),
+        cache.replace(f'"format":{FORMAT}'.encode(), b'"format":1'),
         json.dumps(raw).encode(),
     ]
     for bad in broken:

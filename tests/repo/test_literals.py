@@ -22,6 +22,7 @@ ANOTHER_MEANING = {
     ("gert_core.runs.choices", "approval"): "a field of `run_start`",
     ("gert_core.runs.fold", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.runs.state", "approval"): "what a run needs",
+    ("gert_core.runs.lifecycle.status", "approval"): "what a run waits for",
     ("gert_core.template.parse", "block"): "a word of another template language that is refused with an explanation",
     ("gert_core.documents.yaml_errors", "block"): "a word of the YAML parser's own messages",
     ("gert_core.engine.journal", "branch"): "a field of trace events: which of several concurrent lists wrote it",

@@ -1,0 +1,84 @@
+"""Follow a run while another process executes it: its events, and how far it is."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.events import EventType
+from gert_core.runs.fold import Fold
+from gert_core.runs.lifecycle.progress import TASK_PROGRESS, is_stage, progress_of
+from gert_core.trace.follow import TraceFollower
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from gert_core.api.events import TraceEvent
+    from gert_core.runs.directory import RunDirectory
+    from gert_core.runs.lifecycle.progress import RunProgress
+
+LOOK: Final = 0.05
+"""How many seconds pass between two looks at a trace."""
+ABANDONED: Final = 2.0
+"""How many seconds without a process a run is followed: the next one may be about to begin."""
+_STEP: Final = (EventType.STEP_START, EventType.STEP_COMPLETE)
+_RUN: Final = (EventType.RUN_START, EventType.RUN_COMPLETE, EventType.RUN_SUSPENDED, EventType.RUN_RESUMED)
+
+
+def follow_events(
+    directory: RunDirectory,
+    *,
+    since_seq: int = 0,
+    follow: bool = False,
+    through_suspend: bool = False,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Iterator[TraceEvent]:
+    """Yield the events of a run after ``since_seq``; with ``follow`` also those that are still to come.
+
+    It ends at ``run_complete``, at ``run_suspended`` unless ``through_suspend``, and when no process has executed the
+    run for two seconds: then the run is interrupted, which its status tells.
+    """
+    ends = (EventType.RUN_COMPLETE,) if through_suspend else (EventType.RUN_COMPLETE, EventType.RUN_SUSPENDED)
+    trace = directory.find_trace(directory.meta())
+    last, alone = "", None
+    with TraceFollower(trace, run_id=directory.run_id, owners=directory.owners) as follower:
+        while True:
+            held = directory.locked()  # before reading: what its process wrote last is not missed
+            for event in follower.read():
+                last = event.type
+                if event.seq > since_seq:
+                    yield event
+            if not follow or last in ends:
+                return
+            if held or last == EventType.RUN_SUSPENDED:
+                alone = None
+            elif alone is None:
+                alone = time.monotonic()
+            elif time.monotonic() - alone >= ABANDONED:
+                return
+            sleep(LOOK)
+
+
+def each_progress(events: Iterable[TraceEvent]) -> Iterator[RunProgress]:
+    """Yield how far a run is after its events, given from its first one on; no value twice in a row."""
+    fold, before = Fold(), None
+    for event in events:
+        fold.feed(event)
+        if not _moves(event):
+            continue
+        now = progress_of(fold.state)
+        if now != before:
+            yield now
+            before = now
+
+
+def _moves(event: TraceEvent) -> bool:
+    """Return whether an event can change how far a run is, so that not every event of a long run is counted anew."""
+    if event.type in _RUN:
+        return True
+    if event.type == EventType.RUN_SUMMARY:
+        return event.data.get("summary_type") == TASK_PROGRESS
+    return event.step_key is not None and is_stage(event.step_key) and event.type in _STEP
+
+
+__all__ = ["ABANDONED", "each_progress", "follow_events"]
