@@ -40,14 +40,18 @@ class LookAhead:
         self._documents = documents
         aborts = resumption is not None and resumption.abort
         self._looks = request.mode == "real" and request.preflight and not aborts
+        self._may_deny = self._looks and (policies.deny or (documents is not None and documents.deny))
         self._remaining = None
         if self._looks and request.resume is not None and resumption is not None:
             from gert_core.engine.resume.remaining import Remaining
 
             self._remaining = Remaining(request.resume.run.recorded, resumption, compiled.runbook)
 
-    def provider(self, secrets: Mapping[str, Secrets], *, actor: str) -> ApprovalProvider | None:
-        """Return the approval provider; a real run is refused when it would certainly fail for want of something."""
+    def provider(self, secrets: Mapping[str, Secrets], *, actor: str, denied: bool) -> ApprovalProvider | None:
+        """Return the approval provider; a real run is refused when it would certainly fail for want of something.
+
+        ``denied``: the run ends before its first step, so what only some paths are denied need not be told.
+        """
         if not self._looks:
             return _find_provider(self._request)
         from gert_core.engine.preflight import preflight
@@ -61,11 +65,12 @@ class LookAhead:
             actors=frozenset((actor, os_user())) - {""},
             provider=lambda: _find_provider(self._request),
             remaining=self._remaining,
+            warn_of_denials=not denied and self._may_deny,
         )
 
     def denial(self) -> Restricted | None:
         """Return the step that a real run is certainly denied for, unless the run has to clean up before it ends."""
-        if not self._looks or not (self._policies.deny or (self._documents is not None and self._documents.deny)):
+        if not self._may_deny:
             return None
         from gert_core.engine.denial import certain_denial
 

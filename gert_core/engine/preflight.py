@@ -38,6 +38,7 @@ def preflight(
     actors: frozenset[str],
     provider: Callable[[], ApprovalProvider | None],
     remaining: Remaining | None = None,
+    warn_of_denials: bool = False,
 ) -> ApprovalProvider | None:
     """Return the approval provider of a real run; refuse the run when it would certainly fail for want of something.
 
@@ -55,6 +56,8 @@ def preflight(
         unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining)
         findings += unanswerable
         warnings |= dict.fromkeys(possible)
+    if warn_of_denials:
+        warnings |= dict.fromkeys(_possible_denials(request, compiled, policies, remaining))
     known: dict[tuple[str, str, bool], Diagnostic | None] = {}
     lacking = {name: one for name, one in secrets.items() if one.lacks_required}
     named: set[tuple[bool, str, str]] = set()
@@ -124,6 +127,19 @@ def _unanswerable(
         and (remaining is None or not remaining.over(explained.step_id))
     ]
     return findings, [f"step {key} may fail if it is reached: {why}" for key in asked if key not in certain]
+
+
+def _possible_denials(
+    request: Request, compiled: CompiledRunbook, policies: Policies, remaining: Remaining | None
+) -> list[str]:
+    """Return a sentence for each step that is denied, where it is not certain that the run comes to one."""
+    from gert_core.governance.explain import explain
+
+    return [
+        f"step {one.step_id} may be denied if it is reached: {one.decision.reason}"
+        for one in explain(compiled.runbook, policies, request.project)
+        if one.decision is not None and one.decision.denied and (remaining is None or not remaining.over(one.step_id))
+    ]
 
 
 def _unmapped(

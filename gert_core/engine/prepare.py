@@ -23,7 +23,7 @@ from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_u
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.governance.people import id_fault
-from gert_core.inputs import resolve_inputs
+from gert_core.inputs import ResolvedInputs, resolve_inputs
 from gert_core.kit.children import FILE, Children
 from gert_core.kit.excerpts import hiding
 from gert_core.kit.log import fault as log_fault
@@ -31,6 +31,7 @@ from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
 from gert_core.runs.directory import new_run_id
 from gert_core.secrets import collect
+from gert_core.template import Symbol
 from gert_core.trace.events import EPOCH, timestamp
 from gert_core.trace.signing import signer_from_environ
 from gert_core.trace.writer import TraceWriter
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from gert_core.engine.request import Request, Resume
     from gert_core.engine.resume.plan import Resumption
     from gert_core.governance import Policies
-    from gert_core.inputs import ResolvedInputs
     from gert_core.secrets import Masker, Secrets
 
 
@@ -93,11 +93,12 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     )
     by_document = {"": secrets, **(documents.secrets if documents is not None else {})}
     ahead = LookAhead(request, compiled, policies, documents, resumption)
-    approval = ahead.provider(by_document, actor=actor)
+    denial = ahead.denial()
+    approval = ahead.provider(by_document, actor=actor, denied=denial is not None)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
-    inputs, constants, masker = _values(request, runbook, secrets, plugins, about, stack)
+    inputs, constants, masker = _values(request, runbook, secrets, plugins, about, stack, denied=denial is not None)
     place = new_place(request, run_id, signer, stack) if resume is None else recorded_place(resume, signer)
     writer = TraceWriter(
         place.sink,
@@ -136,7 +137,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         questions=request.questions or "ask",
         resumption=resumption,
         documents=documents,
-        denial=ahead.denial(),
+        denial=denial,
     )
     services = RunServices(
         journal=Journal(writer, recorded),
@@ -219,12 +220,19 @@ def _values(
     plugins: PluginServices,
     about: Mapping[str, str],
     stack: ExitStack,
+    *,
+    denied: bool,
 ) -> tuple[ResolvedInputs, Mapping[str, object], Masker]:
     """Return inputs, constants and the masker: resolved for a fresh run, as recorded for another.
 
-    Until secret inputs are known, messages are masked with the secrets of the environment.
+    Until secret inputs are known, messages are masked with the secrets of the environment. For a run that is ``denied``
+    before its first step nothing is asked.
     """
     resume = request.resume
+    if denied and resume is not None:
+        from gert_core.engine.resume.inputs import values_as_written
+
+        return values_as_written(resume.run.state, secrets)
     try:
         with hiding(lambda text: secrets.masker().places(text)):
             if resume is not None:
@@ -232,19 +240,23 @@ def _values(
 
                 inputs, constants, masker = recorded_values(request, resume.run.state, runbook, secrets, plugins)
             else:
-                inputs = _resolved(request, runbook, plugins)
+                inputs = _resolved(request, runbook, plugins, ask=request.mode != "dry-run" and not denied)
+                if denied:
+                    inputs = _known(inputs)
                 masker = secrets.masker(inputs.secrets)
     except InputError as error:
         if error.kind not in (ErrorKind.SECRET_TOO_SHORT, ErrorKind.SECRET_NAME):
             error.message = secrets.masker().mask_text(error.message)
         raise
     stack.enter_context(hiding(masker.places))
-    if resume is None:
+    if denied and len(inputs.values) < len(runbook.model.meta.inputs):
+        constants = {}  # they may need what was not asked for
+    elif resume is None:
         constants = render_constants(runbook.model.meta.constants, inputs.values, about=about, masker=masker)
     return inputs, constants, masker
 
 
-def _resolved(request: Request, runbook: Runbook, plugins: PluginServices) -> ResolvedInputs:
+def _resolved(request: Request, runbook: Runbook, plugins: PluginServices, *, ask: bool) -> ResolvedInputs:
     return resolve_inputs(
         runbook.model.meta.inputs,
         host_vars=request.host_vars,
@@ -254,8 +266,19 @@ def _resolved(request: Request, runbook: Runbook, plugins: PluginServices) -> Re
         deadline=Deadline(request.stop),
         plugins=lambda resolver: request.registry.providers(INPUT, resolver.name),
         scenario=request.scenario.inputs if request.scenario is not None else None,
-        ask=request.mode != "dry-run",
+        ask=ask,
         place=lambda name: declared_at(runbook, name),
+    )
+
+
+def _known(inputs: ResolvedInputs) -> ResolvedInputs:
+    """Return the inputs without those that only their sources know, which were not asked."""
+    values = {name: value for name, value in inputs.values.items() if not isinstance(value, Symbol)}
+    return ResolvedInputs(
+        values=values,
+        sources={name: inputs.sources[name] for name in values},
+        events=tuple(event for event in inputs.events if event["input"] in values),
+        secrets=inputs.secrets,
     )
 
 

@@ -137,3 +137,68 @@ def test_retried_after_the_policy_was_changed_it_runs_from_its_beginning(shell):
     result = shell.json("resume", "--run", run, "--retry-failed", "--on-drift", "allow")
     assert (result["status"], (shell.root / "looked").exists()) == ("completed", True)
     shell.gert("trace", "verify", str(shell.root / "runs" / run / "trace.jsonl"))
+
+
+ASKED = """\
+inputs:
+  host: { type: string, from: prompt }
+  word: { type: string, from: prompt, secret: true }
+  size: { type: int, default: 3 }
+constants: { name: "{{ .host }}-{{ .size }}" }
+"""
+
+
+def test_no_person_is_asked_for_inputs_of_a_run_that_is_denied(shell):
+    book(shell, LOOK, DROP, meta=ASKED)
+    done = shell.gert("exec", "book.yaml", "--policy", "no.yaml", code=1, stdin="web-1\nlong-enough\n")
+    assert "host" not in done.stdout + done.stderr
+    (start,) = shell.events("run_start")
+    assert (start["data"]["inputs"], start["data"]["constants"]) == ({"size": 3}, {})
+    assert [event["data"]["input"] for event in shell.events("input_resolved")] == ["size"]
+    run = shell.trace().parent.name
+    again = shell.gert("resume", run, "--retry-failed", code=1, stdin="web-1\nlong-enough\n")
+    assert "host" not in again.stdout + again.stderr
+    shell.gert("trace", "verify", str(shell.trace()))
+    shell.gert("runs", "show", run)
+
+
+def test_inputs_that_are_given_are_recorded_and_checked(shell):
+    book(shell, LOOK, DROP, meta=ASKED)
+    given = ("--var", "host=web-1", "--var", "word=long-enough")
+    shell.json("exec", "book.yaml", "--policy", "no.yaml", *given, code=1)
+    (start,) = shell.events("run_start")
+    assert start["data"]["inputs"] == {"host": "web-1", "word": "<REDACTED:word>", "size": 3}
+    assert start["data"]["constants"] == {"name": "web-1-3"}
+    error = shell.json("exec", "book.yaml", "--policy", "no.yaml", "--var", "size=many", code=2)["error"]
+    assert "the input 'size' from cli must be int" in error["message"]
+
+
+def test_a_run_that_was_denied_before_it_asked_cannot_be_taken_further(shell):
+    book(shell, LOOK, DROP, meta=ASKED)
+    shell.json("exec", "book.yaml", "--policy", "no.yaml", code=1)
+    shell.write("no.yaml", DENY.replace("deny", "allow"))
+    before = shell.trace().read_bytes()
+    error = shell.json("resume", "latest", "--retry-failed", "--on-drift", "allow", code=1)["error"]
+    assert error["kind"] == "not_resumable"
+    assert "was denied before its inputs host, word were asked for" in error["message"]
+    assert error["hint"] == "start a new run"
+    assert shell.trace().read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        '{ id: drop, type: tool, tool: drop, when: "{{ false }}" }',
+        "{ id: drop, type: tool, tool: drop, for_each: { over: [], as: x } }",
+        f'{{ id: pick, type: branch, branches: [{{ condition: "{{{{ false }}}}", steps: [{DROP}] }}, {{ condition: "{{{{ true }}}}", steps: [] }}] }}',
+    ],
+    ids=["guarded", "in a loop", "in an arm"],
+)  # fmt: skip
+def test_a_denial_that_only_some_paths_reach_is_a_warning(shell, step):
+    book(shell, LOOK, step)
+    done = shell.gert("exec", "book.yaml", "--policy", "no.yaml")
+    why = "Rule 1 of the policy no.yaml applies: deny for writes db."
+    assert done.stderr.count(f"warning: step drop may be denied if it is reached: {why}\n") == 1
+    assert "look may be" not in done.stderr
+    assert "may be denied" not in shell.gert("exec", "book.yaml", "--policy", "no.yaml", "--no-preflight").stderr
+    assert "may be denied" not in shell.gert("exec", "book.yaml").stderr

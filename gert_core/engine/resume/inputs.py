@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import ErrorKind, InputError, UsageError
+from gert_core.api import ErrorKind, InputError, RunError, UsageError
 from gert_core.documents.limits import declared_at
 from gert_core.engine.cancel import Deadline
 from gert_core.inputs import ResolvedInputs, coerce_any, refuse_undeclared, resolve_inputs
@@ -38,10 +38,32 @@ def recorded_values(
             raise UsageError(f"--var gives {name!r}, but a resumed run takes only its secret inputs again")
     refuse_undeclared(request.file_vars, declared, flag="--input")
     facts = state.facts
+    _refuse_unasked(state, declared)
     masker = secrets.masker(_secret_inputs(request, state, declared, plugins, partial(declared_at, runbook)))
     inputs, constants = (masker.unmask(facts.get(name) or {}) for name in ("inputs", "constants"))
     _refuse_changes(request.file_vars, inputs, declared)
     return ResolvedInputs(values=inputs, sources=facts.get("input_sources") or {}, events=()), constants, masker
+
+
+def values_as_written(state: RunState, secrets: Secrets) -> tuple[ResolvedInputs, Mapping[str, object], Masker]:
+    """Return inputs, constants and masker of a run that does not go on: nothing is asked, and masks stay in place."""
+    facts = state.facts
+    inputs = ResolvedInputs(values=facts.get("inputs") or {}, sources=facts.get("input_sources") or {}, events=())
+    return inputs, facts.get("constants") or {}, secrets.masker()
+
+
+def _refuse_unasked(state: RunState, declared: Mapping[str, InputModel]) -> None:
+    """Refuse a run that was denied at its start, before it asked for its inputs: its steps have no values."""
+    unasked = [name for name in declared if name not in (state.facts.get("inputs") or {})]
+    records = (*state.steps.values(), *state.void.values())
+    if unasked and all(record.reason == ErrorKind.GOVERNANCE_DENIED for record in records):
+        several = len(unasked) > 1
+        raise RunError(
+            f"run {state.run_id} was denied before its input{'s' if several else ''} {', '.join(unasked)} "
+            f"{'were' if several else 'was'} asked for",
+            kind=ErrorKind.NOT_RESUMABLE,
+            hint="start a new run",
+        )
 
 
 def _secret_inputs(
@@ -102,4 +124,4 @@ def _refuse_changes(
             )
 
 
-__all__ = ["recorded_values"]
+__all__ = ["recorded_values", "values_as_written"]
