@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         RunbookView,
         SignatureScheme,
         StepType,
+        StoreType,
         ToolPack,
         TraceEvent,
         Transport,
@@ -206,6 +207,30 @@ def gert_tool_packs() -> Iterable[ToolPack] | None:
     @hookimpl
     def gert_tool_packs():
         return [ToolPack(name="acme", directory=Path("tools"), summary="Tools of the Acme platform team.")]
+    ```
+    """
+
+
+@hookspec
+def gert_stores() -> Iterable[StoreType] | None:
+    """Provide run stores, which keep the lines, blobs and leases of runs.
+
+    Called once per registry, when a record of any plugin is first needed; not at all for ``file:``, which is part of
+    the core. The scheme of an address chooses the store.
+    Names and schemes must be unique among all installed plugins.
+
+    - ``None``: this plugin adds no store.
+    - If it raises: the plugin becomes BROKEN; ``exec`` and ``resume`` refuse to run, reading commands warn.
+    - Since 0.2.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import StoreType
+
+
+    @hookimpl
+    def gert_stores():
+        yield StoreType(name="acme", schemes=("acme",), open="acme_store.runs:open", summary="Keeps runs at Acme.")
     ```
     """
 

@@ -45,6 +45,9 @@ KIT_MODULES: Final = (
     "sharing",
     "owners",
     "durable",
+    "run_rows",
+    "blob_names",
+    "store_urls",
     "log",
 )
 TESTING_MODULES: Final = ("", "conformance", "packs", "echo", "finish", "helpers")

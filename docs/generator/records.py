@@ -23,6 +23,8 @@ TITLES: Final = {
     "approvals": "Approvals",
     "inputs": "Inputs",
     "signatures": "Signatures",
+    "stores": "Run stores",
+    "store_records": "Records of run stores",
     "policies": "Policies",
     "packs": "Tool packs",
     "commands": "Commands",

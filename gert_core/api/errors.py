@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from gert_core.api.error_kinds import ErrorKind
 
@@ -18,7 +18,7 @@ class GertError(Exception):
     ``kind`` is a stable word for programs, ``hint`` is what to do next, ``exit_code`` is that of the command line.
     """
 
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
     def __init__(
         self,
@@ -102,6 +102,31 @@ class TraceError(RunError):
     default_kind = ErrorKind.TRACE
 
 
+class StoreError(RunError, OSError):
+    """A run store cannot do what it was asked to; an ``OSError`` with a kind, which the writer of a trace understands.
+
+    Kinds are ``run_exists``, ``run_not_found``, ``blob_exists``, ``lease_lost``, ``store_schema``,
+    ``store_unavailable``; the exit code follows from the kind.
+    """
+
+    exit_code = 2
+    default_kind = ErrorKind.STORE_UNAVAILABLE
+
+    def __init__(
+        self, message: str, *, kind: str | None = None, file: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, kind=kind, file=file, hint=hint)
+        self.strerror = message
+        self.exit_code = _STORE_CODES.get(self.kind, 1)
+
+
+_STORE_CODES: Final[dict[str, int]] = {
+    ErrorKind.RUN_NOT_FOUND: 2,
+    ErrorKind.STORE_UNAVAILABLE: 2,
+    ErrorKind.STORE_SCHEMA: 3,
+}
+
+
 __all__ = [
     "DocumentError",
     "GertError",
@@ -109,6 +134,7 @@ __all__ = [
     "PluginError",
     "ProjectError",
     "RunError",
+    "StoreError",
     "TraceError",
     "UsageError",
 ]

@@ -17,9 +17,9 @@ from gert_core.trace.sinks import FileSink, NullSink
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
+    from gert_core.api.stores import Sink
     from gert_core.engine.request import Request, Resume
     from gert_core.trace.signing import Signer
-    from gert_core.trace.sinks import TraceSink
 
 
 class Place(Struct, frozen=True, kw_only=True, eq=False):
@@ -28,14 +28,14 @@ class Place(Struct, frozen=True, kw_only=True, eq=False):
     run_id: str
     choices: RunChoices
     directory: RunDirectory | None
-    sink: TraceSink
+    sink: Sink
     start_seq: int = 0
     prev_hash: str = ZEROS
 
 
 def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitStack) -> Place:
     """Create the directory and the trace of a fresh run."""
-    sink: TraceSink = NullSink()
+    sink: Sink = NullSink()
     if request.trace is not None:  # a path that cannot be written leaves no directory behind
         sink = FileSink(request.trace)
         stack.callback(sink.close)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -174,7 +175,7 @@ class Run:
         undecided = services.backend.symbolic and outcome is None
         return RunResult(
             state=services.journal.state,
-            trace=services.journal.writer.path,
+            trace=Path(services.journal.writer.place),
             variables=frame.layer,
             possible=tuple(self.possible) if undecided else (),
         )

@@ -1,4 +1,4 @@
-"""Check what step types say of fields: claims, by which a type takes over steps of other types, and other words."""
+"""Check what records claim: fields of other step types' steps, other words for fields, schemes of stores."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gert_core.api.steps import StepType
+    from gert_core.api.store_records import StoreType
 
 
 def faulty_claim(types: Sequence[StepType]) -> str | None:
@@ -30,6 +31,21 @@ def faulty_words(types: Sequence[StepType]) -> str | None:
         if not isinstance(words, Mapping) or not all(isinstance(text, str) for pair in words.items() for text in pair):
             return f"step type {found.name!r} is also_called {words!r}; give a map of words to its fields"
     return None
+
+
+def faulty_schemes(stores: Sequence[StoreType]) -> str | None:
+    """Return what is wrong with the schemes of one plugin's stores, or None."""
+    for found in stores:
+        schemes: object = found.schemes
+        if not isinstance(schemes, tuple | list) or not schemes or not all(map(_is_scheme, schemes)):
+            return f"store {found.name!r} has the schemes {schemes!r}; give words such as ('acme',)"
+        if "file" in schemes:
+            return f"store {found.name!r} has the scheme 'file', which is part of the core"
+    return None
+
+
+def _is_scheme(text: object) -> bool:
+    return isinstance(text, str) and text.isascii() and text.isalnum() and text[0].isalpha() and text == text.lower()
 
 
 def _is_path(text: str) -> bool:
@@ -55,4 +71,4 @@ def overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-__all__ = ["contested", "faulty_claim", "faulty_words", "overlap"]
+__all__ = ["contested", "faulty_claim", "faulty_schemes", "faulty_words", "overlap"]

@@ -55,6 +55,9 @@ SIGNATURE: Final = RecordKind(
 TOOLS: Final = RecordKind(
     word="tools", hook="gert_tool_packs", record="gert_core.api.packs:ToolPack", key="name", label="tool pack"
 )
+STORE: Final = RecordKind(
+    word="store", hook="gert_stores", record="gert_core.api.store_records:StoreType", key="name", label="run store"
+)
 COMMAND: Final = RecordKind(
     word="command",
     hook="gert_commands",
@@ -64,7 +67,7 @@ COMMAND: Final = RecordKind(
     optional=True,
 )
 
-KINDS: Final = (STEP, TRANSPORT, APPROVAL, INPUT, SIGNATURE, TOOLS, COMMAND)
+KINDS: Final = (STEP, TRANSPORT, APPROVAL, INPUT, SIGNATURE, TOOLS, STORE, COMMAND)
 
 POLICIES_HOOK: Final = "gert_policies"
 DIAGNOSTICS_HOOK: Final = "gert_diagnostics"
@@ -86,6 +89,7 @@ __all__ = [
     "POLICIES_HOOK",
     "SIGNATURE",
     "STEP",
+    "STORE",
     "TOOLS",
     "TRANSPORT",
     "RecordKind",

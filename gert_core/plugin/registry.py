@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         RunbookView,
         SignatureScheme,
         StepType,
+        StoreType,
         ToolPack,
         TraceEvent,
         Transport,
@@ -136,6 +137,15 @@ class Registry:
     def tool_packs(self) -> dict[str, ToolPack]:
         """Return every usable tool pack by name."""
         return dict(self._table(kinds.TOOLS).records)
+
+    def store_type(self, scheme: str) -> StoreType:
+        """Return the store for a scheme; ``UnknownName`` names the distribution that would provide it."""
+        found: StoreType
+        for found in self._table(kinds.STORE).records.values():
+            if scheme in found.schemes:
+                return found
+        found = self._get(kinds.STORE, scheme)
+        return found
 
     def commands(self) -> dict[str, Command]:
         """Return every usable command by name."""

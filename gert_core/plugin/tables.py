@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from gert_core.plugin.claims import contested
-from gert_core.plugin.kinds import KINDS, STEP, TRANSPORT
+from gert_core.plugin.kinds import KINDS, STEP, STORE, TRANSPORT
 from gert_core.plugin.states import PluginState
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def collect(plugins: Sequence[Plugin]) -> dict[str, Table]:
                     plugin.state, plugin.cause = PluginState.CONFLICTING, conflict(kind, name, rivals)
     _drop_contested_claims(tables[STEP.word])
     _drop_rival_defaults(tables[TRANSPORT.word])
+    _drop_rival_schemes(tables[STORE.word])
     return tables
 
 
@@ -87,6 +88,21 @@ def _drop_rival_defaults(table: Table) -> None:
             f"the transports {words} are each the default for tools that name none, so none is; "
             "uninstall or block all but one of them"
         )
+
+
+def _drop_rival_schemes(table: Table) -> None:
+    """Let no store have a scheme that several want, and make their plugins CONFLICTING."""
+    wanted: dict[str, list[str]] = {}
+    for name, record in table.records.items():
+        for scheme in record.schemes:
+            wanted.setdefault(scheme, []).append(name)
+    for scheme, names in wanted.items():
+        if len(names) < 2:
+            continue
+        rivals = [table.owners[name] for name in names]
+        for name, plugin in zip(names, rivals, strict=True):
+            table.records.pop(name, None)
+            plugin.state, plugin.cause = PluginState.CONFLICTING, conflict(STORE, f"{scheme}:", rivals)
 
 
 def _version(plugin: Plugin) -> str:

@@ -1,4 +1,4 @@
-"""Claim something once, over all runs and processes that keep their runs below one directory."""
+"""Claim and reserve over all runs and processes that keep their runs below one directory."""
 
 from __future__ import annotations
 
@@ -9,73 +9,128 @@ import os
 import stat
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Literal
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
-from gert_core.kit.durable import sync_directory
-from gert_core.kit.files import MIB, UnreadableError, decode_record
+from gert_core.api.store_records import Claim, ClaimState, Total
+from gert_core.api.stores import Ledger
+from gert_core.kit.durable import replace_file, sync_directory
+from gert_core.kit.files import MIB, UnreadableError, decode_record, read_file
 from gert_core.kit.sharing import user_name
+from gert_core.kit.times import parse_time
+from gert_core.trace.events import timestamp
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    Settled = Literal["success", "failed", "unknown"]
+    from gert_core.api.data import Json
+    from gert_core.api.store_records import Settled
 
 DIRECTORY: Final = ".ledger"
 """The name of the ledger below the directory of runs; no run can have it, because it begins with a dot."""
 _LIMIT: Final = MIB
+_DOCUMENT_LIMIT: Final = 64 * MIB
 _PATIENCE: Final = 10.0
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Claim(Struct, frozen=True, kw_only=True):
-    """Who holds a key: the owner, and how far it got (``open``, then ``success``, ``failed`` or ``unknown``)."""
+class _Claimed(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A line of a key that is claimed."""
 
     owner: str
-    state: Literal["open", "success", "failed", "unknown"] = "open"
+    state: ClaimState = "open"
     at: str = ""
 
 
-class Ledger:
+class _Reserved(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A line of a key under which amounts are reserved."""
+
+    owner: str
+    amount: str
+    at: str
+
+
+class _Document(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The document of a key."""
+
+    value: Any
+
+
+class FileLedger(Ledger):
     """The ledger of a directory of runs: one file of JSON lines per key, locked while it is read and written.
 
-    Every change is on disk when its method returns. What cannot be read or written raises ``RunError`` with the kind
-    ``ledger``, so that nothing is done for which a claim was needed.
+    A document is a file of its own beside it, which is replaced as a whole.
     """
 
     def __init__(self, runs: Path) -> None:
         self._runs = runs
         self._root = runs / DIRECTORY
 
-    def claim(self, key: str, owner: str, at: str) -> Claim:
+    def claim(self, key: str, owner: str, at: str, *, ttl: float | None = None) -> Claim:
         """Return who holds the key afterwards: ``owner``, or another who claimed it before and did not fail."""
         with self._opened(key) as (descriptor, path):
             held = _last(descriptor, path)
-            if held is not None and held.state != "failed" and held.owner != owner:
+            if held is not None and held.owner != owner and not _replaceable(held, at, ttl):
                 return held
             if held is None or held.owner != owner or held.state != "open":
                 held = Claim(owner=owner, at=at)
-                _append(descriptor, held)
+                _append(descriptor, {"owner": owner, "state": held.state, "at": at})
             os.fsync(descriptor)  # also a line that a killed process wrote and did not sync
             return held
 
-    def settle(self, key: str, owner: str, state: Settled, at: str) -> bool:
-        """Record how an open claim ended, and return True; False when the owner has none (any more).
-
-        A key that failed can be claimed by others.
-        """
+    def settle(self, key: str, owner: str, state: Settled, at: str = "") -> bool:
+        """Record how an open claim ended, and return True; False when the owner has none (any more)."""
         with self._opened(key) as (descriptor, path):
             held = _last(descriptor, path)
             if held is None or held.owner != owner or held.state != "open":
                 return False
-            _append(descriptor, Claim(owner=owner, state=state, at=at))
+            _append(descriptor, {"owner": owner, "state": state, "at": at})
             os.fsync(descriptor)
             return True
+
+    def reserve(self, key: str, owner: str, amount: Decimal, *, limit: Decimal, window: float | None = None) -> bool:
+        """Reserve an amount unless the sum of the last ``window`` seconds would exceed ``limit``; return whether."""
+        with self._opened(key) as (descriptor, path):
+            now = datetime.now(UTC)
+            others = _reserved(descriptor, path, now, window)
+            others.pop(owner, None)
+            if sum(others.values(), amount) > limit:
+                return False
+            _append(descriptor, {"owner": owner, "amount": str(amount), "at": timestamp(now)})
+            os.fsync(descriptor)
+            return True
+
+    def total(self, key: str, window: float | None = None) -> Total:
+        """Return what was reserved under a key in the last ``window`` seconds."""
+        with self._opened(key) as (descriptor, path):
+            found = _reserved(descriptor, path, datetime.now(UTC), window)
+        return Total(count=len(found), amount=sum(found.values(), Decimal(0)))
+
+    def put(self, key: str, value: Json) -> None:
+        """Keep a document under a key, in place of the one before."""
+        path = self._root / key[:2] / f"{key}.json"
+        with _faults(path):
+            shared = self._directories(path)
+            replace_file(path, canonical({"value": value}) + b"\n", mode=0o660 if shared else 0o600)
+            sync_directory(path.parent)
+
+    def get(self, key: str) -> Json:
+        """Return the document under a key; None when there is none."""
+        path = self._root / key[:2] / f"{key}.json"
+        with _faults(path):
+            if not self._root.is_dir():
+                return None
+            self._check_owner(self._root)
+            data = read_file(path, limit=_DOCUMENT_LIMIT)
+            value: Json = None if data is None else decode_record(data, _Document, path=path).value
+            return value
 
     def problem(self) -> str | None:
         """Return why nothing could be claimed, as far as that can be found out without writing; None if it could."""
@@ -99,7 +154,7 @@ class Ledger:
     def _opened(self, key: str) -> Iterator[tuple[int, Path]]:
         """Open and lock the file of a key; errors of the system become ``RunError``."""
         path = self._root / key[:2] / f"{key}.jsonl"
-        try:
+        with _faults(path):
             shared = self._directories(path)
             descriptor = os.open(path, _FLAGS, 0o600)
             try:
@@ -110,13 +165,12 @@ class Ledger:
                 yield descriptor, path
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            raise _fault(f"{path} cannot be written: {error.strerror}") from None
-        except UnreadableError as error:
-            raise _fault(error.message) from None
 
     def _directories(self, path: Path) -> bool:
         """Make the directories of a key; return whether a group shares them, as it shares the directory of runs."""
+        if not self._runs.is_dir():
+            self._runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sync_directory(self._runs.parent)
         shared = _is_shared(self._runs.stat())
         for folder in (self._root, path.parent):
             try:
@@ -159,8 +213,43 @@ def ledger_key(*parts: object) -> str:
     return hashlib.sha256(canonical(list(parts))).hexdigest()
 
 
+def _replaceable(held: Claim, at: str, ttl: float | None) -> bool:
+    """Return whether others may take a claim: it failed, or was made too long ago and is still open."""
+    if held.state == "failed":
+        return True
+    if ttl is None or held.state != "open":
+        return False
+    try:
+        return (parse_time(at) - parse_time(held.at)).total_seconds() > ttl
+    except ValueError:
+        return False
+
+
 def _last(descriptor: int, path: Path) -> Claim | None:
-    """Return the claim that stands; cut off a line without an end, whose writer was killed before it acted on it."""
+    """Return the claim that stands."""
+    held: _Claimed | None = None
+    for line in _lines(descriptor, path):
+        held = decode_record(line, _Claimed, path=path)
+    return None if held is None else Claim(owner=held.owner, state=held.state, at=held.at)
+
+
+def _reserved(descriptor: int, path: Path, now: datetime, window: float | None) -> dict[str, Decimal]:
+    """Return by owner what counts at this moment; the last line of an owner is the one that counts."""
+    found: dict[str, Decimal] = {}
+    for line in _lines(descriptor, path):
+        one = decode_record(line, _Reserved, path=path)
+        found.pop(one.owner, None)
+        try:
+            recent = window is None or (now - parse_time(one.at)).total_seconds() < window
+            if recent:
+                found[one.owner] = Decimal(one.amount)
+        except (ValueError, InvalidOperation):
+            raise UnreadableError(path, f"is damaged: {one.amount!r} at {one.at!r} is not an amount") from None
+    return found
+
+
+def _lines(descriptor: int, path: Path) -> list[bytes]:
+    """Return the lines of a key; cut off one without an end, whose writer was killed before it acted on it."""
     size = os.fstat(descriptor).st_size
     if size > _LIMIT:
         raise UnreadableError(path, f"is larger than {_LIMIT // MIB} MiB")
@@ -168,15 +257,11 @@ def _last(descriptor: int, path: Path) -> Claim | None:
     whole = data.rfind(b"\n") + 1
     if whole < len(data):
         os.ftruncate(descriptor, whole)
-    held: Claim | None = None
-    for line in data[:whole].splitlines():
-        held = decode_record(line, Claim, path=path)
-    return held
+    return data[:whole].splitlines()
 
 
-def _append(descriptor: int, claim: Claim) -> None:
-    line = json.dumps({"owner": claim.owner, "state": claim.state, "at": claim.at}, ensure_ascii=False) + "\n"
-    data = line.encode()
+def _append(descriptor: int, facts: Mapping[str, str]) -> None:
+    data = json.dumps(facts, ensure_ascii=False).encode() + b"\n"
     if os.write(descriptor, data) != len(data):
         raise OSError(None, "the disk is full")
 
@@ -195,6 +280,17 @@ def _lock(descriptor: int, path: Path) -> None:
             return
 
 
+@contextmanager
+def _faults(path: Path) -> Iterator[None]:
+    """Turn errors of the system and of damaged files into ``RunError``."""
+    try:
+        yield
+    except OSError as error:
+        raise _fault(f"{path} cannot be written: {error.strerror}") from None
+    except UnreadableError as error:
+        raise _fault(error.message) from None
+
+
 def _fault(reason: str) -> RunError:
     return RunError(
         f"the ledger of executions cannot be used: {reason}",
@@ -203,4 +299,4 @@ def _fault(reason: str) -> RunError:
     )
 
 
-__all__ = ["DIRECTORY", "Claim", "Ledger", "Settled", "ledger_key"]
+__all__ = ["DIRECTORY", "FileLedger", "ledger_key"]

@@ -21,6 +21,11 @@ from gert_core.testing.peers import (
 from gert_core.testing.step_cases import StepTypeCase, assert_intact
 from gert_core.testing.step_loops import LoopConformance
 from gert_core.testing.step_stops import StopConformance
+from gert_core.testing.store_case import StoreCase
+from gert_core.testing.store_ledgers import LedgerConformance
+from gert_core.testing.store_lists import ListsConformance
+from gert_core.testing.store_traces import LinesConformance
+from gert_core.testing.stores import DatabaseStoreConformance, StoreConformance
 
 if TYPE_CHECKING:
     import pytest
@@ -86,7 +91,11 @@ class StepTypeConformance(LoopConformance, StopConformance):
 __all__ = [
     "ApprovalProviderConformance",
     "CommandConformance",
+    "DatabaseStoreConformance",
     "InputResolverConformance",
+    "LedgerConformance",
+    "LinesConformance",
+    "ListsConformance",
     "LoopConformance",
     "PluginConformance",
     "RuleConformance",
@@ -94,6 +103,8 @@ __all__ = [
     "StepTypeCase",
     "StepTypeConformance",
     "StopConformance",
+    "StoreCase",
+    "StoreConformance",
     "TransportConformance",
     "forbid_outside_effects",
 ]

@@ -1,4 +1,4 @@
-"""Sinks for the lines of a trace: the protocol, a file, and one that discards them."""
+"""Sinks for the lines of a trace: a file, and one that discards them."""
 
 from __future__ import annotations
 
@@ -8,56 +8,35 @@ import os
 import stat
 import threading
 from os.path import samestat
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import TraceError
+from gert_core.api.stores import Sink
 from gert_core.kit.durable import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 _fdatasync: Final = getattr(os, "fdatasync", os.fsync)
 FileId = tuple[int, int]
 """Device and number of a file, which stay the same when it is renamed."""
 
 
-class TraceSink(Protocol):
-    """The destination of the lines of one trace; the writer calls ``write`` from one thread at a time.
-
-    Every method raises ``OSError`` when it fails; the writer treats that as final.
-    """
-
-    @property
-    def path(self) -> Path:
-        """Where readers find the trace."""
-
-    def write(self, lines: Sequence[bytes]) -> None:
-        """Write a group of lines, given without their line ends; a group that fails leaves complete lines only."""
-
-    def sync(self) -> None:
-        """Return when everything written so far survives a power loss."""
-
-    def confirm(self) -> None:
-        """Raise ``FileNotFoundError`` when readers do not find there what was written."""
-
-    def close(self) -> None:
-        """Release the sink; nothing is written after that, and closing again does nothing."""
-
-
-class FileSink:
+class FileSink(Sink):
     """A file of one run, locked against a second writer; one fdatasync serves every thread that waits for it."""
 
     def __init__(self, path: Path, *, append: bool = False, file: FileId | None = None) -> None:
         """Open a new trace, or with ``append`` one to continue: ``file``, if that is given, and no other one."""
         self.path = path
+        self.place = str(path)
         self._disk = threading.Lock()
         self._fd, info = _open(path, append=append, file=file)
         self._synced = self._size = info.st_size
         self._linked = info.st_nlink > 0
         """Whether the file system counts the names of a file."""
 
-    def write(self, lines: Sequence[bytes]) -> None:
+    def write(self, lines: Sequence[bytes], last: int) -> None:
         """Write a group, with one call to the operating system unless that writes only a part."""
         group = b"\n".join((*lines, b""))
         written = 0
@@ -74,6 +53,8 @@ class FileSink:
                 self._size += written
             raise
         self._size += written
+        if self.on_stored is not None:
+            self.on_stored(last)
 
     def sync(self) -> None:
         """Sync what was written to disk, unless another thread has done so meanwhile; refuse a deleted file."""
@@ -102,18 +83,17 @@ class FileSink:
                 self._fd = -1
 
 
-class NullSink:
+class NullSink(Sink):
     """A sink that discards everything, for runs whose trace is not needed: replays of ``gert test``."""
 
-    path: Final = Path(os.devnull)
+    place = os.devnull
 
-    def write(self, lines: Sequence[bytes]) -> None:
+    def write(self, lines: Sequence[bytes], last: int) -> None:
         """Discard the lines."""
+        if self.on_stored is not None:
+            self.on_stored(last)
 
     def sync(self) -> None:
-        """Do nothing."""
-
-    def confirm(self) -> None:
         """Do nothing."""
 
     def close(self) -> None:
@@ -175,4 +155,4 @@ def _open(path: Path, *, append: bool, file: FileId | None) -> tuple[int, os.sta
     return fd, info
 
 
-__all__ = ["FileId", "FileSink", "NullSink", "TraceSink", "check_same"]
+__all__ = ["FileId", "FileSink", "NullSink", "check_same"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from datetime import UTC
 from hashlib import sha256
 from json.encoder import encode_basestring
 from time import gmtime, strftime, time_ns
 from typing import TYPE_CHECKING, Final, Literal
 
-from gert_core.api.errors import TraceError
+from gert_core.api.errors import StoreError, TraceError
 from gert_core.kit.files import LINE_LIMIT, MIB
 from gert_core.trace.encoding import encode_json, to_bytes
 from gert_core.trace.events import SEAL_FIELDS, SEALED_EVENTS, ZEROS
@@ -17,12 +18,11 @@ from gert_core.trace.events import SEAL_FIELDS, SEALED_EVENTS, ZEROS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from pathlib import Path
 
+    from gert_core.api.stores import Sink
     from gert_core.secrets import Masker
     from gert_core.trace.observers import Observer
     from gert_core.trace.signing import Signer
-    from gert_core.trace.sinks import TraceSink
 
 Sync = Literal["group", "event", "none"]
 
@@ -50,7 +50,7 @@ class TraceWriter:
 
     def __init__(
         self,
-        sink: TraceSink,
+        sink: Sink,
         *,
         run_id: str,
         sync: Sync = "group",
@@ -88,11 +88,13 @@ class TraceWriter:
             from gert_core.trace.observers import Observers
 
             self._watch = Observers(observers, mask=masker.mask_text if masker is not None else str)
+            self._unseen: deque[tuple[int, list[bytes]]] = deque()
+            sink.on_stored = self._stored
 
     @property
-    def path(self) -> Path:
-        """Where readers find the trace."""
-        return self._sink.path
+    def place(self) -> str:
+        """Where readers find the trace: a path, or the run and the store's address."""
+        return self._sink.place
 
     @property
     def observed(self) -> bool:
@@ -127,13 +129,13 @@ class TraceWriter:
                 text = encode_json(data)
         except (TypeError, ValueError, RecursionError) as error:
             raise EventDataError(
-                f"an event cannot be written to {self.path} because its data cannot be encoded as JSON: {error}",
+                f"an event cannot be written to {self.place} because its data cannot be encoded as JSON: {error}",
                 hint="use strings, numbers, booleans, lists and maps only",
             ) from None
         body = to_bytes(text)
         if len(body) > _EVENT_LIMIT:
             raise TraceError(
-                f"an event cannot be written to {self.path} because it would have {len(body) // MIB} MiB",
+                f"an event cannot be written to {self.place} because it would have {len(body) // MIB} MiB",
                 hint="keep large values in files, and pass on their names",
             )
         return data, body
@@ -208,10 +210,11 @@ class TraceWriter:
         with self._io:  # also when nothing is buffered: another thread may still be writing our events
             with self._lock:
                 lines, self._buffer, self._waiting = self._buffer, [], 0
+                last = self._seq
             if self._error is not None:
                 raise self._error
             if lines:
-                self._write(lines)
+                self._write(lines, last)
 
     def sync(self) -> None:
         """Commit, and return when everything added so far is on disk."""
@@ -272,29 +275,37 @@ class TraceWriter:
         self._buffer.append(line)
         self._waiting += len(line)
 
-    def _write(self, lines: list[bytes]) -> None:
+    def _write(self, lines: list[bytes], last: int) -> None:
+        if self._watch is not None:
+            self._unseen.append((last, lines))
         try:
-            self._sink.write(lines)
+            self._sink.write(lines, last)
         except OSError as error:
             raise self._fail(error, "written") from None
-        if self._watch is not None:
-            self._watch.put(lines)
+
+    def _stored(self, last: int) -> None:
+        """Show observers the groups that readers can see now; the sink calls it, from whatever thread stores them."""
+        while self._unseen and self._unseen[0][0] <= last and self._watch is not None:
+            self._watch.put(self._unseen.popleft()[1])
 
     def _fail(self, error: OSError, what: str) -> TraceError:
+        if isinstance(error, StoreError):
+            self._error = TraceError(f"{error.message}; the run stops here", kind=error.kind, hint=error.hint)
+            return self._error
         if isinstance(error, FileNotFoundError):
             self._error = TraceError(
-                f"the trace {self.path} was deleted, moved or replaced while the run wrote it; the run stops here",
+                f"the trace {self.place} was deleted, moved or replaced while the run wrote it; the run stops here",
                 hint="nothing else records what was executed since; put the file back before you resume the run",
             )
             return self._error
         self._error = TraceError(
-            f"the trace {self.path} cannot be {what}: {error.strerror or error}; the run stops here",
+            f"the trace {self.place} cannot be {what}: {error.strerror or error}; the run stops here",
             hint="free disk space or repair the file system, then resume the run; the events written so far stay valid",
         )
         return self._error
 
     def _refusal(self) -> TraceError:
-        return self._error or TraceError(f"the trace {self.path} is closed; no event can follow")
+        return self._error or TraceError(f"the trace {self.place} is closed; no event can follow")
 
 
 __all__ = ["EventDataError", "Sync", "TraceWriter"]

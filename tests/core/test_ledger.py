@@ -9,18 +9,18 @@ import sys
 
 import pytest
 
-from gert_core.api import RunError
+from gert_core.api import Claim, RunError
 from gert_core.runs.listing import run_directories
-from gert_core.stores.ledger import Claim, Ledger, ledger_key
+from gert_core.stores.ledger import FileLedger, ledger_key
 
 KEY = ledger_key("approval", "run-1", "act", 0)
 RACE = """
 import sys
 from pathlib import Path
-from gert_core.stores.ledger import Ledger
+from gert_core.stores.ledger import FileLedger
 sys.stdin.read(1)
 for number in range(20):
-    print(Ledger(Path(sys.argv[1])).claim(f"{number:02x}" * 32, sys.argv[2], "now").owner == sys.argv[2])
+    print(FileLedger(Path(sys.argv[1])).claim(f"{number:02x}" * 32, sys.argv[2], "now").owner == sys.argv[2])
 """
 
 
@@ -43,23 +43,23 @@ def test_of_eight_processes_one_wins_each_key(tmp_path):
 
 
 def test_the_owner_claims_again_and_others_do_not(tmp_path):
-    ledger = Ledger(tmp_path)
+    ledger = FileLedger(tmp_path)
     assert ledger.claim(KEY, "a", "1") == Claim(owner="a", state="open", at="1")
     assert ledger.claim(KEY, "a", "2").owner == "a"
-    assert Ledger(tmp_path).claim(KEY, "b", "3") == Claim(owner="a", state="open", at="1")
+    assert FileLedger(tmp_path).claim(KEY, "b", "3") == Claim(owner="a", state="open", at="1")
     assert len(file(tmp_path).read_text().splitlines()) == 1, "claiming again writes nothing"
 
 
 @pytest.mark.parametrize(("state", "next_owner"), [("success", "a"), ("unknown", "a"), ("failed", "b")])
 def test_only_what_failed_is_replaced(tmp_path, state, next_owner):
-    ledger = Ledger(tmp_path)
+    ledger = FileLedger(tmp_path)
     ledger.claim(KEY, "a", "1")
     assert ledger.settle(KEY, "a", state, "2")
     assert ledger.claim(KEY, "b", "3").owner == next_owner
 
 
 def test_an_open_claim_is_settled_once_and_by_its_owner(tmp_path):
-    ledger = Ledger(tmp_path)
+    ledger = FileLedger(tmp_path)
     assert not ledger.settle(KEY, "a", "success", "1")
     ledger.claim(KEY, "a", "1")
     assert not ledger.settle(KEY, "b", "failed", "2")
@@ -73,18 +73,18 @@ def test_an_open_claim_is_settled_once_and_by_its_owner(tmp_path):
 
 def test_a_line_without_an_end_is_nobodys_claim(tmp_path):
     """Its writer was killed before the claim was on disk, so nothing was done for it."""
-    ledger = Ledger(tmp_path)
+    ledger = FileLedger(tmp_path)
     ledger.claim(KEY, "a", "1")
     whole = file(tmp_path).read_bytes()
     for end in range(len(whole)):
         file(tmp_path).write_bytes(whole[:end])
-        assert Ledger(tmp_path).claim(KEY, "b", "2").owner == "b"
+        assert FileLedger(tmp_path).claim(KEY, "b", "2").owner == "b"
         assert [json.loads(line)["owner"] for line in file(tmp_path).read_text().splitlines()] == ["b"]
 
 
 @pytest.mark.parametrize("damage", ["text", "type", "state", "large", "link", "pipe", "names", "directory", "linked"])
 def test_a_damaged_ledger_gives_no_claim(tmp_path, damage):
-    ledger = Ledger(tmp_path)
+    ledger = FileLedger(tmp_path)
     ledger.claim(KEY, "a", "1")
     path = file(tmp_path)
     if damage in ("text", "type", "state"):
@@ -115,19 +115,19 @@ def test_it_is_private_and_shared_where_the_runs_are(tmp_path):
     shared.mkdir()
     shared.chmod(0o2770)
     for runs, modes in ((private, (0o700, 0o700, 0o600)), (shared, (0o2770, 0o2770, 0o660))):
-        Ledger(runs).claim(KEY, "a", "1")
+        FileLedger(runs).claim(KEY, "a", "1")
         path = file(runs)
         assert tuple(p.stat().st_mode & 0o7777 for p in (path.parent.parent, path.parent, path)) == modes
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to another user")
 def test_the_ledger_of_another_user_gives_no_claim(tmp_path):
-    Ledger(tmp_path).claim(KEY, "a", "1")
+    FileLedger(tmp_path).claim(KEY, "a", "1")
     os.chown(tmp_path / ".ledger", 65534, 65534)
     with pytest.raises(RunError, match="belongs to user nobody"):
-        Ledger(tmp_path).claim(KEY, "a", "1")
+        FileLedger(tmp_path).claim(KEY, "a", "1")
 
 
 def test_it_is_not_a_run(tmp_path):
-    Ledger(tmp_path).claim(KEY, "a", "1")
+    FileLedger(tmp_path).claim(KEY, "a", "1")
     assert run_directories(tmp_path) == []

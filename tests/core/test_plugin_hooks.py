@@ -20,12 +20,14 @@ from gert_core.api import (
     SignatureScheme,
     StepType,
     StepView,
+    StoreType,
     ToolPack,
     TraceEvent,
     Transport,
 )
 from gert_core.documents.policy import PolicyModel
 from gert_core.documents.project import Project, ProjectModel
+from gert_core.plugin.states import PluginState
 
 PROJECT = Project(
     root=Path("/projects/demo"),
@@ -117,6 +119,30 @@ def test_gert_signature_schemes(gert_registry):
     assert isinstance(registry.signature_scheme("acme-hsm"), SignatureScheme)
     assert registry.signature_scheme("none") is None
     assert broken(gert_registry(plugin("p", gert_signature_schemes=explode))) == ["p"]
+
+
+def test_gert_stores(gert_registry):
+    registry = gert_registry(example("gert_stores"))
+    assert isinstance(registry.store_type("acme"), StoreType)
+    with pytest.raises(PluginError, match="no installed plugin provides run store 'none'") as caught:
+        registry.store_type("none")
+    assert "gert-store-none" in caught.value.hint
+    assert caught.value.exit_code == 3
+    assert broken(gert_registry(plugin("p", gert_stores=explode))) == ["p"]
+
+
+@pytest.mark.parametrize("schemes", [(), ("file",), ("Acme",), ("a b",), "acme", (1,)])
+def test_gert_stores_need_schemes(gert_registry, schemes):
+    registry = gert_registry(plugin("p", gert_stores=lambda: [StoreType(name="p", schemes=schemes, open="p:open")]))
+    assert broken(registry) == ["p"]
+
+
+def test_gert_stores_share_no_scheme(gert_registry):
+    one, two = (StoreType(name=name, schemes=(name, "same"), open="p:open") for name in ("one", "two"))
+    registry = gert_registry(plugin("p", gert_stores=lambda: [one]), plugin("q", gert_stores=lambda: [two]))
+    assert {info.state for info in registry.plugins} == {PluginState.CONFLICTING}
+    with pytest.raises(PluginError):
+        registry.store_type("one")
 
 
 def test_gert_policies(gert_registry):

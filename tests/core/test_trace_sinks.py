@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +17,15 @@ from gert_core.trace.writer import TraceWriter
 class ListSink:
     """A sink in memory, as a database might be one: groups, and how many of them were durable when."""
 
-    path = Path("memory")
+    place = "memory"
+    on_stored = None
 
     def __init__(self) -> None:
         self.groups: list[list[bytes]] = []
         self.durable = 0
         self.closed = 0
 
-    def write(self, lines):
+    def write(self, lines, last):
         self.groups.append(list(lines))
 
     def confirm(self):
@@ -41,7 +41,7 @@ class ListSink:
 class FullSink(ListSink):
     """A sink that has no room left."""
 
-    def write(self, lines):
+    def write(self, lines, last):
         raise OSError(28, "No space left on device")
 
 
@@ -55,7 +55,7 @@ def test_the_null_sink_takes_a_whole_run_and_leaves_nothing(tmp_path, monkeypatc
     trace.close()
     trace.close()
     assert trace.seq == 3
-    assert trace.path == Path(os.devnull)
+    assert trace.place == os.devnull
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,12 +105,12 @@ def test_the_first_fault_of_a_sink_is_final_and_the_sink_is_closed() -> None:
 
 def test_a_file_sink_writes_lines_and_may_be_closed_twice(tmp_path) -> None:
     sink = FileSink(tmp_path / "t")
-    sink.write([b"one", b"two"])
+    sink.write([b"one", b"two"], 2)
     sink.sync()
     sink.close()
     sink.close()
     assert (tmp_path / "t").read_bytes() == b"one\ntwo\n"
     again = FileSink(tmp_path / "t", append=True)
-    again.write([b"three"])
+    again.write([b"three"], 3)
     again.close()
     assert (tmp_path / "t").read_bytes() == b"one\ntwo\nthree\n"

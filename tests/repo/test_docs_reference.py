@@ -184,6 +184,12 @@ BEHIND = {
     "gert_core.testing.peers",
     "gert_core.testing.running",
     "gert_core.testing.step_cases",
+    "gert_core.testing.store_case",
+    "gert_core.testing.store_ledgers",
+    "gert_core.testing.store_lines",
+    "gert_core.testing.store_lists",
+    "gert_core.testing.store_traces",
+    "gert_core.testing.stores",
     "gert_core.testing.step_loops",
     "gert_core.testing.step_stops",
 }

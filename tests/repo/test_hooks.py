@@ -19,6 +19,7 @@ ARCHITECTURE = [
     "gert_signature_schemes",
     "gert_policies",
     "gert_tool_packs",
+    "gert_stores",
     "gert_diagnostics",
     "gert_trace_event",
     "gert_commands",
@@ -33,7 +34,7 @@ def generator():
     return module
 
 
-def test_there_are_ten_hooks():
+def test_there_are_eleven_hooks():
     assert HOOKS == ARCHITECTURE
 
 

@@ -18,7 +18,7 @@ from gert_core.cli.doctor import Check, fail, ok, warn
 from gert_core.kit.files import MIB
 from gert_core.kit.sharing import user_name
 from gert_core.runs.listing import list_runs
-from gert_core.stores.ledger import Ledger
+from gert_core.stores.ledger import FileLedger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def check_runs(root: Path) -> Iterator[Check]:
     """Yield the checks of the directory of runs."""
     yield check_owner(root)
     yield check_disk(root)
-    problem = Ledger(root).problem()
+    problem = FileLedger(root).problem()
     hint = "a step that was approved is not executed without it; repair it or give it to this user"
     yield ok("ledger", "can be used") if problem is None else fail("ledger", problem, hint)
     yield _waiting(root)

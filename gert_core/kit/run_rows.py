@@ -1,0 +1,150 @@
+"""Make the rows of run lists of what the lines of a trace say, and choose those that a query asks for."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
+
+from gert_core.api.events import EventType
+from gert_core.api.results import RunStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from gert_core.api.store_records import RunQuery, RunRow
+
+PREFIX: Final = b'{"type":"run_'
+"""How the lines begin that say something about the run as a whole."""
+INTERRUPTED: Final = "interrupted"
+"""The status of a run that has not ended and that no worker holds."""
+UNREADABLE: Final = "unreadable"
+"""The status of a run whose files cannot be read."""
+ACTIVE: Final = frozenset({str(RunStatus.RUNNING), "queued", INTERRUPTED})
+"""The statuses of runs that are on their way."""
+_TIME: Final = b'","timestamp":"'
+_TIME_LENGTH: Final = 27
+
+
+def line_time(line: bytes) -> str | None:
+    """Return when a line was written, without decoding the rest of it."""
+    at = line.find(_TIME, 0, 300)
+    return None if at < 0 else line[at + len(_TIME) : at + len(_TIME) + _TIME_LENGTH].decode("ascii", "replace")
+
+
+def advance(row: RunRow, lines: Iterable[bytes], last: int) -> RunRow:
+    """Return the row behind a group of lines, whose last one has the number ``last``.
+
+    Only the last line and those that begin with ``PREFIX`` are looked at.
+    """
+    line = b""
+    for line in lines:
+        if line.startswith(PREFIX):
+            row = _after(row, line)
+    return replace(row, last_seq=last, updated=line_time(line) or row.updated)
+
+
+def _after(row: RunRow, line: bytes) -> RunRow:
+    event = json.loads(line)
+    kind, data, at = event["type"], event["data"], event["timestamp"]
+    if kind == EventType.RUN_START:
+        return replace(
+            row,
+            runbook=str(data.get("runbook", "")),
+            status=str(RunStatus.RUNNING),
+            mode=str(data.get("mode") or ""),
+            tenant=data.get("tenant"),
+            actor=data.get("actor"),
+            started=at,
+        )
+    if kind == EventType.RUN_RESUMED:
+        waited = added(row.waited, data.get("waited"))
+        return replace(
+            row, status=str(RunStatus.RUNNING), outcome=None, code=None, finished=None, blocked_on=(), waited=waited
+        )
+    if kind not in (EventType.RUN_SUSPENDED, EventType.RUN_COMPLETE):
+        return row
+    times = {name: added(getattr(row, name), data.get(name)) for name in ("duration", "waited")}
+    if kind == EventType.RUN_SUSPENDED:
+        return replace(row, status=str(data.get("status")), blocked_on=blocked_on(data), **times)
+    outcome = data.get("outcome") or {}
+    status = str(data.get("status"))
+    return replace(
+        row,
+        status=status,
+        outcome=outcome.get("category"),
+        code=outcome.get("code"),
+        finished=at,
+        blocked_on=(),
+        **times,
+    )
+
+
+def blocked_on(data: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
+    """Return what a run waits for, of the data of its ``run_suspended``: tickets, steps that ask, a key."""
+    found = [{"kind": "approval", "key": str(ticket)} for ticket in data.get("tickets") or ()]
+    found += [{"kind": "answer", "key": str(key)} for key in data.get("questions") or ()]
+    if (key := data.get("unblock_key")) is not None:
+        found.append({"kind": "unblock", "key": str(key)})
+    return tuple(found)
+
+
+def added(told: object, more: object) -> str | None:
+    """Return the sum of two durations as traces have them; what is missing or is not one counts nothing."""
+    seconds = [found for text in (told, more) if (found := _seconds(text)) is not None]
+    return f"{sum(seconds):.3f}s" if seconds else None
+
+
+def _seconds(text: object) -> float | None:
+    try:
+        return float(str(text).removesuffix("s"))
+    except ValueError:
+        return None
+
+
+def shown(row: RunRow, *, live: bool) -> RunRow:
+    """Return a row as lists have it: what is ``running`` and held by no worker is ``interrupted``."""
+    status = INTERRUPTED if row.status == RunStatus.RUNNING and not live else row.status
+    return replace(row, status=status, live=live)
+
+
+def select(rows: Iterable[RunRow], query: RunQuery) -> Iterator[RunRow]:
+    """Yield the rows, the newest first and as ``shown``, that a query asks for."""
+    left, passed = query.limit, query.before is None
+    for row in rows:
+        if left == 0:
+            return
+        if passed and matches(row, query):
+            left = None if left is None else left - 1
+            yield row
+        passed = passed or row.run_id == query.before
+
+
+def matches(row: RunRow, query: RunQuery) -> bool:
+    """Return whether a row is one that a query asks for; the page (``before``, ``limit``) is left to the caller."""
+    if query.status and row.status not in query.status:
+        return False
+    if query.active is not None and query.active != (row.status in ACTIVE):
+        return False
+    for name in ("runbook", "tenant", "outcome", "code", "mode", "actor"):
+        wanted = getattr(query, name)
+        if wanted is not None and wanted != getattr(row, name):
+            return False
+    started = row.started or ""
+    return (query.since is None or started >= query.since) and (query.until is None or started < query.until)
+
+
+__all__ = [
+    "ACTIVE",
+    "INTERRUPTED",
+    "PREFIX",
+    "UNREADABLE",
+    "added",
+    "advance",
+    "blocked_on",
+    "line_time",
+    "matches",
+    "select",
+    "shown",
+]

@@ -1,0 +1,33 @@
+"""Read the addresses of run stores: their scheme, what follows it, and the address without its password."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+HIDDEN: Final = "***"
+"""What is shown in place of a password."""
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):(.*)", re.DOTALL)
+_USER: Final = re.compile(r"(?P<before>//[^/@:?#]*):(?P<password>.*)@(?P<host>[^@]*)\Z", re.DOTALL)
+_PARAMETER: Final = re.compile(r"(?P<name>[?&](?:[a-z]*password|passfile)=)[^&#]*", re.IGNORECASE)
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """Return scheme and rest of an address; raise ``ValueError`` when it has no scheme."""
+    found = _SCHEME.fullmatch(url)
+    if found is None:
+        raise ValueError("it has no scheme; write it as file:PATH, or as the store's plugin says")
+    return found[1], found[2]
+
+
+def without_password(url: str) -> str:
+    """Return an address as it may be shown: a password in front of the host or in a parameter is left out."""
+    return _PARAMETER.sub(rf"\g<name>{HIDDEN}", _USER.sub(r"\g<before>@\g<host>", url))
+
+
+def has_password(url: str) -> bool:
+    """Return whether an address has a password in it."""
+    return without_password(url) != url
+
+
+__all__ = ["HIDDEN", "has_password", "split_url", "without_password"]

@@ -1,0 +1,295 @@
+"""The store that keeps each run in a directory of its own: ``file:PATH``, which is part of the core."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import RunError, StoreError
+from gert_core.api.store_records import BLOB_LIMIT, Blob, Lease, Recovered, SchemaInfo
+from gert_core.api.stores import RunStore, StoredRun
+from gert_core.kit.durable import sync_directory
+from gert_core.kit.files import MIB, UnreadableError, decode_record
+from gert_core.kit.owners import Owners
+from gert_core.runs.directory import check_run_id, is_run_id
+from gert_core.stores.files import Files
+from gert_core.stores.lock import LockFile
+from gert_core.stores.trace_file import TraceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from gert_core.api.context import Deadline
+    from gert_core.api.store_records import RunQuery, RunRow, StoreServices, TicketRow
+    from gert_core.api.stores import Ledger, Sink
+
+SCHEME: Final = "file"
+_META_LIMIT: Final = MIB
+
+
+class DirectoryRun(StoredRun):
+    """One run's directory: mode 0700, files 0600, no symbolic links followed.
+
+    It holds ``trace.jsonl`` (or ``meta.json`` records its path), the blobs, ``lock`` and, while programs run,
+    ``children``.
+    """
+
+    path: Path
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        self.path = path
+        self.run_id = path.name
+        self._owners: Owners | None = None
+        self._lock = LockFile(path / "lock")
+        self._files = Files(path)
+        self._trace: TraceFile | None = None
+        self._fresh = fresh
+
+    @property
+    def owners(self) -> Owners:
+        """Whose files are believed here; raise ``UnreadableError`` when there is no such directory."""
+        if self._owners is None:
+            self._owners = Owners.of(self.path)
+        return self._owners
+
+    @property
+    def place(self) -> str:
+        """The path of the trace."""
+        return str(self.trace.path)
+
+    @property
+    def trace(self) -> TraceFile:
+        """The trace: in the directory unless ``meta.json`` records another path."""
+        if self._trace is None:
+            self._trace = TraceFile(self._find_trace(), owners=self.owners, fresh=self._fresh)
+        return self._trace
+
+    def _find_trace(self) -> Path:
+        meta = self._meta()
+        elsewhere = meta.get("trace")
+        if isinstance(elsewhere, str):
+            path = Path(elsewhere)
+            # A path given by the user may be a link; in the directory itself links are not followed.
+            return path.resolve() if os.path.islink(path) else path  # noqa: PTH114 - opening it reports errors
+        path = self.path / "trace.jsonl"
+        if not meta and not self._fresh and not os.path.lexists(path) and os.access(self.path, os.X_OK):
+            raise RunError(
+                f"run {self.run_id} has no trace.jsonl, and the meta.json that names a trace elsewhere is missing",
+                kind=ErrorKind.RUN_DIRECTORY,
+                hint=f"restore meta.json, or move the trace to {path}",
+            )
+        return path
+
+    def _meta(self) -> dict[str, object]:
+        try:
+            raw = self.get("meta.json", limit=_META_LIMIT)
+            return decode_record(raw, dict[str, object], path=self.path / "meta.json") if raw else {}
+        except UnreadableError as error:
+            error.hint = "restore the file"
+            raise
+
+    # -- lines ----------------------------------------------------------------------------------------------
+
+    def lines(self, since_seq: int = 0) -> Iterator[bytes]:
+        """Yield the lines behind a number, and what a crash left of the last write."""
+        return self.trace.lines(since_seq)
+
+    def line(self, seq: int) -> bytes:
+        """Return one line by its number."""
+        return self.trace.line(seq)
+
+    def last_line(self) -> bytes:
+        """Return the last complete line."""
+        return self.trace.last_line()
+
+    def sink(self, *, seq: int, lease: Lease | None) -> Sink:
+        """Open the trace for writing."""
+        if lease is None or lease != self._lock.lease:
+            raise StoreError(f"run {self.run_id} is not held by this worker", kind=ErrorKind.LEASE_LOST)
+        return self.trace.sink(seq)
+
+    def recover(self) -> Recovered:
+        """Cut off what a crash left behind the last complete line."""
+        return self.trace.recover(aside=self.path / "trace.torn")
+
+    def wait(self, since_seq: int, deadline: Deadline) -> bool:
+        """Return True when the trace has grown."""
+        return self.trace.wait(since_seq, deadline)
+
+    # -- blobs ----------------------------------------------------------------------------------------------
+
+    def blob(self, name: str, *, limit: int = BLOB_LIMIT) -> Blob | None:
+        """Return a file; links are not followed."""
+        return self._files.read(name, self.owners, limit=limit)
+
+    def put(self, name: str, data: bytes | Iterable[bytes], *, new: bool = False, durable: bool = True) -> None:
+        """Write a file."""
+        self._files.write(name, data, new=new, durable=durable)
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add to the end of a file."""
+        self._files.append(name, data)
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names of the files."""
+        return self._files.names(prefix)
+
+    def delete(self, name: str) -> bool:
+        """Delete a file."""
+        return self._files.delete(name)
+
+    def remove(self) -> None:
+        """Delete the directory; a trace elsewhere, which a person named, stays."""
+        import shutil
+
+        try:
+            shutil.rmtree(self.path)
+            sync_directory(self.path.parent)
+        except OSError as error:
+            raise StoreError(
+                f"the run directory {self.path} cannot be deleted: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
+            ) from None
+
+    # -- leases ---------------------------------------------------------------------------------------------
+
+    def acquire(self, worker_id: str, ttl: float) -> Lease | None:
+        """Lock the run until ``release`` or the end of the process, however it ends."""
+        return self._lock.acquire(worker_id, self.owners)
+
+    def renew(self, lease: Lease, ttl: float) -> bool:
+        """Return whether the lock is held, which does not expire."""
+        return lease == self._lock.lease
+
+    def release(self, lease: Lease) -> bool:
+        """Unlock the run."""
+        return self._lock.release(lease)
+
+    def holder(self) -> Lease | None:
+        """Return the lease of the process that executes this run right now."""
+        return self._lock.holder(self.owners)
+
+    def close(self) -> None:
+        """Close the trace."""
+        if self._trace is not None:
+            self._trace.close()
+
+
+class DirectoryStore(RunStore):
+    """The runs below one directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.url = f"{SCHEME}:{root}"
+
+    def schema_info(self) -> SchemaInfo:
+        """Return what the store is."""
+        return SchemaInfo(backend="file")
+
+    def create(self, run_id: str, *, blobs: Mapping[str, bytes]) -> DirectoryRun:
+        """Create the directory of a new run, synced to disk before anything is written into it."""
+        root, path = self.root, self.root / check_run_id(run_id)
+        try:
+            if not root.is_dir():
+                root.mkdir(mode=0o700, parents=True, exist_ok=True)
+                sync_directory(root.parent)
+            path.mkdir(mode=0o700)
+            sync_directory(root)
+        except OSError as error:
+            if isinstance(error, FileExistsError) and root.is_dir():
+                raise StoreError(f"there is a run {run_id} in {root} already", kind=ErrorKind.RUN_EXISTS) from None
+            raise StoreError(
+                f"the run directory {path} cannot be created: {error.strerror}",
+                kind=ErrorKind.RUN_DIRECTORY,
+                hint="work in a writable directory, or set runs_dir in gert-project.yaml",
+            ) from None
+        run = DirectoryRun(path, fresh=True)
+        for name, data in blobs.items():
+            run.put(name, data)
+        return run
+
+    def open(self, run_id: str) -> DirectoryRun:
+        """Open the directory of an existing run."""
+        path = self.root / check_run_id(run_id)
+        try:
+            mode = path.lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            mode = 0
+        except OSError as error:
+            raise StoreError(
+                f"the run directory {path} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
+            ) from None
+        if stat.S_ISLNK(mode):
+            raise StoreError(f"the run directory {path} is a symbolic link", kind=ErrorKind.RUN_DIRECTORY)
+        if not stat.S_ISDIR(mode):
+            raise StoreError(
+                f"there is no run {run_id} in {self.root}",
+                kind=ErrorKind.RUN_NOT_FOUND,
+                hint="gert runs list shows the runs",
+            )
+        return DirectoryRun(path)
+
+    def all_runs(self) -> list[DirectoryRun]:
+        """Return every run, the newest first; raise ``RunError`` when they cannot be listed."""
+        try:
+            with os.scandir(self.root) as found:
+                names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise RunError(f"{self.root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
+        known = [(*_age(self.root / name), name) for name in names if is_run_id(name)]
+        return [DirectoryRun(self.root / name) for *_, name in sorted(known, reverse=True)]
+
+    def runs(self, query: RunQuery) -> Iterator[RunRow]:
+        """Yield the runs that a query asks for, each folded when it is its turn."""
+        from gert_core.kit.run_rows import select
+        from gert_core.runs.directory import RunDirectory
+        from gert_core.runs.listing import run_info
+        from gert_core.runs.rows import row_of
+
+        return select((row_of(run_info(RunDirectory(run.path))) for run in self.all_runs()), query)
+
+    def tickets(
+        self,
+        *,
+        status: str | None = None,
+        runbook: str | None = None,
+        step_id: str | None = None,
+        ticket_id: str | None = None,
+    ) -> Iterator[TicketRow]:
+        """Yield the tickets of all runs; one whose files cannot be read is left to those who look at its run."""
+        from gert_core.stores.tickets import ticket_rows
+
+        for run in self.all_runs():
+            for row in ticket_rows(run, ticket_id):
+                if all(
+                    wanted in (None, found)
+                    for wanted, found in ((status, row.status), (runbook, row.runbook), (step_id, row.step_id))
+                ):
+                    yield row
+
+    def ledger(self) -> Ledger:
+        """Return the ledger of the store."""
+        from gert_core.stores.ledger import FileLedger
+
+        return FileLedger(self.root)
+
+
+def _age(path: Path) -> tuple[str, int]:
+    """Return the sort key of a run: the second in its name, then when its first file was written."""
+    try:
+        return path.name.partition("-")[0], os.lstat(path / "meta.json").st_mtime_ns
+    except OSError:
+        return path.name.partition("-")[0], 0
+
+
+def open_store(url: str, services: StoreServices) -> DirectoryStore:
+    """Open the store of an address ``file:PATH``, whose path begins at the project's root."""
+    path = url.partition(":")[2].removeprefix("//")
+    return DirectoryStore(services.root / path)
+
+
+__all__ = ["SCHEME", "DirectoryRun", "DirectoryStore", "open_store"]
