@@ -59,9 +59,13 @@ def _project(path: Path) -> Project | None:
 
 def validate(path: str | Path, *, registry: Registry | None = None) -> Validated:
     """Validate a document of any kind."""
+    from gert_core.governance.findings import with_governance
     from gert_core.validation import validate_file
 
-    return validate_file(Path(path), registry=_registry(registry), project=_project(Path(path)))
+    plugins, project = _registry(registry), _project(Path(path))
+    return with_governance(
+        validate_file(Path(path), registry=plugins, project=project), registry=plugins, project=project
+    )
 
 
 def load(path: str | Path, *, registry: Registry | None = None) -> Runbook:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.engine.steps.outputs import Determinism
 from gert_core.governance.rules import Act
-from gert_core.governance.sources import added_policies, included_sources
+from gert_core.governance.sources import added_policies, check_demands, included_sources
 from gert_core.secrets import collect, joined
 from gert_core.values import canonical
 
@@ -49,8 +49,10 @@ class Documents:
 
     def check(self, policies: Policies) -> None:
         """Raise ``ProjectError`` for a document whose policies contradict those of the run."""
-        for name in self._books:
-            self.policies(policies, name)
+        for name, book in self._books.items():
+            found = self.policies(policies, name)
+            if found.complete:
+                check_demands(book.runbook, found.people)
 
     def join_secrets(self, own: Secrets, request: Request) -> Secrets:
         """Return the secrets of the run; they and those of each document know all others, to mask and withhold them."""

@@ -10,6 +10,7 @@ from gert_core.governance.people import GROUP
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from gert_core.documents.tree import Runbook
     from gert_core.governance.people import People
     from gert_core.governance.sources import Source
 
@@ -37,22 +38,44 @@ def check_groups(sources: Sequence[Source], people: People) -> None:
     for source in sources:
         for rule in source.rules:
             for index, name in enumerate(rule.approvers):
-                group = name.removeprefix(GROUP)
-                if group != name and group not in people.groups:
+                if (group := unknown_group(name, people)) is not None:
                     where = ("rules", rule.number - 1, "approvers", index)
                     message = (
                         f"rule {rule.number} of {source.title} names the group {group!r}, which no policy declares"
                     )
-                    raise refusal(message, [source], where, _nearest(group, people.groups))
+                    raise refusal(message, [source], where, nearest(group, people.groups))
 
 
-def _nearest(group: str, groups: Iterable[str]) -> str:
+def check_gates(runbook: Runbook, people: People) -> None:
+    """Refuse a group in what a step itself demands that none of the policies of a run declares."""
+    for step in runbook.by_id.values():
+        gate = runbook.functions.gate(step)
+        for index, name in enumerate(() if gate is None else gate.approvers):
+            if "{{" not in name and (group := unknown_group(name, people)) is not None:
+                line, column = runbook.document.locate((*step.path, "approvers", index))
+                raise ProjectError(
+                    f"step {step.id!r} names the group {group!r}, which no policy declares",
+                    kind=ErrorKind.POLICY,
+                    file=runbook.document.file,
+                    line=line,
+                    column=column,
+                    hint=nearest(group, people.groups),
+                )
+
+
+def unknown_group(name: str, people: People) -> str | None:
+    """Return the group that a name stands for when no policy declares it."""
+    group = name.removeprefix(GROUP)
+    return None if group == name or group in people.groups else group
+
+
+def nearest(group: str, groups: Iterable[str]) -> str:
     """Return a hint about a group that does not exist."""
     from difflib import get_close_matches
 
     folded = {name.casefold(): name for name in groups}
     close = get_close_matches(group.casefold(), sorted(folded), n=1)
-    return f"did you mean `{GROUP}{folded[close[0]]}`?" if close else "declare it under `groups`"
+    return f"did you mean `{GROUP}{folded[close[0]]}`?" if close else "declare it under `groups` of a policy"
 
 
 def _has(document: Any, where: Sequence[str | int]) -> bool:
@@ -64,4 +87,4 @@ def _has(document: Any, where: Sequence[str | int]) -> bool:
     return True
 
 
-__all__ = ["check_groups", "refusal"]
+__all__ = ["check_gates", "check_groups", "nearest", "refusal", "unknown_group"]

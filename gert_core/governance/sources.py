@@ -139,6 +139,7 @@ def load_policies(
     complete = floor and runbook is not None
     if complete:
         _check_groups(sources, people)
+        check_demands(runbook, people)
     found = policies_of(sources, digest=_digest(sources), plugins=plugins, people=people)
     found.complete = complete
     return found
@@ -210,6 +211,14 @@ def _check_groups(sources: Sequence[Source], people: People) -> None:
         from gert_core.governance.places import check_groups
 
         check_groups(sources, people)
+
+
+def check_demands(runbook: Runbook | None, people: People) -> None:
+    """Refuse a runbook with a step that demands the approval of a group that no policy declares."""
+    if runbook is not None and any(step.type.gate is not None for step in runbook.by_id.values()):
+        from gert_core.governance.places import check_gates
+
+        check_gates(runbook, people)
 
 
 def recorded_answers(recorded: object) -> list[Source]:
@@ -312,6 +321,7 @@ __all__ = [
     "FLOOR",
     "Source",
     "added_policies",
+    "check_demands",
     "included_sources",
     "load_policies",
     "people_of",

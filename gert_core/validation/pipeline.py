@@ -103,7 +103,7 @@ def validate_document(
         document=document,
         kind=kind,
         name=name,
-        diagnostics=_sorted_findings(found, {document.file: document}),
+        diagnostics=sorted_findings(found, {document.file: document}),
         documents={document.file: document},
     )
 
@@ -141,7 +141,7 @@ def _runbook(
         name=tree.name if tree is not None and loaded.runbook is not None else _name(document),
         steps=sum(1 for _ in tree.walk()) if tree is not None else 0,
         runbook=loaded.runbook,
-        diagnostics=_sorted_findings(found, documents),
+        diagnostics=sorted_findings(found, documents),
         secrets=tuple(runbook_secrets(trees, environ)),
         documents=documents,
     )
@@ -165,13 +165,13 @@ def _tool(document: yaml.Document, *, registry: Registry, environ: Mapping[str, 
         document=document,
         kind=DocumentKind.TOOL,
         name=_name(document),
-        diagnostics=_sorted_findings(found, {document.file: document}),
+        diagnostics=sorted_findings(found, {document.file: document}),
         secrets=tuple(secrets),
         documents={document.file: document},
     )
 
 
-def _sorted_findings(found: Iterable[Diagnostic], documents: Mapping[str, yaml.Document]) -> tuple[Diagnostic, ...]:
+def sorted_findings(found: Iterable[Diagnostic], documents: Mapping[str, yaml.Document]) -> tuple[Diagnostic, ...]:
     """Return each finding once, without silenced warnings, by file, line, column and rule."""
     kept = {item: None for item in found if not _silenced(item, documents)}
     return tuple(sorted(kept, key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.rule, d.message)))

@@ -51,6 +51,7 @@ _VALUES: Final = {
     "side-effects-and-effects": "`side_effects` next to `effects`",
     "governance-action": "a governance rule without a usable action",
     "governance-default": "the default rule is not the last one, or not alone",
+    "people-invalid": "a policy declares people, bridges or keys that prove nothing",
     "tag-syntax": "a tag under `effects`, `writes` or `reads` that is not in lower case",
     "duration-syntax": "an invalid duration",
     "visibility-glob": "a visibility pattern that can match nothing",
@@ -104,7 +105,7 @@ _WARNINGS: Final = {
     "program-missing": "the program that an action starts is not found",
     "timeout-ignored": "a step's `timeout` is longer than its tool or action allows",
     "retry-not-repeatable": "`retry` on something that writes and is not idempotent, which is attempted once",
-    "group-unknown": "a rule names a group of approvers that its policy does not declare",
+    "group-unknown": "a rule or a step names a group of approvers that no policy in view declares",
     "not-acted-on": "a field that has no effect",
 }
 

@@ -11,8 +11,8 @@ import pytest
 
 from gert_core import hookimpl
 from gert_core.api import Severity
+from gert_core.host import validate
 from gert_core.plugin.registry import Registry
-from gert_core.validation import validate_file
 from gert_core.validation.rules import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +63,7 @@ PLACES = {
     "outcome-category": (3, 25),
     "parallel-conflict": (7, 9),
     "parallel-output-clash": (7, 18),
+    "people-invalid": (6, 18),
     "pattern-unsupported": (4, 56),
     "platform-mismatch": (3, 52),
     "program-missing": (6, 16),
@@ -162,7 +163,7 @@ def test_the_page_says_severity_and_meaning(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_first_example_breaks_the_rule_at_its_place(name, registry, tmp_path):
     file = written(tmp_path, SECTIONS[name][1][0])
-    found = [d for d in validate_file(file, registry=registry, environ={}).diagnostics if d.rule == name]
+    found = [d for d in validate(file, registry=registry).diagnostics if d.rule == name]
     assert found, f"{name} is not reported"
     first = found[0]
     assert (first.line, first.column) == PLACES[name]
@@ -175,7 +176,7 @@ def test_the_first_example_breaks_the_rule_at_its_place(name, registry, tmp_path
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_second_example_is_valid(name, registry, tmp_path):
     file = written(tmp_path, SECTIONS[name][1][1])
-    found = validate_file(file, registry=registry, environ={}).diagnostics
+    found = validate(file, registry=registry).diagnostics
     assert name not in {d.rule for d in found}
     assert [d for d in found if d.severity is Severity.ERROR] == []
 
@@ -189,7 +190,7 @@ def test_a_plugin_that_fails_is_reported_at_the_start_of_the_runbook(tmp_path):
 
     plugin.gert_diagnostics = gert_diagnostics
     file = written(tmp_path, "# a comment\nsteps:\n")
-    (found,) = validate_file(file, registry=Registry.build(extra_plugins=[plugin]), environ={}).diagnostics
+    (found,) = validate(file, registry=Registry.build(extra_plugins=[plugin])).diagnostics
     assert (found.rule, found.severity) == ("plugin-failed", RULES["plugin-failed"].severity)
     assert (found.file, found.line, found.column) == (str(file), 2, 1)
     assert "plugin faulty" in found.message

@@ -263,6 +263,77 @@ def test_mistakes_about_people_have_a_place(gert):
     assert gert.runs() == []
 
 
+def test_validation_names_the_keys_that_a_run_refuses(gert):
+    """Every one of them with its place, and what two people have in common."""
+    head = "apiVersion: policy/v0\nmeta: {name: floor}\nrules: []\n"
+    bad = (
+        "people:\n  alice:\n    keys:\n      - ed25519:AAAA\n  bob:\n    keys:\n      - hmac-sha256:" + "A" * 24 + "\n"
+    )
+    (gert.root / "floor.yaml").write_text(f'{head}{bad}bridges:\n  web: {{keys: ["ed25519:!"]}}\n')
+    said = gert("validate", "floor.yaml")
+    assert said.code == 1, said.all
+    assert [place in said.all for place in ("7:9", "10:9", "12:16")] == [True] * 3, said.all
+    assert "key 1 of person 'alice' cannot be used" in said.all
+    assert "key 1 of person 'bob' must be a public key" in said.all
+    both = f"people:\n  alice: {{keys: [{ALICE!r}]}}\n  bob: {{keys: [{ALICE!r}]}}\n"
+    (gert.root / "floor.yaml").write_text(head + both)
+    said = gert("validate", "floor.yaml")
+    assert (said.code, "'alice' and 'bob' have a key in common" in said.all, "6:8" in said.all) == (1, True, True)
+    (gert.root / "floor.yaml").write_text(head + both.replace(repr(ALICE), repr(BOB), 1))
+    assert gert("validate", "floor.yaml").code == 0
+
+
+GATE = """\
+apiVersion: kernel/v0
+meta: {name: gate, inputs: {team: {default: sre}}}
+steps:
+  - id: ask
+    type: approval
+    message: May it?
+    approvers: [alice, NAME]
+  - {id: done, type: end, outcome: {category: resolved, code: done}}
+"""
+
+
+def test_a_group_of_a_step_that_no_policy_declares_stops_the_run(gert):
+    (gert.root / "floor.yaml").write_text(
+        "apiVersion: policy/v0\nmeta: {name: floor}\nrules: []\ngroups: {sre: [bob]}\n"
+    )
+    (gert.root / "gert-project.yaml").write_text("name: here\npolicies: [floor.yaml]\n")
+    gert.write(gate=GATE.replace("NAME", "group:SRE"))
+    checked = gert("validate", "gate.yaml")
+    assert "7:24" in checked.all, checked.all
+    assert "group-unknown" in checked.all
+    assert "did you mean `group:sre`?" in checked.all
+    for command in (("exec", "--approval", "inbox", "--no-preflight"), ("policy", "explain")):
+        said = gert(*command, "gate.yaml")
+        assert said.code == 2, said.all
+        assert "step 'ask' names the group 'SRE', which no policy declares" in said.err
+        assert "gate.yaml:7" in said.err
+        assert "did you mean `group:sre`?" in said.err
+    assert gert.runs() == []
+    gert.write(
+        around="apiVersion: kernel/v0\nmeta: {name: around}\nsteps:\n  - {id: in, type: runbook, runbook: gate.yaml}\n"
+        "  - {type: end, outcome: {category: resolved, code: x}}\n"
+    )
+    said = gert("exec", "around.yaml", "--approval", "inbox")
+    assert (said.code, "names the group 'SRE', which no policy declares" in said.err) == (2, True), said.all
+    gert.write(gate=GATE.replace("NAME", "group:sre"))
+    assert gert("validate", "gate.yaml", "--strict").code == 0
+    assert gert("exec", "gate.yaml", "--approval", "inbox").code == 0
+    (asked,) = [e["data"] for e in gert.events() if e["type"] == "approval_submitted"]
+    assert asked["request"]["approvers"] == ["alice", "bob"]
+
+
+def test_a_group_that_a_template_gives_is_refused_when_the_step_is_reached(gert):
+    gert.write(gate=GATE.replace("NAME", '"group:{{ .team }}"'))
+    said = gert("exec", "gate.yaml", "--approval", "inbox")
+    assert said.code == 1, said.all
+    told = "its approvers name the group 'sre', which no policy declares; declare it under `groups` of a policy"
+    assert told in said.all
+    assert [e for e in gert.events() if e["type"] == "approval_submitted"] == []
+
+
 @pytest.mark.parametrize("field", ["effects", "writes", "reads", "risk", "outcome", "approvers"])
 def test_an_empty_list_in_a_rule_stops_the_run(gert, field):
     """It would match nothing, or everything."""

@@ -83,9 +83,16 @@ class _Session:
         kind = kind_of(document)
         # An invalid project file may be the document being validated; it must not stop its own validation.
         project = None if kind == DocumentKind.PROJECT or document.path is None else self._project(document.path.parent)
-        return validate_document(
-            document, kind=kind, registry=self._registry(project), project=project, environ=self._options.environ
+        registry = self._registry(project)
+        found = validate_document(
+            document, kind=kind, registry=registry, project=project, environ=self._options.environ
         )
+        steps = () if found.runbook is None else found.runbook.by_id.values()
+        if kind != DocumentKind.POLICY and not any(step.type.gate is not None for step in steps):
+            return found
+        from gert_core.governance.findings import with_governance
+
+        return with_governance(found, registry=registry, project=project)
 
     def _project(self, directory: Path) -> Project | None:
         if directory not in self._projects:

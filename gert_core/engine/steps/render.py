@@ -34,6 +34,7 @@ def render_step(execution: StepExecution) -> None:
         _ask_contract(execution)
     if compiled.gated:
         execution.gate = execution.facts.runbook.functions.gate(compiled.node, execution.step)
+        _check_gate(execution)
     if compiled.scope is not None:
         render_scope(execution)
     if compiled.named is not None:
@@ -46,6 +47,21 @@ def render_step(execution: StepExecution) -> None:
         execution.inputs = compiled.body.dump(execution.step)
     if execution.services.recorded is not None:
         execution.services.recorded.lost.refuse(execution.inputs)
+
+
+def _check_gate(execution: StepExecution) -> None:
+    """Refuse a group that a template gave and that no policy declares: its approval could never be given."""
+    gate, policies = execution.gate, execution.facts.policies
+    if gate is None or not policies.complete or execution.undecided is not None:
+        return
+    from gert_core.governance.places import nearest, unknown_group
+
+    for name in gate.approvers:
+        if (group := unknown_group(name, policies.people)) is not None:
+            hint = nearest(group, policies.people.groups)
+            raise StepProblem(
+                ErrorKind.POLICY, f"its approvers name the group {group!r}, which no policy declares; {hint}"
+            )
 
 
 def _ask_contract(execution: StepExecution) -> None:

@@ -1,0 +1,96 @@
+"""Findings of ``gert validate`` that need more than one document: people and keys, and groups that steps name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from gert_core.api import GertError
+from gert_core.documents.kinds import DocumentKind
+from gert_core.governance.people import GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gert_core.api import SignatureScheme
+    from gert_core.documents.project import Project
+    from gert_core.documents.tree import Runbook, StepNode
+    from gert_core.documents.yaml import Document
+    from gert_core.governance.people import People
+    from gert_core.plugin.registry import Registry
+    from gert_core.validation import Validated
+    from gert_core.validation.domain.report import Report
+
+
+def with_governance(found: Validated, *, registry: Registry, project: Project | None) -> Validated:
+    """Return the result of a validation together with what a run would refuse when it combines its policies."""
+    if found.kind == DocumentKind.POLICY:
+        raw = found.document.value
+        if not found.valid or not isinstance(raw, dict) or not (raw.get("people") or raw.get("bridges")):
+            return found
+    elif found.runbook is None or not any(_demands(found.runbook)):
+        return found
+    from gert_core.validation.domain.report import Report
+    from gert_core.validation.pipeline import sorted_findings
+
+    report = Report()
+    if found.runbook is None:
+        _check_people(report, found.document, registry.signature_scheme)
+    else:
+        _check_demands(report, found.runbook, registry, project)
+    return replace(found, diagnostics=sorted_findings((*found.diagnostics, *report.found), found.documents))
+
+
+def _check_people(report: Report, document: Document, schemes: Callable[[str], SignatureScheme | None]) -> None:
+    """Report ids and keys of people and bridges that cannot be used, and what two people have in common."""
+    from gert_core.governance.people import PeopleError, check_keys, parse_people
+
+    whole = {kind: document.value.get(kind) or {} for kind in ("people", "bridges")}
+    faults: list[PeopleError] = []
+    for kind, named in whole.items():
+        for name, raw in named.items():
+            try:
+                check_keys(parse_people([("", {kind: {name: raw}})]), schemes)
+            except PeopleError as error:
+                faults.append(error)
+    try:
+        if not faults:
+            parse_people([("the policy", whole)])
+    except PeopleError as error:
+        faults.append(error)
+    for fault in faults:
+        report.add("people-invalid", str(fault), document=document, path=fault.where)
+
+
+def _check_demands(report: Report, runbook: Runbook, registry: Registry, project: Project | None) -> None:
+    """Warn about groups in what steps demand that no policy declares, as far as policies are known here."""
+    from gert_core.governance.places import nearest, unknown_group
+    from gert_core.governance.sources import load_policies
+
+    try:
+        people: People = load_policies(registry=registry, project=project, files=(), runbook=None).people
+    except GertError:  # an invalid policy is a finding of its own, and stops every run
+        return
+    for step, index, name in _demands(runbook):
+        if (group := unknown_group(name, people)) is not None:
+            report.add(
+                "group-unknown",
+                f"the group {group!r} is not declared by the policies here: runs are refused unless --policy names "
+                "one that declares it",
+                document=runbook.document,
+                path=(*step.path, "approvers", index),
+                hint=nearest(group, people.groups),
+            )
+
+
+def _demands(runbook: Runbook) -> Iterator[tuple[StepNode, int, str]]:
+    """Yield the groups that steps themselves name, with the step and the position; not those of templates."""
+    for step in runbook.by_id.values():
+        gate = runbook.functions.gate(step)
+        for index, name in enumerate(() if gate is None else gate.approvers):
+            if name.startswith(GROUP) and "{{" not in name:
+                yield step, index, name
+
+
+__all__ = ["with_governance"]
