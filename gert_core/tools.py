@@ -102,7 +102,7 @@ class _ActionVariables(MappingVariables):
 class _Renderer:
     """A renderer of the fields of one action to text."""
 
-    __slots__ = ("_partial", "_variables", "_where")
+    __slots__ = ("_action", "_partial", "_tool", "_variables")
 
     def __init__(
         self,
@@ -117,7 +117,8 @@ class _Renderer:
         # A declared input that is not given is null, not undefined.
         known = {name: None for name in contract.inputs if name not in inputs} if contract else {}
         self._variables: Variables = _ActionVariables({**known, **inputs} if known else inputs, tool, directory)
-        self._where = f"action {action!r} of tool {tool.name!r}"
+        self._action = action
+        self._tool = tool
         self._partial = partial
 
     def __call__(self, raw: object, field: str, item: str | int | None = None) -> str:
@@ -127,7 +128,7 @@ class _Renderer:
             return to_text(self._value(raw) if isinstance(raw, str) else raw)
         except TemplateError as error:
             place = field if item is None else f"{field}[{item!r}]"
-            raise StepProblem(ErrorKind.TEMPLATE, f"{place} of {self._where}: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"{place} of {self._where()}: {error.message}") from None
 
     def _value(self, raw: str) -> Any:
         template = _compiled(raw)
@@ -138,8 +139,11 @@ class _Renderer:
         try:
             rendered: dict[str, Json] = deepcopy(compile_value(raw).render(self._variables))
         except TemplateError as error:
-            raise StepProblem(ErrorKind.TEMPLATE, f"{field} of {self._where}: {error.message}") from None
+            raise StepProblem(ErrorKind.TEMPLATE, f"{field} of {self._where()}: {error.message}") from None
         return rendered
+
+    def _where(self) -> str:
+        return f"action {self._action!r} of tool {self._tool.name!r}"
 
     def optional(self, raw: object, field: str) -> str | None:
         return None if raw is None else self(raw, field)

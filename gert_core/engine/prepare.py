@@ -17,7 +17,7 @@ from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal, principal_of
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import new_place, recorded_place
-from gert_core.engine.progress import Progress, SafeProgress
+from gert_core.engine.progress import Progress, SafeProgress, Unheard
 from gert_core.engine.request import MODES, QUESTIONS
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
 from gert_core.engine.steps.compiled import CompiledRunbook
@@ -155,7 +155,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
 def _listener(request: Request, masker: Masker) -> Progress:
     """Return the listener of the run, whose errors do not reach it; one that does nothing has none."""
     if type(request.progress) is Progress:
-        return request.progress
+        return Unheard()
     return SafeProgress(
         request.progress, lambda fault: log_fault("progress", fault, environ=request.environ, mask=masker.mask_text)
     )

@@ -60,6 +60,9 @@ class Evaluation(Struct, frozen=True, kw_only=True):
 class Progress:
     """Base of listeners; methods may be called from several threads at once. Texts and data are not masked."""
 
+    listens = True
+    """Whether it is to be told of the start and the end of every step."""
+
     def started(self, step: StepInfo) -> None:
         """Handle the start of a step."""
 
@@ -95,6 +98,12 @@ class Progress:
 
     def warn(self, message: str, *, step: StepInfo | None = None) -> None:
         """Handle a warning; the run continues."""
+
+
+class Unheard(Progress):
+    """The listener of a run to which nobody listens."""
+
+    listens = False
 
 
 class SafeProgress(Progress):
@@ -161,4 +170,4 @@ class SafeProgress(Progress):
             self._on_fault(fault)
 
 
-__all__ = ["Evaluation", "Progress", "SafeProgress", "StepInfo"]
+__all__ = ["Evaluation", "Progress", "SafeProgress", "StepInfo", "Unheard"]

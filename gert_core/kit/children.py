@@ -50,22 +50,29 @@ class Children:
 
     def add(self, pid: int, began: float, step: str) -> int:
         """Write the line of a program and return its number; -1 when it cannot be written."""
-        with self._lock, suppress(OSError):
-            if self._fd < 0:
-                with suppress(FileNotFoundError):
-                    self._path.unlink()  # of an earlier process, or a pipe or another name of somebody's file
-                self._fd = os.open(self._path, _FLAGS, 0o600)
-                self._same = f'"boot":"{boot_id()}","step":'
-            line = self._free.pop() if self._free else self._lines
-            if line == self._lines:
-                self._lines += 1
-            name = encode_basestring_ascii(step)
-            if len(name) > _STEP:  # a key is as long as the names in it
-                name = encode_basestring_ascii(step[: _STEP // 8])
-            text = f'{{"pid":{pid},"from":{began:.3f},"to":{now():.3f},{self._same}{name}}}'
-            os.pwrite(self._fd, text.encode().ljust(LINE - 1) + b"\n", line * LINE)
+        name = encode_basestring_ascii(step)
+        if len(name) > _STEP:  # a key is as long as the names in it
+            name = encode_basestring_ascii(step[: _STEP // 8])
+        with self._lock:
+            try:
+                if self._fd < 0:
+                    self._open()
+                if self._free:
+                    line = self._free.pop()
+                else:
+                    line = self._lines
+                    self._lines += 1
+                text = f'{{"pid":{pid},"from":{began:.3f},"to":{now():.3f},{self._same}{name}}}'
+                os.pwrite(self._fd, text.encode().ljust(LINE - 1) + b"\n", line * LINE)
+            except OSError:
+                return -1
             return line
-        return -1
+
+    def _open(self) -> None:
+        with suppress(FileNotFoundError):
+            self._path.unlink()  # of an earlier process, or a pipe or another name of somebody's file
+        self._fd = os.open(self._path, _FLAGS, 0o600)
+        self._same = f'"boot":"{boot_id()}","step":'
 
     def remove(self, line: int) -> None:
         """Give a line to the next program: the one in it has ended."""

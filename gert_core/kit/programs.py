@@ -18,17 +18,17 @@ def find_program(program: str, environ: Mapping[str, str], cwd: str | None = Non
     """
     if "/" in program:
         path = program if cwd is None else os.path.join(cwd, program)  # noqa: PTH118 - `./x` stays as it is written
-        return path if _is_program(path) else None
+        return path if os.access(path, os.X_OK) and _is_file(path) else None
     for directory in environ.get("PATH", os.defpath).split(":"):
         path = f"{directory}/{program}" if cwd is None else os.path.join(cwd, directory, program)  # noqa: PTH118
-        if directory and _is_program(path):
+        if directory and os.access(path, os.X_OK) and _is_file(path):
             return path
     return None
 
 
-def _is_program(path: str) -> bool:
+def _is_file(path: str) -> bool:
     try:
-        return os.access(path, os.X_OK) and stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - for every program
+        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - for every program
     except OSError:
         return False
 

@@ -41,6 +41,8 @@ class Secrets(Struct, frozen=True, kw_only=True):
     def missing(self, tool: str | None = None) -> tuple[str, ...]:
         """Return the required secrets without a value: the runbook's and, with ``tool``, that tool's."""
         wanted = self.required | self.tools_required.get(tool or "", frozenset())
+        if not wanted:
+            return ()
         return tuple(name for name, value in self.values.items() if name in wanted and not value)
 
     @property

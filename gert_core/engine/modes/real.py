@@ -129,7 +129,7 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     if timeout is None and execution.compiled.timeout is None:
         timeout = DEFAULT_TOOL_TIMEOUT
     execution.services.journal.sync()
-    secret = bool(tool.contracts[action].secret_outputs)
+    secret = tool.contracts[action].secret_outputs
     try:
         # What an action with secret outputs writes cannot be masked before it has ended.
         with spooled(None if secret or execution.facts.directory is None else CallSpool(execution)):
@@ -141,8 +141,9 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
         raise
     execution.acted = True
     execution.read_late = reply.in_time and execution.deadline.expired
-    reply = read_reply(tool, action, reply)
-    learn_outputs(execution, tool.contracts[action], reply.outputs or {})
+    reply = read_reply(tool, action, reply, secret=secret)
+    if secret:
+        learn_outputs(execution, secret, reply.outputs or {})
     return reply
 
 

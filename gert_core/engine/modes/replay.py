@@ -125,7 +125,7 @@ class ReplayBackend:
             if position < len(responses):
                 self._cursors[key] = position + 1
                 reply = _reply(responses[position], tool, action, inputs)
-                learn_outputs(execution, tool.contracts[action], reply.outputs or {})
+                learn_outputs(execution, tool.contracts[action].secret_outputs, reply.outputs or {})
                 return reply
             used += position
         said = f"no response for {full!r}" if not used else f"no response left for {full!r} after {used}"
@@ -272,7 +272,9 @@ def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str
         failed=given.exit_code != 0,
     )
     reply = assessed(tool.tool.actions[action], reply)
-    return reply if given.outputs is not None else read_reply(tool, action, reply)
+    if given.outputs is not None:
+        return reply
+    return read_reply(tool, action, reply, secret=tool.contracts[action].secret_outputs)
 
 
 def _count(number: int, noun: str) -> str:

@@ -43,6 +43,8 @@ def attempt(execution: StepExecution) -> Result | None:
         return _explore(execution, execution.undecided)
     if execution.deadline.expired:  # nothing is started after the deadline of the block
         return _timed_out(execution, acted=False)
+    # What is pure and neither has a tool nor declares a contract of its own starts no program.
+    children = run.services.children if compiled.leaf and (compiled.external or not compiled.pure) else None
     if compiled.leaf and run.services.backend.acts:
         if not (execution.contract.pure if execution.rendered_levels else compiled.pure):
             # A type may act in ``run`` itself. Its calls of the context find everything on disk and sync nothing again.
@@ -52,7 +54,6 @@ def attempt(execution: StepExecution) -> Result | None:
     context = AttemptContext(execution)
     raised: BaseException | None = None
     before, here.inside = here.inside, True
-    children = run.services.children if compiled.leaf else None
     if children is not None:
         children.begin(execution.key)
     try:

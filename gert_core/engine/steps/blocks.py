@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gert_core.api import BlockResult, BlockStatus, ErrorKind, Undecided
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.signals import NOT_STARTED, Rank
+from gert_core.engine.steps.passes import Passes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,23 +17,24 @@ if TYPE_CHECKING:
     from gert_core.engine.cancel import Deadline
     from gert_core.engine.signals import Signal
     from gert_core.engine.state import Layer
-    from gert_core.engine.steps.compiled import CompiledStep
     from gert_core.engine.steps.execution import StepExecution
 
 
 class StepBlocks:
     """The blocks of one execution of a step."""
 
-    __slots__ = ("_declared", "_nodes", "handles")
+    __slots__ = ("_declared", "_nodes", "handles", "passes")
 
-    def __init__(self, compiled: CompiledStep, step: object) -> None:
+    def __init__(self, execution: StepExecution) -> None:
+        compiled = execution.compiled
+        self.passes = Passes(execution)
         self._nodes = compiled.nodes
         self._declared = compiled.blocks
         self.handles: Sequence[Block] = compiled.blocks
         """The blocks as the type lists them once its templates are rendered, then those of included runbooks."""
         if compiled.list_blocks is not None and not compiled.body.static:
             included = compiled.blocks[len(compiled.node.blocks) :]
-            self.handles = (*compiled.list_blocks(step), *included)
+            self.handles = (*compiled.list_blocks(execution.step), *included)
 
     def node(self, block: Block) -> BlockNode:
         """Return the block of the document for a block or handle."""

@@ -39,7 +39,7 @@ def close(execution: StepExecution, result: Result | None) -> Done:
         outputs = normalise(execution, outputs) if outputs else {}
         if outputs or execution.compiled.declares_outputs or execution.rendered_levels:
             outputs = check_contract(execution, outputs, failed=failed)
-        fields = normalise(execution, result.fields) if result.fields else {}
+        fields = result.fields
         if fields or execution.compiled.type.fields:
             fields = check_fields(execution, fields, failed=failed)
     except StepProblem as problem:
@@ -95,7 +95,7 @@ def _close_signal(execution: StepExecution, signal: Signal, result: Result | Non
         data["fields"] = untrue
     if isinstance(result, Completed):
         try:
-            data["fields"] = check_fields(execution, normalise(execution, result.fields), failed=True)
+            data["fields"] = check_fields(execution, result.fields, failed=True)
         except StepProblem as problem:
             execution.services.progress.warn(f"step {execution.key}: {problem.message}", step=execution.info)
     return finish(execution, status, data, cause=signal)
@@ -154,7 +154,8 @@ def finish(
         services.journal.sync()
     else:
         services.journal.commit()
-    services.progress.finished(execution.info, status, data, duration)
+    if services.progress.listens:
+        services.progress.finished(execution.info, status, data, duration)
     if services.backend.symbolic and execution.decision is not None and status is not StepStatus.SKIPPED:
         services.progress.evaluated(execution.info, _evaluation(execution))
     if denied is not None:

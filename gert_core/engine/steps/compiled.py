@@ -113,7 +113,7 @@ class CompiledStep:
         self.declares_outputs = self.external or step_type.outputs is not None or bool(self.contract.outputs)
         """Whether outputs are missing when it has none."""
         self.exact_fields = _exact(step_type.fields)
-        """What its fields are when none of them needs a coercion; None where that is never certain."""
+        """What its fields are when they can be written as they are; None where that is never certain."""
         self.has_inputs = hasattr(node.body, "inputs") and hasattr(node.body, "inputs_from")
         self.when = None if fields.when is None else compile_condition(fields.when)
         described = None if fields.description is None else compile_value(fields.description)
@@ -174,7 +174,7 @@ class CompiledStep:
         return self._run
 
 
-_EXACT: Final[Mapping[str, type]] = {"string": str, "int": int, "bool": bool, "list": list, "object": dict}
+_EXACT: Final[Mapping[str, type]] = {"string": str, "int": int, "bool": bool}
 
 
 def _exact(fields: Mapping[str, str]) -> dict[str, type] | None:

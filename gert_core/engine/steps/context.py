@@ -13,7 +13,6 @@ from gert_core.engine.signals import NOT_STARTED, Rank, Unwind
 from gert_core.engine.steps.blocks import StepBlocks, block_result, is_outcome, require_outcomes
 from gert_core.engine.steps.cleanup import Cleanup
 from gert_core.engine.steps.clock import Clock
-from gert_core.engine.steps.passes import Passes
 from gert_core.engine.steps.tool_calls import action_name, call_tool
 from gert_core.engine.steps.visibility import visible
 from gert_core.engine.trees import copy_data
@@ -41,26 +40,26 @@ class AttemptContext:
     collected, every call except ``emit`` and cleanup blocks unwinds, so a step type can neither swallow nor forget it.
     """
 
+    _open = True
+    _clock: Clock | None = None
+    _random: random.Random | None = None
+    _blocks: StepBlocks | None = None
+    may_end = False
+    """In dry-run: whether a block that was run ends the run unless something in it fails."""
+    cleanup: Cleanup | None = None
+    """What the step's cleanup blocks share, once one of them has run."""
+    fault: Exception | None = None
+    """The error because of which a block has no result. It ends the run; no step type can catch it."""
+
     def __init__(self, execution: StepExecution) -> None:
         self._execution = execution
         execution.calls = 0
         execution.acted = execution.read_late = False
         self._thread = threading.get_ident()
-        self._open = True
         self._keys: set[int | None] = set()
-        self._clock: Clock | None = None
-        self._random: random.Random | None = None
-        self._blocks: StepBlocks | None = None
+        self._caught: list[tuple[BlockResult, Signal]] = []
         self.ran: list[BlockNode] = []
         """The blocks that were run, each as often as it was."""
-        self.may_end = False
-        """In dry-run: whether a block that was run ends the run unless something in it fails."""
-        self._caught: list[tuple[BlockResult, Signal]] = []
-        self._passes = Passes(execution)
-        self.cleanup: Cleanup | None = None
-        """What the step's cleanup blocks share, once one of them has run."""
-        self.fault: Exception | None = None
-        """The error because of which a block has no result. It ends the run; no step type can catch it."""
         self.inputs = execution.inputs
         self.contract = execution.contract
         self.key = execution.key
@@ -90,7 +89,7 @@ class AttemptContext:
 
     def _step_blocks(self) -> StepBlocks:
         if self._blocks is None:
-            self._blocks = StepBlocks(self._execution.compiled, self._execution.step)
+            self._blocks = StepBlocks(self._execution)
         return self._blocks
 
     @property
@@ -134,7 +133,7 @@ class AttemptContext:
         undefined: bool | None = None,
     ) -> bool:
         execution = self._enter()
-        layer = execution.layer if after is None else self._passes.after(after)
+        layer = execution.layer if after is None else self._step_blocks().passes.after(after)
         try:
             return compile_condition(expression).test(execution.view(bind, layer))
         except UndefinedVariable:
@@ -203,7 +202,7 @@ class AttemptContext:
         self._require_first([node])
         self._note(node, key)
         doubts, branch, within = execution.run.doubts, execution.frame.branch, None
-        layer = self._passes.open(node, bind)
+        layer = self._step_blocks().passes.open(node, bind)
         if node.cleanup:
             self.cleanup = self.cleanup or Cleanup(execution, node)
             layer.bind(self.cleanup.names([signal for _, signal in self._caught]))
@@ -214,13 +213,13 @@ class AttemptContext:
         except Exception as fault:
             self.fault = fault
             raise Unwind from None
-        produced = self._passes.close(node, layer, key=key)
+        produced = self._step_blocks().passes.close(node, layer, key=key)
         if catch:
             self._require_decided([signal], node.name, doubts)
         if signal is None and block.jump is not None:
             execution.jump = str(block.jump)
         (result,) = self._collect([(signal, produced)], [node], catch=catch, cleanup=node.cleanup)
-        return self._passes.keep(result)
+        return self._step_blocks().passes.keep(result)
 
     def fork(
         self,

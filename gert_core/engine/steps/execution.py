@@ -280,7 +280,8 @@ class StepExecution:
             trace_visibility(self, fields.visibility)
         if self.services.recorded is not None and compiled.leaf and acting:
             continue_attempts(self, self.services.recorded)
-        self.services.progress.started(self.info)
+        if self.services.progress.listens:
+            self.services.progress.started(self.info)
 
     # -- shared --------------------------------------------------------------------------------------------------
 

@@ -104,8 +104,8 @@ def _declared(execution: StepExecution) -> Mapping[str, Param]:
     }
 
 
-def check_fields(execution: StepExecution, fields: dict[str, object], *, failed: bool) -> dict[str, object]:
-    """Return the fields that the step's type declares, coerced to their types; others are dropped and traced.
+def check_fields(execution: StepExecution, fields: Mapping[str, object], *, failed: bool) -> dict[str, object]:
+    """Return the fields that the step's type declares, as JSON data of their types; others are dropped and traced.
 
     A result that was not computed by the type, such as one in a scenario, may lack fields.
     """
@@ -115,7 +115,8 @@ def check_fields(execution: StepExecution, fields: dict[str, object], *, failed:
             if type(value) is not exact.get(name):
                 break
         else:
-            return fields
+            return dict(fields)
+    fields = normalise(execution, fields)
     violations: list[tuple[str, str, str]] = []
     declared: dict[str, object] = {}
     for name, value in fields.items():

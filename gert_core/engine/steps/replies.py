@@ -26,14 +26,13 @@ _WHY: Final[Mapping[str, str]] = {
 }
 
 
-def read_reply(tool: ToolNode, action: str, reply: Reply) -> Reply:
-    """Return a reply with its outputs extracted.
+def read_reply(tool: ToolNode, action: str, reply: Reply, *, secret: tuple[str, ...]) -> Reply:
+    """Return a reply with its outputs extracted; ``secret`` are the names of the secret ones.
 
     What an action with secret outputs wrote is kept only with all of these extracted, since they cannot be masked in it
     before. Raises ``StepProblem``, with what is known of the call as its detail.
     """
     model, contract = tool.tool.actions[action], tool.contracts[action]
-    secret = contract.secret_outputs
     try:
         reply = replace(reply, outputs=extract(model, contract, reply))
     except StepProblem as problem:

@@ -8,9 +8,8 @@ from gert_core.api import ErrorKind, StepProblem
 from gert_core.template import Symbol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from gert_core.api import Contract
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
 
@@ -18,9 +17,9 @@ SHORTEST: Final = 8
 """The least number of characters of a secret output: shorter ones would mask other text by chance."""
 
 
-def learn_outputs(execution: StepExecution, contract: Contract, outputs: Mapping[str, object]) -> None:
-    """Mask the secret outputs of a tool's reply; raise ``StepProblem`` when one is too short."""
-    for name in contract.secret_outputs:
+def learn_outputs(execution: StepExecution, names: Sequence[str], outputs: Mapping[str, object]) -> None:
+    """Mask the outputs of a tool's reply that have these names; raise ``StepProblem`` when one is too short."""
+    for name in names:
         learn_output(execution.services.masker, execution.key, name, outputs.get(name))
 
 
