@@ -67,6 +67,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
         steps = f"; steps of the run: {path_text(self.path)}" if self.path else ""
         return {
             "scenario": self.scenario,
+            "mode": "replay",
             "status": str(self.status),
             "duration_ms": round(self.duration * 1000),
             "assertions": [

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gert_core.api.errors import UsageError
 from gert_core.api.events import EventType
@@ -56,6 +57,8 @@ class Verification(Struct, frozen=True, kw_only=True):
     """``valid``, ``invalid``, ``unchecked``; ``None`` when there is none."""
     algorithm: str | None = None
     key_id: str | None = None
+    mode: str | None = None
+    """The mode of the run; ``None`` where the trace does not say, or cannot be believed."""
 
     @property
     def valid(self) -> bool:
@@ -67,6 +70,7 @@ class Verification(Struct, frozen=True, kw_only=True):
         return {
             "valid": self.valid,
             "verdict": str(self.status),
+            "mode": self.mode,
             "events": self.events,
             "first_bad_event": self.first_bad_event,
             "signature": self.signature,
@@ -83,7 +87,7 @@ def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
         with open_named(path) as file:
             events, complete = _walk(file, seals, path)
             file.seek(0)
-            signer = _names_signer(next(lines(file, path), b""))
+            facts = _facts(next(lines(file, path), b""))
     except AlteredError as error:
         return Verification(
             status=TraceStatus.ALTERED, events=error.event, first_bad_event=error.event, detail=str(error)
@@ -92,13 +96,15 @@ def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
         raise UsageError(error.message, file=str(path)) from None
     except OSError as error:
         raise UsageError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
+    mode = str(facts["mode"]) if facts.get("mode") else None
     if not complete:
         return Verification(
             status=TraceStatus.TRUNCATED,
             events=events,
             detail=f"the trace ends unexpectedly after event {events}",
+            mode=mode,
         )
-    if signer and not any(seal.signature is not None for seal in seals):
+    if facts.get("signer") and not any(seal.signature is not None for seal in seals):
         return Verification(
             status=TraceStatus.BAD_SIGNATURE,
             events=events,
@@ -106,16 +112,17 @@ def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
             signature="invalid",
             detail="the run began with a signer, and no seal has a signature",
         )
-    return check_signatures(events, seals, key_for=key_for, schemes=schemes)
+    found = check_signatures(events, seals, key_for=key_for, schemes=schemes)
+    return found if found.status is TraceStatus.BAD_SIGNATURE else replace(found, mode=mode)
 
 
-def _names_signer(first: bytes) -> bool:
-    """Return whether the first event says that the trace is signed."""
+def _facts(first: bytes) -> dict[str, object]:
+    """Return what the first event says about the run."""
     try:
         data = json.loads(first).get("data")
     except (ValueError, AttributeError, RecursionError):
-        return False
-    return isinstance(data, dict) and bool(data.get("signer"))
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _walk(file: BinaryIO, seals: list[Seal], path: Path) -> tuple[int, bool]:

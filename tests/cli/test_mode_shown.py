@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from shell import Shell
@@ -53,6 +54,7 @@ def test_the_mode_is_in_the_result_line_and_in_every_json_result(shell, mode):
         ("runs", "artifacts", run),
         ("runs", "logs", run),
         ("trace", "show", found["trace"]),
+        ("trace", "verify", found["trace"]),
     ):
         assert shell.json(*command)["mode"] == mode
     (listed,) = [one for one in shell.json("runs", "list", "--mode", mode)["runs"] if one["run_id"] == run]
@@ -250,3 +252,14 @@ def test_a_library_call_keeps_what_the_command_keeps(shell, monkeypatch):
     assert (result.mode, result.traced, json.loads(json.dumps(result.to_json()))["trace"]) == ("dry-run", False, None)
     assert not (shell.root / "runs").exists()
     assert gert_core.run(shell.root / "book.yaml", mode="dry-run", keep=True).traced
+
+
+def test_the_mode_that_an_altered_trace_claims_is_not_told(shell):
+    trace = shell.json("exec", "book.yaml")["trace"]
+    lines = Path(trace).read_text().splitlines(keepends=True)
+    Path(trace).write_text("".join([lines[0].replace('"mode":"real"', '"mode":"probe"'), *lines[1:]]))
+    found = shell.json("trace", "verify", trace, code=1)
+    assert (found["verdict"], found["mode"]) == ("altered", None)
+    Path(trace).write_text("".join(lines[:-1]))
+    found = shell.json("trace", "verify", trace, code=1)
+    assert (found["verdict"], found["mode"]) == ("truncated", "real")

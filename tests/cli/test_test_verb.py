@@ -102,7 +102,8 @@ def test_the_json_document_has_exactly_these_fields(book, capsys):
     (report,) = document["runbooks"]
     assert list(report) == ["runbook", "scenarios", "summary"]
     (scenario,) = report["scenarios"]
-    assert list(scenario) == ["scenario", "status", "duration_ms", "assertions", "error"]
+    assert list(scenario) == ["scenario", "mode", "status", "duration_ms", "assertions", "error"]
+    assert scenario["mode"] == "replay"
     assert isinstance(scenario["duration_ms"], int)
     for assertion in scenario["assertions"]:
         assert list(assertion) == ["type", "key", "expected", "actual", "passed", "message"]

@@ -44,6 +44,7 @@ def test_the_json_document():
     assert one["summary"] == {"total": 3, "passed": 1, "failed": 1, "skipped": 1, "errors": 0}
     assert one["scenarios"][0] == {
         "scenario": "good",
+        "mode": "replay",
         "status": "passed",
         "duration_ms": 13,
         "assertions": [
