@@ -102,7 +102,8 @@ def _type(field: dict[str, Any]) -> str:
     if "enum" in field:
         return " ".join(f"`{value}`" for value in field["enum"])
     if "anyOf" in field:
-        return " or ".join(dict.fromkeys(_type(option) for option in field["anyOf"]))
+        said = " or ".join(_type(option) for option in field["anyOf"])
+        return " or ".join(dict.fromkeys(said.split(" or ")))
     match field.get("type"):
         case "array":
             return f"list of {_type(field['items'])}" if field.get("items") else "list"

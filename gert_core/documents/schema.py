@@ -63,10 +63,17 @@ def _steps(
     mistake deep inside a step is reported there and nowhere else.
     """
     common = tops[StepFields]["properties"]
+    # What a type may handle itself is checked in each case, as that type or as every other one has it.
+    owned = {field for kind in types.values() for field in kind.owns if field in common}
+    wide = {field: [common[field]] for field in owned}
     definitions: dict[str, object] = {}
     for name, model in bodies.items():
         own = tops[model]
-        case = {**own, "properties": {**own.get("properties", {}), **dict.fromkeys(common, True)}}
+        shared = {field: common[field] if field in owned else True for field in common}
+        handled = {field: known for field, known in own.get("properties", {}).items() if field in types[name].owns}
+        for field, known in handled.items():
+            wide[field].append(known)
+        case = {**own, "properties": {**own.get("properties", {}), **shared, **handled}}
         case["description"] = types[name].summary or own.get("description", "")
         if types[name].requires_contract:
             case["required"] = [*own.get("required", ()), "contract"]
@@ -74,7 +81,11 @@ def _steps(
     step: dict[str, object] = {
         "description": "A step: the fields every step has, and those of its `type`.",
         "type": "object",
-        "properties": {**common, "type": {**common["type"], "enum": sorted(types)}},
+        "properties": {
+            **common,
+            **{field: {"anyOf": wide[field], "description": common[field].get("description", "")} for field in owned},
+            "type": {**common["type"], "enum": sorted(types)},
+        },
         "required": ["type"],
     }
     cases: dict[str, object] = {"allOf": [_case(name) for name in sorted(types)]} if types else {}

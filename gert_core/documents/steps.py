@@ -106,7 +106,7 @@ class StepReader:
             (common if key in _COMMON else own)[key] = value
         kind = self._kind(common.get("type"), path)
         if kind is not None and kind.type.owns:
-            own.update({key: common[key] for key in kind.type.owns if key in common})
+            own.update({key: common.pop(key) for key in kind.type.owns if key in common})
         claimant = self._claimant(raw, path) if self._claims and kind is not None else None
         claimed = kind is not None and claimant is not None and claimant != kind.type.name
         if claimed and claimant is not None:

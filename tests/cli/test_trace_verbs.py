@@ -99,6 +99,7 @@ def test_signed_with_a_shared_key(tmp_path) -> None:
     assert json.loads(fallback.stdout) | {"detail": ""} == {
         "valid": True,
         "verdict": "valid",
+        "mode": None,
         "events": 8,
         "first_bad_event": None,
         "signature": "valid",

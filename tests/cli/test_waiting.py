@@ -10,6 +10,8 @@ import sys
 import time
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
 TOOL = """\
 apiVersion: tool/v0
@@ -176,3 +178,28 @@ def test_a_killed_run_looks_at_least_once_more(here):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["outcome"]["code"] == "ok"
     assert looks(here) > before
+
+
+def test_the_times_of_a_wait_take_templates(here, gert):
+    """The schema allows what a run accepts; a value that is not a time is an error with the name of its field."""
+    book = BOOK.replace(
+        "meta: { name: waits }", "meta: { name: waits, inputs: { long: { type: string, default: 20s } } }"
+    )
+    book = book.replace("timeout: 20s", 'timeout: "{{ .long }}"').replace("every: 50ms", 'every: "{{ 50 }}ms"')
+    (here / "book.yaml").write_text(book)
+    assert gert("validate", "--strict", "book.yaml")[0] == 0
+    code, out, _ = gert("schema", "runbook")
+    assert (code, errors_of(json.loads(out), book)) == (0, [])
+    assert errors_of(json.loads(out), book.replace("type: wait", "type: block")) != []
+    assert gert("exec", "book.yaml")[0] == 0
+    assert looks(here) == 3
+    code, _, said = gert("exec", "book.yaml", "--var", "long=soon")
+    assert (code, looks(here)) == (1, 3)
+    assert "wrong_type: timeout: 'soon' is not a valid duration; write one like 30s" in said
+    (here / "enough").write_text("99")
+    code, _, said = gert("exec", "book.yaml", "--var", "long=60ms")
+    assert (code, "wait_timeout: not true after" in said) == (1, True)
+
+
+def errors_of(schema, book):
+    return [error.message for error in Draft202012Validator(schema).iter_errors(yaml.safe_load(book))]

@@ -78,6 +78,7 @@ def test_valid_unsigned_no_key_and_bad_signature(tmp_path) -> None:
     assert good.to_json() | {"detail": ""} == {
         "valid": True,
         "verdict": "valid",
+        "mode": None,
         "events": 7,
         "first_bad_event": None,
         "signature": "valid",

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 
 from gert_core.api import ErrorKind, StepProblem
+from gert_core.documents.model_errors import model_errors, path_text
 from gert_core.kit.models import EXPR, RAW, STEPS
 from gert_core.plugin.printing import here
 from gert_core.template import Symbol, compile_value
@@ -52,7 +53,7 @@ class Body:
             return self._model.model_validate(rendered, context=None if partial else {"rendered": True})
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
-            where = ".".join(str(part) for part in first["loc"])
+            where = path_text(model_errors(error, rendered)[0].path)
             raise StepProblem(
                 ErrorKind.WRONG_TYPE, f"{where}: {first['msg']}, but it rendered to {first['input']!r}"
             ) from None

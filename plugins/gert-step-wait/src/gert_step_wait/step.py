@@ -46,7 +46,9 @@ class WaitStep(StepModel):
         default=None, description="Look again until this is true; without it, until all steps succeed."
     )
     every: Templated[Duration] = Field(default=EVERY, description="From the start of a look to the next; 10s.")
-    timeout: Duration | None = Field(default=None, description="How long the condition may take to become true.")
+    timeout: Templated[Duration] | None = Field(
+        default=None, description="How long the condition may take to become true."
+    )
     steps: Steps | None = Field(default=None, description="The steps that look; a failed look means: not yet.")
 
     @model_validator(mode="after")
