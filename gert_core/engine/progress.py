@@ -101,7 +101,7 @@ class Progress:
 
 
 class Unheard(Progress):
-    """The listener of a run to which nobody listens."""
+    """The listener of a run that has none."""
 
     listens = False
 
