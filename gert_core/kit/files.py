@@ -32,12 +32,16 @@ _FLAGS: Final = _SHARED | os.O_NOFOLLOW
 
 
 class UnreadableError(RunError):
-    """A file that cannot be read, or that does not hold what belongs there; ``file`` is its path."""
+    """A file that cannot be read, or that does not hold what belongs there; ``file`` is its path.
+
+    ``hidden`` says that the system did not let it be read now, so that it may be what belongs there.
+    """
 
     default_kind = ErrorKind.RUN_DIRECTORY
 
-    def __init__(self, path: Path, reason: str, *, kind: str | None = None) -> None:
+    def __init__(self, path: Path, reason: str, *, kind: str | None = None, hidden: bool = False) -> None:
         super().__init__(f"{path} {reason}", kind=kind, file=str(path))
+        self.hidden = hidden
 
 
 def open_file(path: Path, *, limit: int | None = None, owners: Owners | None = None) -> BinaryIO:
@@ -91,7 +95,7 @@ def read_file_info(path: Path, *, limit: int, owners: Owners | None = None) -> t
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UnreadableError(path, f"cannot be read: {error.strerror}") from None
+        raise UnreadableError(path, f"cannot be read: {error.strerror}", hidden=True) from None
     if len(data) > limit:  # it grew meanwhile
         raise _too_large(path, limit)
     return data, info
@@ -180,10 +184,10 @@ def _open(path: Path, flags: int = 0) -> int:
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason, hidden = getattr(error, "strerror", None) or str(error), True
         if getattr(error, "errno", None) in (errno.ELOOP, errno.ENOTDIR) and os.path.islink(path):  # noqa: PTH114 - never raises
-            reason = "it is a symbolic link"
-        raise UnreadableError(path, f"cannot be read: {reason}") from None
+            reason, hidden = "it is a symbolic link", False
+        raise UnreadableError(path, f"cannot be read: {reason}", hidden=hidden) from None
 
 
 def _too_large(path: Path, limit: int) -> UnreadableError:

@@ -87,8 +87,8 @@ class TicketStore:
         """Return file name and content of every answer in order, rejections first; of an unreadable one the error.
 
         A rejection is final, so no approval comes before it by the name of its file.
-        Such an answer may be an approval or a rejection, so nothing behind it counts before it can be read. Raise
-        ``UnreadableError`` when the answers cannot be listed.
+        One that is damaged counts as nothing. One that the system hides may be a rejection, so nothing behind it counts
+        before it can be read. Raise ``UnreadableError`` when the answers cannot be listed.
         """
         folder = self._path(ticket_id, ".answers")
         found = [(name, _response(folder / name)) for name in list_names(folder) if _is_answer(name)]

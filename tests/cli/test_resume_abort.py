@@ -55,6 +55,15 @@ def test_an_interrupt_cleans_nothing_up_and_names_the_abort(interrupted):
     assert f"  or run its cleanup only, and end it: gert resume --run {run} --abort\n" in said
 
 
+def test_an_abort_takes_no_decision_about_a_step_that_it_leaves_as_it_is(interrupted):
+    shell, run, _ = interrupted
+    refused = shell.gert("resume", "--run", run, "--abort", "--reconcile", "deploy/0/push=done", code=2)
+    told = "a run that is aborted leaves deploy/0/push as it is, so --reconcile has no effect on it"
+    assert told in refused.stderr
+    assert "hint: leave --reconcile out: it is for interrupted steps of cleanup" in refused.stderr
+    assert notes(shell) == ["lock"]
+
+
 def test_an_abort_runs_the_cleanup_and_nothing_else(interrupted):
     shell, run, _ = interrupted
     done = shell.gert("resume", "--run", run, "--abort", code=1)

@@ -9,6 +9,8 @@ import stat
 import pytest
 from shell import Shell, wait_for
 
+from gert_core.runs.outputs import file_name
+
 TOKEN = "h5Kq-Zw82-Lr01"
 READS = "{ effects: [network], idempotent: true }"
 WRITES = "{ effects: [network], writes: [host], idempotent: false }"
@@ -75,6 +77,32 @@ def test_a_short_call_makes_no_file_and_is_shown_from_the_trace(shell):
     shell.gert("exec", "book.yaml")
     assert not (shell.trace().parent / "output").exists()
     assert "  last <REDACTED:SLOW_TOKEN>" in shell.gert("runs", "logs", run_id(shell)).stdout.splitlines()
+
+
+@pytest.mark.parametrize("plant", ["link", "pipe", "directory", "large"])
+def test_a_planted_file_is_named_and_left_out(shell, plant):
+    """What the trace has of the call is shown, and every other call."""
+    shell.program("slow", SLOW % "true")
+    shell.gert("exec", "book.yaml")
+    folder = shell.trace().parent / "output"
+    folder.mkdir(mode=0o700)
+    planted = folder / file_name("a", attempt=1)
+    if plant == "link":
+        planted.symlink_to("/etc/passwd")
+    elif plant == "pipe":
+        os.mkfifo(planted)
+    elif plant == "directory":
+        planted.mkdir()
+    else:
+        with planted.open("wb") as file:
+            file.truncate(1 << 40)
+    said = shell.gert("runs", "logs", run_id(shell))
+    assert "  last <REDACTED:SLOW_TOKEN>" in said.stdout.splitlines()
+    (told,) = said.stderr.splitlines()
+    assert told.startswith("left out: ")
+    assert str(planted.relative_to(shell.root)) in told
+    found = shell.json("runs", "logs", run_id(shell))
+    assert (len(found["logs"]), len(found["unreadable"])) == (1, 1)
 
 
 def test_output_is_there_after_a_kill(shell):

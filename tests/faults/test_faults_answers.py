@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from gert_approval_inbox.session import open_session
+from gertproc import Gert
 from users import gert_as
 
 from gert_core.api import ApprovalRequest, ApprovalResponse, Services
@@ -162,7 +163,35 @@ def test_a_process_without_descriptors_waits_for_an_answer(tmp_path, caplog):
     assert answered(session, ticket, deadline) == "ann"
 
 
-def test_nothing_behind_an_unreadable_answer_counts(tmp_path):
+@pytest.mark.parametrize("damage", ["{", '{"approved": 1}', "link", "pipe", "directory"])
+def test_a_damaged_answer_counts_as_nothing_and_blocks_no_other(tmp_path, damage):
+    desk = Gert(tmp_path)
+    desk.write(tool_box=TOOL, book=BOOK)
+    ticket = desk("exec", "book.yaml", "--approval", "inbox", "--json").document["pending"][0]["ticket_id"]
+    folder = desk.run() / "tickets" / f"{ticket}.answers"
+    folder.mkdir(mode=0o700)
+    bad = folder / "0000-bad.json"
+    if damage == "link":
+        bad.symlink_to("/dev/zero")
+    elif damage == "pipe":
+        os.mkfifo(bad)
+    elif damage == "directory":
+        bad.mkdir()
+    else:
+        bad.write_text(damage)
+    left = f"an answer to ticket {ticket} is left out: {bad} "
+    waiting = desk("resume", desk.run().name, "--json")
+    assert waiting.document["status"] == "approval_pending"
+    assert waiting.err.count("is left out: ") == 1, waiting.err
+    (listed,) = desk("approvals", "list", "--json").document["unreadable"]
+    assert listed["ticket_id"] == ticket
+    for argv in (("approvals", "show", ticket), ("approve", ticket, "--as", "bob")):
+        said = desk(*argv)
+        assert (said.code, said.err.count(left)) == (0, 1), said.all
+    assert desk("resume", desk.run().name, "--json").document["status"] == "completed"
+
+
+def test_nothing_behind_an_answer_that_may_not_be_read_counts(tmp_path, monkeypatch):
     """It may be a rejection."""
     session = open_session(Services(console=None, run_dir=tmp_path, config={}))
     ticket = session.submit(REQUEST)
@@ -170,10 +199,15 @@ def test_nothing_behind_an_unreadable_answer_counts(tmp_path):
     for _ in range(3):
         store.answer(ANSWER)
     _, second, _ = sorted((tmp_path / "tickets" / "t-1.answers").iterdir())
-    hidden = second.rename(tmp_path / "hidden")
-    os.mkfifo(second)
+    real = os.open
+
+    def refuse(path, *rest, **more):
+        if path == second:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, *rest, **more)
+
+    monkeypatch.setattr(os, "open", refuse)
     deadline = Deadline(Stop())
     assert [answered(session, ticket, deadline) for _ in range(3)] == ["ann", None, None]
-    second.unlink()
-    hidden.rename(second)
+    monkeypatch.undo()
     assert [answered(session, ticket, deadline) for _ in range(3)] == ["ann", "ann", None]

@@ -206,7 +206,9 @@ def test_a_long_value_is_cut_with_its_length_and_hash(gert):
     assert len(lines) < 120
 
 
-@pytest.mark.parametrize("char", ["\u200b", "\u2066", "\u3164", "\u2800", "\ufe0f", "\U000e0101", "\u034f", "\u115f"])
+@pytest.mark.parametrize(
+    "char", ["\u200b", "\u2066", "\u3164", "\u2800", "\ufe0f", "\U000e0101", "\u034f", "\u115f", "\ufffc", "\U00016fe4"]
+)
 def test_invisible_characters_are_spelled_out(gert, char):
     """In requests and everywhere else."""
     said = gert("exec", "book.yaml", "--var", f"note=pla{char}in", answers="n\n")

@@ -62,6 +62,8 @@ def show(
     now = datetime.now(UTC)
     project = project_here()
     entry = find(runs_root(project), ticket, known=_known(project, ctx.obj))
+    for what in entry.unreadable:
+        err(escape(f"an answer to ticket {ticket} is left out: {what.problem}"))
     if json:
         out(json_.dumps(entry.to_json(now), ensure_ascii=False))
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from gert_core.approvals.inbox import find, respond
 from gert_core.cli.inbox import checked_against
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.terminal import escape, out
+from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here, registry_for
 from gert_core.runs.directory import runs_root
 
@@ -47,6 +47,8 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
         schemes=registry.signature_scheme,
     )
     entry = find(runs_root(project), ticket, known=known)
+    for what in entry.unreadable:
+        err(escape(f"an answer to ticket {ticket} is left out: {what.problem}"))
     if json:
         out(json_.dumps(_json(entry, response), ensure_ascii=False))
     else:

@@ -12,6 +12,7 @@ from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import wanted
 from gert_core.cli.session import project_here
 from gert_core.kit.display import readable_key
+from gert_core.kit.files import UnreadableError
 from gert_core.runs.directory import runs_root
 from gert_core.runs.find import find_run
 from gert_core.runs.outputs import kept_outputs, read_output
@@ -36,6 +37,7 @@ def logs(
     keys: dict[str, None] = {}
     attempts: dict[str, int] = {}
     mode: str | None = None
+    unreadable: list[str] = []
     for event in read(directory.trace, run_id=directory.run_id, owners=directory.owners):
         if event.type == EventType.RUN_START:
             mode = event.data.get("mode")
@@ -50,14 +52,19 @@ def logs(
             hint=f"gert runs show {directory.run_id} lists its steps",
         )
     for kept in kept_outputs(directory.path, keys):
-        found[kept.key, kept.attempt, kept.number] = read_output(kept, owners=directory.owners)
+        try:
+            found[kept.key, kept.attempt, kept.number] = read_output(kept, owners=directory.owners)
+        except UnreadableError as error:
+            unreadable.append(error.message)
     order = {key: number for number, key in enumerate(keys)}
     calls = sorted(found.items(), key=lambda call: (order[call[0][0]], *call[0][1:]))
     if json:
         rows = [{"step_key": k, "attempt": a, "call": c, "text": text} for (k, a, c), text in calls]
         head = {"run_id": directory.run_id, "mode": mode}
-        out(json_.dumps({**head, "logs": rows}, ensure_ascii=False))
+        out(json_.dumps({**head, "logs": rows, "unreadable": unreadable}, ensure_ascii=False))
         return 0
+    for problem in unreadable:
+        err(escape(f"left out: {problem}"))
     if not calls:
         err("nothing that these steps wrote is kept" if step is not None else "nothing that its tools wrote is kept")
     for (key, attempt, call), text in calls:

@@ -105,6 +105,8 @@ def plan(
         decisions = {record.key: "redo" for record in again or () if record.key in undone} | decisions
     abort = resume.abort or state.aborting
     unknown = [record for record in state.unknown_outcomes if not abort or _in_cleanup(record, runbook)]
+    if abort:
+        _refuse_decisions(decisions, [record.key for record in state.unknown_outcomes if record not in unknown])
     try:
         results = stated_results(
             state, runbook, unknown=unknown, decisions=decisions, outputs=resume.outputs, again=again, undone=undone
@@ -123,6 +125,15 @@ def plan(
         abort=abort,
         torn_bytes=run.end.torn,
     )
+
+
+def _refuse_decisions(decisions: Mapping[str, str], left: list[str]) -> None:
+    """Refuse decisions about steps that an aborted run leaves as they are."""
+    if wrong := [key for key in left if key in decisions]:
+        raise UsageError(
+            f"a run that is aborted leaves {', '.join(wrong)} as it is, so --reconcile has no effect on it",
+            hint="leave --reconcile out: it is for interrupted steps of cleanup",
+        )
 
 
 def _with_output(error: RunError, resume: Resume, keys: list[str]) -> RunError:

@@ -40,21 +40,31 @@ class InboxSession:
             left -= _POLL
 
     def _next(self, ticket_id: str) -> ApprovalResponse | None:
-        """Return the next answer; none while it cannot be read, because it may be an approval or a rejection."""
+        """Return the next answer; none while the system hides one, because that may be a rejection.
+
+        One that is damaged counts as nothing: who can damage it could remove it as well.
+        """
         seen = self._seen.setdefault(ticket_id, set())
         try:
             for name, found in self._store.answers(ticket_id):
                 if name in seen:
                     continue
                 if isinstance(found, UnreadableError):
-                    raise found
+                    if found.hidden:
+                        raise found
+                    self._tell("an answer to ticket %s is left out: %s", ticket_id, found)
+                    continue
                 seen.add(name)
                 return found
         except UnreadableError as error:
-            if error.message not in self._told:
-                self._told.add(error.message)
-                warning("approvals", "ticket %s stays pending: %s", ticket_id, error.message)
+            self._tell("ticket %s stays pending: %s", ticket_id, error)
         return None
+
+    def _tell(self, sentence: str, ticket_id: str, error: UnreadableError) -> None:
+        """Warn once about an answer."""
+        if error.message not in self._told:
+            self._told.add(error.message)
+            warning("approvals", sentence, ticket_id, error.message)
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""
