@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 from pydantic import ValidationError
@@ -19,7 +19,7 @@ from gert_core.documents.tree import BlockNode, StepNode
 from gert_core.plugin.lazy import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from gert_core.api import Block, StepType
     from gert_core.documents.model_errors import ModelError
@@ -327,19 +327,18 @@ def _places(raw: object, blocks: Sequence[Block]) -> list[Path]:
     stack: list[tuple[Path, object]] = [((), raw)]
     while stack and missing:
         path, value = stack.pop()
-        number = next((n for n in missing if blocks[n].steps is value), None) if isinstance(value, list) else None
-        if number is None:
-            stack.extend(((*path, key), item) for key, item in reversed(list(_items(value))))
-            continue
-        places[number] = path
-        missing.remove(number)  # mostly the first: types list their blocks in the order of the document
+        if isinstance(value, dict):
+            parts: Iterable[tuple[str | int, object]] = value.items()
+        else:
+            assert isinstance(value, list)  # noqa: S101 - nothing else is put there
+            number = next((n for n in missing if blocks[n].steps is value), None)
+            if number is not None:
+                places[number] = path
+                missing.remove(number)  # mostly the first: types list their blocks in the order of the document
+                continue
+            parts = enumerate(value)
+        stack.extend([((*path, key), part) for key, part in parts if isinstance(part, (dict, list))][::-1])
     return places
-
-
-def _items(value: object) -> Iterator[tuple[Any, Any]]:
-    if isinstance(value, dict):
-        return iter(value.items())
-    return iter(enumerate(value)) if isinstance(value, list) else iter(())
 
 
 __all__ = ["StepReader"]

@@ -86,14 +86,13 @@ class Plans:
 
 def texts(raw: object, plan: Plan | str, *, path: Path, found: list[TemplateText]) -> None:
     """Add every string below ``raw`` that may be evaluated; ``path`` is where ``raw`` is."""
-    if plan == TEMPLATE:
-        templates(raw, path=path, found=found)
-    elif plan == CONDITION:
-        found.append(TemplateText(raw, True, path))
-    elif plan == LENIENT_CONDITION:
-        found.append(TemplateText(raw, True, path, lenient=True))
-    elif not isinstance(plan, Plan):
-        return
+    if not isinstance(plan, Plan):
+        if plan == TEMPLATE:
+            templates(raw, path=path, found=found)
+        elif plan == CONDITION:
+            found.append(TemplateText(raw, True, path))
+        elif plan == LENIENT_CONDITION:
+            found.append(TemplateText(raw, True, path, lenient=True))
     elif isinstance(raw, dict):
         fields, members = plan.fields, plan.members
         for key, value in raw.items():

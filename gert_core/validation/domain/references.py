@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
-from gert_core.validation.domain.certainty import TESTS, ids_of, is_certain, is_protected, tested_steps, why_uncertain
+from gert_core.validation.domain.certainty import (
+    ids_of,
+    is_certain,
+    is_protected,
+    may_test,
+    tested_steps,
+    why_uncertain,
+)
 from gert_core.validation.domain.environment import SCOPE
 from gert_core.validation.domain.names import check_input_shadowed
 from gert_core.validation.domain.patterns import pattern_errors
@@ -261,7 +268,7 @@ class References:
 
     def tests(self, text: object) -> frozenset[str]:
         """Return the steps whose status a condition tests."""
-        if not isinstance(text, str) or not any(word in text for word in TESTS):
+        if not isinstance(text, str) or not may_test(text):
             return frozenset()
         return tested_steps(self.compiled(text, condition=True).template)
 

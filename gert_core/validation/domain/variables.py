@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Flow
 from gert_core.documents.partial import hides_variables
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import Facts, FactTable
+
+_DECIDING: Final = (Flow.TERMINAL, Flow.ONE_OF)
+"""Flows of steps whose tests are known to have passed, or not to, where the run goes on behind them."""
 
 
 class Variables:
@@ -71,7 +74,8 @@ class Variables:
             if place != expected:
                 self.env.open = True  # there is a step that could not be read before this one
             self._step(step, sure=sure, holds=holds)
-            self.refs.tested |= self._passed_tests(step)
+            if step.type.flow in _DECIDING:
+                self.refs.tested |= self._passed_tests(step)
             expected = place + 1 if isinstance(place, int) else 0
         self.refs.tested = tested
         if self.ctx.broken:
@@ -306,7 +310,7 @@ class Variables:
         else:
             for name, shape in outputs.items():
                 env.define(name, shape, step, sure=sure, holds=holds)
-        for name, source in fields.exports.items():
+        for name, source in fields.exports.items() if fields.export else ():
             env.define(name, export_shape(step, facts, source), step, sure=sure, stays=True, holds=holds)
             self._export(name, step)
 
