@@ -110,7 +110,14 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
     ),
     "runs list": (
         ("json", ("--json",), "flag", False, False, None, None),
+        ("ids", ("--ids",), "flag", False, False, None, None),
         ("limit", ("--limit", "-n"), "int", False, False, 1, None),
+        ("active", ("--active",), "flag", False, False, None, None),
+        ("status", ("--status",), "text", False, False, None, None),
+        ("runbook", ("--runbook",), "text", False, False, None, None),
+        ("outcome", ("--outcome",), "text", False, False, None, None),
+        ("tenant", ("--tenant",), "text", False, False, None, None),
+        ("since", ("--since",), "text", False, False, None, None),
         ("mode", ("--mode",), "text", False, False, None, None),
     ),
     "runs artifacts": (

@@ -36,7 +36,7 @@ COMMANDS: Final[dict[str, str]] = {
     "reject": "gert_core.cli.commands.reject:reject",
     "approvals list": "gert_core.cli.commands.approvals:list_",
     "approvals show": "gert_core.cli.commands.approvals:show",
-    "runs list": "gert_core.cli.commands.runs:list_",
+    "runs list": "gert_core.cli.commands.runs_list:list_",
     "runs artifacts": "gert_core.cli.commands.runs:artifacts",
     "runs logs": "gert_core.cli.commands.logs:logs",
     "runs show": "gert_core.cli.commands.runs:show",

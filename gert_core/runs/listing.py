@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -10,13 +12,17 @@ from msgspec import Struct
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
 from gert_core.api.results import RunStatus
+from gert_core.kit.run_rows import matches
 from gert_core.runs.directory import RunDirectory, is_run_id
+from gert_core.runs.index import Index, stamp_of
 from gert_core.runs.lifecycle.words import INTERRUPTED
+from gert_core.runs.rows import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from gert_core.api.store_records import RunQuery, RunRow
     from gert_core.runs.state import RunState, StepState
 
 SUSPENDED: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING, RunStatus.BLOCKED, RunStatus.QUEUED)
@@ -75,11 +81,6 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         """Where ``gert resume`` would go on; ``None`` while a process executes the run or when nothing is left."""
         return None if self.state is None or self.live else self.state.resume_point
 
-    @property
-    def blocked_on(self) -> str:
-        """One phrase for lists: what the run waits for."""
-        return self.state.blocked_on(live=self.live) if self.state is not None else ""
-
 
 def run_info(directory: RunDirectory) -> RunInfo:
     """Return what is known about a run, whatever state its files are in."""
@@ -101,25 +102,64 @@ def list_runs(root: Path) -> Iterator[RunInfo]:
         yield run_info(directory)
 
 
+def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
+    """Yield the rows of the runs under ``root`` that are asked for, newest first; runs that ended by their index."""
+    index, place, left = Index(root), os.fspath(root), query.limit
+    complete, skipping = False, query.before is not None
+    try:
+        for name in newest_first(root):
+            if skipping:
+                skipping = name != query.before
+                continue
+            row = _row(index, root, f"{place}/{name}", name)
+            if not matches(row, query):
+                continue
+            yield row
+            if left is not None and (left := left - 1) <= 0:
+                return
+        complete = query.before is None
+    finally:
+        index.save(complete=complete)
+
+
+def _row(index: Index, root: Path, path: str, name: str) -> RunRow:
+    stamp = stamp_of(path)
+    if (known := index.row(name, stamp)) is not None:
+        return known
+    info = run_info(RunDirectory(root / name))
+    row = row_of(info)
+    ended = info.state is not None and info.state.over and not info.live and info.trace == root / name / "trace.jsonl"
+    if ended and stamp is not None and not stamp.fresh and stamp == stamp_of(path):
+        index.add(row, stamp)
+    return row
+
+
 def run_directories(root: Path) -> list[RunDirectory]:
     """Return the directories of the runs kept under ``root``, newest first; raise ``RunError``."""
+    return [RunDirectory(root / name) for name in newest_first(root)]
+
+
+def newest_first(root: Path) -> Iterator[str]:
+    """Yield the names of the runs under ``root``: by the second in them, and of one second by their first file."""
     try:
         with os.scandir(root) as found:
             names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return
     except OSError as error:
         raise RunError(f"{root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
-    known = [(*_age(root / name), name) for name in names if is_run_id(name)]
-    return [RunDirectory(root / name) for *_, name in sorted(known, reverse=True)]
+    known = sorted(((name.partition("-")[0], name) for name in names if is_run_id(name)), reverse=True)
+    for _, same in groupby(known, key=itemgetter(0)):
+        group = [name for _, name in same]
+        yield from sorted(group, key=lambda name: (_written(root / name), name), reverse=True) if group[1:] else group
 
 
-def _age(path: Path) -> tuple[str, int]:
-    """Return the sort key of a run: the second in its name, then when its first file was written."""
+def _written(path: Path) -> int:
+    """Return when the first file of a run was written."""
     try:
-        return path.name.partition("-")[0], os.lstat(path / "meta.json").st_mtime_ns
+        return os.lstat(path / "meta.json").st_mtime_ns
     except OSError:
-        return path.name.partition("-")[0], 0
+        return 0
 
 
-__all__ = ["RunInfo", "list_runs", "run_directories", "run_info"]
+__all__ = ["RunInfo", "list_rows", "list_runs", "newest_first", "run_directories", "run_info"]

@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gert_core.api.store_records import RunRow
 from gert_core.kit.run_rows import UNREADABLE, added, blocked_on, shown
+from gert_core.runs.lifecycle.status import waiting_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.state import RunState
+
+_WORDS: Final = {"reconcile": "unknown outcome"}
 
 
 def row_of(info: RunInfo) -> RunRow:
     """Return the row of a run, whatever state it is in."""
     if info.state is None:
         return RunRow(run_id=info.directory.run_id, status=UNREADABLE, live=info.live, problem=info.problem)
-    return shown(_row(info.directory.run_id, info.state), live=info.live)
+    return shown(_row(info.directory.run_id, info.state, live=info.live), live=info.live)
 
 
-def _row(run_id: str, state: RunState) -> RunRow:
+def _row(run_id: str, state: RunState, *, live: bool) -> RunRow:
     facts, outcome = state.facts, state.outcome or {}
+    waits = tuple(one.to_json() for one in waiting_for(state, live=live))
     return RunRow(
         run_id=run_id,
         runbook=state.runbook,
         status=str(state.status),
-        outcome=outcome.get("category"),
-        code=outcome.get("code"),
+        outcome=_text(outcome.get("category")),
+        code=_text(outcome.get("code")),
         mode=state.mode,
-        tenant=facts.get("tenant"),
-        actor=facts.get("actor"),
+        tenant=_text(facts.get("tenant")),
+        actor=_text(facts.get("actor")),
         started=state.started,
         updated=state.updated,
         finished=state.finished,
         duration=state.duration or added(None, state.times.worked or None),
         waited=state.waited or added(None, state.times.waited or None),
         last_seq=state.seq,
-        blocked_on=() if state.over else blocked_on(state.result),
+        blocked_on=waits if waits or state.over else blocked_on(state.result),
     )
 
 
-__all__ = ["row_of"]
+def phrase(blocks: Iterable[Mapping[str, str]]) -> str:
+    """Return in one phrase what a run waits for."""
+    found: dict[str, list[str]] = {}
+    for block in blocks:
+        found.setdefault(_WORDS.get(block["kind"], block["kind"]), []).append(block["key"])
+    return "; ".join(f"{word}: {', '.join(keys)}" for word, keys in found.items())
+
+
+def _text(value: object) -> str | None:
+    """Return a text that a trace should have; another value in its place is shown and cannot break a list."""
+    return None if value is None else str(value)
+
+
+__all__ = ["phrase", "row_of"]

@@ -282,20 +282,6 @@ class RunState(Struct, kw_only=True):
             found.append(Failure(key=key, step_id=step_id, status=status, kind=kind, message=message))
         return tuple(found)
 
-    def blocked_on(self, *, live: bool = False) -> str:
-        """Return one phrase for lists: what the run waits for; ``live`` when a process is executing it."""
-        if self.status == RunStatus.COMPLETED or self.aborted:
-            return ""
-        # What is being executed has an outcome when it ends; it is unknown only when its process has gone.
-        if not live and (unknown := self.unknown_outcomes):
-            return f"unknown outcome: {', '.join(record.key for record in unknown)}"
-        waiting = ", ".join(str(ticket.get("step_key")) for ticket in self.tickets.values())
-        keys = [] if self.over else [str(question["step_key"]) for question in self.unanswered]
-        found = [f"approval: {waiting}"] if waiting else []
-        if keys:
-            found.append(f"answer: {', '.join(dict.fromkeys(keys))}")
-        return "; ".join(found)
-
 
 def parent_key(key: str) -> str:
     """Return the key of the containing step: the ``for_each`` of an item, else the block's owner; or empty."""

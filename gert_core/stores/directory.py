@@ -14,7 +14,7 @@ from gert_core.api.stores import RunStore, StoredRun
 from gert_core.kit.durable import sync_directory
 from gert_core.kit.files import MIB, UnreadableError, decode_record
 from gert_core.kit.owners import Owners
-from gert_core.runs.directory import check_run_id, is_run_id
+from gert_core.runs.directory import check_run_id
 from gert_core.stores.files import Files
 from gert_core.stores.lock import LockFile
 from gert_core.stores.trace_file import TraceFile
@@ -233,24 +233,15 @@ class DirectoryStore(RunStore):
 
     def all_runs(self) -> list[DirectoryRun]:
         """Return every run, the newest first; raise ``RunError`` when they cannot be listed."""
-        try:
-            with os.scandir(self.root) as found:
-                names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            raise RunError(f"{self.root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
-        known = [(*_age(self.root / name), name) for name in names if is_run_id(name)]
-        return [DirectoryRun(self.root / name) for *_, name in sorted(known, reverse=True)]
+        from gert_core.runs.listing import newest_first
+
+        return [DirectoryRun(self.root / name) for name in newest_first(self.root)]
 
     def runs(self, query: RunQuery) -> Iterator[RunRow]:
-        """Yield the runs that a query asks for, each folded when it is its turn."""
-        from gert_core.kit.run_rows import select
-        from gert_core.runs.directory import RunDirectory
-        from gert_core.runs.listing import run_info
-        from gert_core.runs.rows import row_of
+        """Yield the runs that a query asks for: those that ended by their index, others folded when it is their turn."""
+        from gert_core.runs.listing import list_rows
 
-        return select((row_of(run_info(RunDirectory(run.path))) for run in self.all_runs()), query)
+        return list_rows(self.root, query)
 
     def tickets(
         self,
@@ -276,14 +267,6 @@ class DirectoryStore(RunStore):
         from gert_core.stores.ledger import FileLedger
 
         return FileLedger(self.root)
-
-
-def _age(path: Path) -> tuple[str, int]:
-    """Return the sort key of a run: the second in its name, then when its first file was written."""
-    try:
-        return path.name.partition("-")[0], os.lstat(path / "meta.json").st_mtime_ns
-    except OSError:
-        return path.name.partition("-")[0], 0
 
 
 def open_store(url: str, services: StoreServices) -> DirectoryStore:

@@ -184,12 +184,12 @@ def test_the_list_says_where_every_run_stands(bench):
     listed = {run["run_id"]: run for run in json.loads(bench.gert("runs", "list", "--json").stdout)["runs"]}
     found = {key: (run.get("runbook"), run["status"], (run.get("outcome") or {}).get("code"), run["blocked_on"]) for key, run in listed.items()}  # fmt: skip
     assert found == {
-        done: ("small", "completed", "fine", None),
-        unknown: ("small", "interrupted", None, "unknown outcome: write"),
-        cut: ("small", "interrupted", None, None),
-        failed: ("small", "failed", None, None),
-        gated: ("gated", "approval_pending", None, "approval: read"),
-        "broken-run": (None, "unreadable", None, None),
+        done: ("small", "completed", "fine", []),
+        unknown: ("small", "interrupted", None, [{"kind": "reconcile", "key": "write"}]),
+        cut: ("small", "interrupted", None, []),
+        failed: ("small", "failed", None, []),
+        gated: ("gated", "approval_pending", None, [{"kind": "approval", "key": "read"}]),
+        "broken-run": (None, "unreadable", None, []),
     }
     assert all(run["age_seconds"] >= 0 for run in listed.values() if run["run_id"] != "broken-run")
     table = bench.gert("runs", "list").stdout.splitlines()

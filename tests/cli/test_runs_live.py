@@ -68,7 +68,7 @@ def _steps(shown) -> dict[str, str]:
 def test_a_healthy_run_is_blocked_on_nothing(run):
     gert, process = run
     (listed,) = gert("runs", "list", "--json").document["runs"]
-    assert (listed["status"], listed["blocked_on"]) == ("running", None)
+    assert (listed["status"], listed["blocked_on"]) == ("running", [])
     assert "unknown" not in gert("runs", "list").out
     shown = gert("runs", "show", gert.run().name, "--json").document
     assert _steps(shown) == {"pick": "running", "pick/0/first": "success", "pick/0/write": "running"}
@@ -85,7 +85,7 @@ def test_after_a_kill_nothing_is_running(run):
     process.send_signal(signal.SIGKILL)
     process.wait(30)
     (listed,) = gert("runs", "list", "--json").document["runs"]
-    assert (listed["status"], listed["blocked_on"]) == ("interrupted", "unknown outcome: pick/0/write")
+    assert (listed["status"], listed["blocked_on"]) == ("interrupted", [{"kind": "reconcile", "key": "pick/0/write"}])
     shown = gert("runs", "show", gert.run().name, "--json").document
     assert _steps(shown) == {"pick": "interrupted", "pick/0/first": "success", "pick/0/write": "interrupted"}
     assert shown["unknown_outcomes"] == ["pick/0/write"]

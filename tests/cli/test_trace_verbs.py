@@ -235,7 +235,7 @@ def test_runs_list(tmp_path) -> None:
     assert "unknown outcome: triage/0/check#2" in done.stdout
     document = json.loads(gert("runs", "list", "--json", cwd=tmp_path).stdout)
     assert [run["status"] for run in document["runs"]] == ["unreadable", "interrupted", "failed"]
-    assert document["runs"][1]["blocked_on"] == "unknown outcome: triage/0/check#2"
+    assert document["runs"][1]["blocked_on"] == [{"kind": "reconcile", "key": "triage/0/check#2"}]
     one = json.loads(gert("runs", "list", "--json", "-n", "1", cwd=tmp_path).stdout)
     assert len(one["runs"]) == 1
 

@@ -12,6 +12,7 @@ from gert_core.api.errors import TraceError
 from gert_core.api.events import TraceEvent
 from gert_core.runs.cache import FORMAT, last_line_stamp, load_state
 from gert_core.runs.fold import fold
+from gert_core.runs.lifecycle.status import waiting_for
 from gert_core.runs.state import parent_key
 from gert_core.trace.reader import read
 from gert_core.trace.recovery import CheckedTrace, TraceEnd, cut_torn_end
@@ -100,7 +101,11 @@ def test_unknown_outcomes_are_unfinished_leaves_that_write() -> None:
     assert state.steps["each"].container
     assert not state.steps["each[x]"].container
     assert state.resume_point == {"needs": "reconcile", "steps": ["block/0/w", "block/0/s", "each[x]"]}
-    assert state.blocked_on() == "unknown outcome: block/0/w, block/0/s, each[x]"
+    assert [str(one) for one in waiting_for(state)] == [
+        "reconcile:block/0/w",
+        "reconcile:block/0/s",
+        "reconcile:each[x]",
+    ]
     assert state.progress["running"] == ["block/0/w", "block/0/r", "block/0/s", "block/0/i", "each[x]"]
 
 

@@ -63,7 +63,7 @@ def test_a_question_suspends_the_run_until_it_is_answered(shell):
     assert shell.events()[-1]["data"]["questions"] == ["look"]
     assert shell.gert("trace", "verify", str(shell.trace())).returncode == 0
     (listed,) = shell.json("runs", "list")["runs"]
-    assert (listed["status"], listed["blocked_on"]) == ("answer_pending", "answer: look")
+    assert (listed["status"], listed["blocked_on"]) == ("answer_pending", [{"kind": "answer", "key": "look"}])
     shown = shell.json("runs", "show", run)
     assert shown["steps"][0]["status"] == "answer_pending"
     assert shown["resume_point"] == {"needs": "answer", "steps": ["look"]}
@@ -216,7 +216,10 @@ def test_questions_of_branches_and_an_approval_beside_them_are_all_listed(shell)
     assert f"gert answer {run} both/0/ask_one confirm=yes" in said
     assert f"gert answer {run} both/1/ask_two confirm=yes" in said
     (listed,) = shell.json("runs", "list")["runs"]
-    assert listed["blocked_on"] == "approval: both/2/gate; answer: both/0/ask_one, both/1/ask_two"
+    waits = [("approval", "both/2/gate"), ("answer", "both/0/ask_one"), ("answer", "both/1/ask_two")]
+    assert [(one["kind"], one["key"]) for one in listed["blocked_on"]] == waits
+    shown = shell.gert("runs", "list").stdout
+    assert "approval: both/2/gate; answer: both/0/ask_one, both/1/ask_two\n" in shown
     (ticket,) = shell.json("runs", "show", run)["pending"]
     shell.gert("answer", run, "ask_one", "confirm=yes")
     shell.gert("approve", ticket["ticket_id"], "--as", "alice")

@@ -1,20 +1,17 @@
-"""``gert runs``: list runs, and show the state of one."""
+"""``gert runs show`` and ``gert runs artifacts``: show the state of a run, and what its steps kept."""
 
 from __future__ import annotations
 
 import json as json_
 import shlex
-from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
-from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.questions import answer_command, show_commands, show_questions
 from gert_core.cli.render.result import label
-from gert_core.cli.render.table import table
+from gert_core.cli.render.runs import age, ago, colour
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, summary
 from gert_core.cli.render.values import one_line
@@ -23,9 +20,9 @@ from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.answers import answered
 from gert_core.runs.directory import runs_root
 from gert_core.runs.find import find_run
-from gert_core.runs.listing import list_runs, run_info
+from gert_core.runs.lifecycle.status import waiting_for
+from gert_core.runs.listing import run_info
 from gert_core.runs.result import RunResult, outcome_of
-from gert_core.runs.state import KEPT, MODES
 
 if TYPE_CHECKING:
     from gert_core.runs.listing import RunInfo
@@ -33,31 +30,6 @@ if TYPE_CHECKING:
 
 _EXPLANATIONS: Final = 1000
 """The number of explanations that are remembered, so that each is given once."""
-_HEADER: Final = ("RUN", "RUNBOOK", "MODE", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
-
-
-def list_(
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the newest N.")] = None,
-    mode: Annotated[
-        str | None, typer.Option("--mode", metavar="A,B", help="Runs in these modes; default: real,probe.")
-    ] = None,
-) -> int:
-    """List the runs of this project, the newest first."""
-    root = runs_root(project_here(), cwd=Path.cwd())
-    modes = _modes(mode)
-    # With map and filter the state of a run is gone before the next one is read: that of a long run is large.
-    found = islice(filter(lambda info: _is_in(info, modes, given=mode is not None), list_runs(root)), limit)
-    if json:
-        out(json_.dumps({"runs": list(map(_entry, found))}, ensure_ascii=False))
-        return 0
-    rows = list(map(_row, found))
-    if not rows:
-        err(f"no {' or '.join(modes)} runs found in {root}")
-        return 0
-    for line in table(_HEADER, rows, column=3, colour=_colour):
-        out(line)
-    return 0
 
 
 def show(
@@ -91,22 +63,6 @@ def artifacts(
     return 0 if info.state else 1
 
 
-def _modes(text: str | None) -> tuple[str, ...]:
-    """Return the modes that were asked for."""
-    if text is None:
-        return KEPT
-    wanted = tuple(word.strip() for word in text.split(",") if word.strip())
-    if not wanted or not set(wanted) <= set(MODES):
-        raise UsageError(f"{text!r} is not a list of modes", hint=f"modes are {', '.join(MODES)}")
-    return wanted
-
-
-def _is_in(info: RunInfo, modes: tuple[str, ...], *, given: bool) -> bool:
-    """Return whether to list a run; one whose mode cannot be known is listed unless modes are ``given``."""
-    known = info.state.mode if info.state is not None else ""
-    return known in modes or not (known or given)
-
-
 def _entry(info: RunInfo) -> dict[str, object]:
     state = info.state
     head = summary(state) if state else {"run_id": info.directory.run_id, "mode": None}
@@ -114,8 +70,8 @@ def _entry(info: RunInfo) -> dict[str, object]:
         **head,
         "run_id": info.directory.run_id,
         "status": info.status,
-        "age_seconds": _age(state.started) if state else None,
-        "blocked_on": info.blocked_on or None,
+        "age_seconds": age(state.started) if state else None,
+        "blocked_on": [one.to_json() for one in waiting_for(state, live=info.live)] if state else [],
         "trace": str(info.trace) if info.trace is not None else None,
         "problem": info.problem,
     }
@@ -155,10 +111,10 @@ def _describe(info: RunInfo) -> None:
     outcome = f": {_outcome(state)}" if state.outcome else ""
     out(f"  runbook:  {escape(state.runbook)}")
     out(f"  mode:     {escape(state.mode or 'unknown')}")
-    out(f"  status:   {paint(info.status, _colour(info.status))}{outcome}")
+    out(f"  status:   {paint(info.status, colour(info.status))}{outcome}")
     if state.facts.get("actor"):
         out(f"  actor:    {escape(state.facts['actor'])}")
-    out(f"  started:  {escape(state.started)} ({_ago(state.started)} ago)")
+    out(f"  started:  {escape(state.started)} ({ago(state.started)} ago)")
     if state.duration:
         out(f"  duration: {escape(time_taken(state.duration, state.waited))}")
     if state.facts.get("inputs"):
@@ -185,8 +141,8 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
     for record in state.steps.values():
         continued = record.failed and fatal is not None and record.key not in fatal
         name = info.step_status(record)
-        colour = "yellow" if continued else _colour(name)
-        status = paint(escape(name), colour) + (", continued" if continued else "")
+        style = "yellow" if continued else colour(name)
+        status = paint(escape(name), style) + (", continued" if continued else "")
         duration = f" {escape(time_taken(record.duration, record.waited))}" if record.duration else ""
         attempts = f", {record.attempts} attempts" if record.attempts > 1 else ""
         out(f"    {escape(readable_key(record.key))} ({escape(record.type)}): {status}{duration}{attempts}")
@@ -200,7 +156,7 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
             continue
         if len(explained) < _EXPLANATIONS:
             explained.add(known)
-        for line in failure_lines(record.failure, record.detail or {}, colour=colour):
+        for line in failure_lines(record.failure, record.detail or {}, colour=style):
             out(f"      {line}")
 
 
@@ -244,46 +200,9 @@ def _reconcile(keys: list[str]) -> str:
     return "".join(f" --reconcile {shlex.quote(f'{key}=done|redo|failed')}" for key in keys)
 
 
-def _row(info: RunInfo) -> tuple[str, ...]:
-    state = info.state
-    if state is None:
-        return (info.directory.run_id, "", "", info.status, "", "", escape(info.problem))
-    return (
-        info.directory.run_id,
-        escape(state.runbook),
-        escape(state.mode),
-        info.status,
-        _outcome(state),
-        _ago(state.started),
-        escape(readable_key(info.blocked_on)),
-    )
-
-
 def _outcome(state: RunState) -> str:
     outcome = outcome_of(state)
     return label(outcome) if outcome is not None else ""
 
 
-def _colour(status: str) -> str:
-    colours = {"completed": "green", "success": "green", "running": "cyan", "skipped": "dim", "open": "dim"}
-    return colours.get(status, "yellow" if status in ("approval_pending", "answer_pending", "interrupted") else "red")
-
-
-def _age(started: str | None) -> float | None:
-    try:
-        return round((datetime.now(UTC) - datetime.fromisoformat(started or "")).total_seconds(), 3)
-    except (TypeError, ValueError):
-        return None
-
-
-def _ago(started: str | None) -> str:
-    seconds = _age(started)
-    if seconds is None:
-        return "unknown"
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit}"
-    return f"{int(max(seconds, 0))}s"
-
-
-__all__ = ["artifacts", "list_", "show"]
+__all__ = ["artifacts", "show"]

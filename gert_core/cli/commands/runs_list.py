@@ -1,0 +1,159 @@
+"""``gert runs list``: list the runs of a project, the newest first."""
+
+from __future__ import annotations
+
+import json as json_
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from gert_core.api.errors import UsageError
+from gert_core.api.results import RunStatus
+from gert_core.api.store_records import RunQuery
+from gert_core.cli.lazy import typer
+from gert_core.cli.render.runs import age, ago, colour
+from gert_core.cli.render.table import table
+from gert_core.cli.render.terminal import err, escape, out
+from gert_core.cli.session import project_here
+from gert_core.kit.display import readable_key
+from gert_core.kit.run_rows import INTERRUPTED, UNREADABLE
+from gert_core.runs.directory import runs_root
+from gert_core.runs.listing import list_rows
+from gert_core.runs.rows import phrase
+from gert_core.runs.state import KEPT, MODES
+from gert_core.trace.events import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gert_core.api.store_records import RunRow
+
+_HEADER: Final = ("RUN", "RUNBOOK", "MODE", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
+_STATUSES: Final = (*map(str, RunStatus), INTERRUPTED, UNREADABLE)
+
+
+def list_(
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    ids: Annotated[bool, typer.Option("--ids", help="Print ids only, one per line.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the newest N.")] = None,
+    active: Annotated[bool, typer.Option("--active", help="Runs that are running, queued or interrupted.")] = False,
+    status: Annotated[str | None, typer.Option("--status", metavar="A,B", help="Runs with these statuses.")] = None,
+    runbook: Annotated[str | None, typer.Option("--runbook", metavar="NAME", help="Runs of this runbook.")] = None,
+    outcome: Annotated[
+        str | None, typer.Option("--outcome", metavar="CATEGORY", help="Runs with an outcome of this category.")
+    ] = None,
+    tenant: Annotated[str | None, typer.Option("--tenant", metavar="T", help="Runs of this tenant.")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="7d", help="Runs that began in this time, or since a moment (RFC 3339)."),
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option("--mode", metavar="A,B", help="Runs in these modes; default: real,probe.")
+    ] = None,
+) -> int:
+    """List the runs of this project, the newest first."""
+    root = runs_root(project_here(), cwd=Path.cwd())
+    modes = words(mode, MODES, what="modes") if mode is not None else KEPT
+    query = RunQuery(
+        status=words(status, _STATUSES, what="statuses") if status is not None else (),
+        active=active or None,
+        runbook=runbook,
+        outcome=outcome,
+        tenant=tenant,
+        since=None if since is None else moment(since, what="--since"),
+    )
+    # A run whose mode cannot be known is listed unless modes are given.
+    wanted = modes if mode is not None else (*modes, "")
+    found = islice((row for row in list_rows(root, query) if row.mode in wanted), limit)
+    if _print(found, as_json=json, ids=ids) == 0 and not json:
+        asked = "" if query == RunQuery() else " that are as asked for"
+        err(f"no {' or '.join(modes)} runs{asked} found in {root}")
+    return 0
+
+
+def _print(rows: Iterator[RunRow], *, as_json: bool, ids: bool) -> int:
+    """Print the rows; return how many there are."""
+    if as_json:
+        found: list[Any] = [row.run_id for row in rows] if ids else _entries(rows)
+        out(json_.dumps({"ids" if ids else "runs": found}, ensure_ascii=False))
+        return len(found)
+    if ids:
+        names = [row.run_id for row in rows]
+        if names:
+            out("\n".join(names))
+        return len(names)
+    now = datetime.now(UTC)
+    cells = [_cells(row, now) for row in rows]
+    for line in table(_HEADER, cells, column=3, colour=colour) if cells else ():
+        out(line)
+    return len(cells)
+
+
+def _entries(rows: Iterator[RunRow]) -> list[dict[str, object]]:
+    now = datetime.now(UTC)
+    return [_entry(row, now) for row in rows]
+
+
+def _entry(row: RunRow, now: datetime) -> dict[str, object]:
+    outcome = None if row.outcome is None else {"category": row.outcome, "code": row.code or ""}
+    return {
+        "run_id": row.run_id,
+        "runbook": row.runbook or None,
+        "mode": row.mode or None,
+        "status": row.status,
+        "outcome": outcome,
+        "tenant": row.tenant,
+        "actor": row.actor,
+        "started": row.started,
+        "updated": row.updated,
+        "finished": row.finished,
+        "duration": row.duration,
+        **({} if row.waited is None else {"waited": row.waited}),
+        "age_seconds": age(row.started, now=now),
+        "last_seq": row.last_seq,
+        "blocked_on": list(row.blocked_on),
+        "live": row.live,
+        "problem": row.problem,
+    }
+
+
+def _cells(row: RunRow, now: datetime) -> tuple[str, ...]:
+    if row.problem is not None:
+        return (row.run_id, "", "", row.status, "", "", escape(row.problem))
+    outcome = "" if row.outcome is None else f"{row.outcome} ({row.code})" if row.code else row.outcome
+    return (
+        row.run_id,
+        escape(row.runbook),
+        escape(row.mode),
+        escape(row.status),
+        escape(outcome),
+        ago(row.started, now=now),
+        escape(readable_key(phrase(row.blocked_on))) if row.blocked_on else "",
+    )
+
+
+def words(text: str, known: Sequence[str], *, what: str) -> tuple[str, ...]:
+    """Return the words of a list such as ``failed,error``, each of them a known one."""
+    wanted = tuple(word.strip() for word in text.split(",") if word.strip())
+    if not wanted or not set(wanted) <= set(known):
+        raise UsageError(f"{text!r} is not a list of {what}", hint=f"{what} are {', '.join(known)}")
+    return wanted
+
+
+def moment(text: str, *, what: str) -> str:
+    """Return a moment as traces have it: given as RFC 3339, in UTC unless it says otherwise, or as a time ago."""
+    from gert_core.kit.durations import parse_duration
+
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            return timestamp(datetime.now(UTC) - timedelta(seconds=parse_duration(text)))
+        except (ValueError, OverflowError):
+            hint = "write a time such as 30m, 12h or 7d, or a moment such as 2026-11-01 or 2026-11-01T12:00:00Z"
+            raise UsageError(f"{what} takes a time or a moment, not {text!r}", hint=hint) from None
+    return timestamp(given.astimezone(UTC) if given.tzinfo is not None else given.replace(tzinfo=UTC))
+
+
+__all__ = ["list_", "moment", "words"]
