@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads it where rows are decoded
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from decimal import Decimal
     from pathlib import Path
 

@@ -40,7 +40,12 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert approvals list --all", "everything"),
     ),
     "approvals show": (("gert approvals show TICKET", "the request in full"),),
-    "runs list": (("gert runs list", "all runs, the newest first"), ("gert runs list -n 5 --json", "for a script")),
+    "runs list": (
+        ("gert runs list", "all runs, the newest first"),
+        ("gert runs list --status failed,error --since 7d", "what failed this week"),
+        ("gert runs list --active --ids", "ids only, one per line, of runs that are not over"),
+        ("gert runs list -n 5 --json", "for a script"),
+    ),
     "runs artifacts": (("gert runs artifacts ID", "the files and values that its steps kept"),),
     "runs logs": (
         ("gert runs logs ID", "what its tools wrote"),
@@ -50,6 +55,16 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert runs show ID", "its steps and where it would resume"),
         ("gert runs show latest", "the same of the newest run; the beginning of an id does, too"),
     ),
+    "runs status": (("gert runs status ID --json", "status, last event, what it waits for, who executes it"),),
+    "runs tail": (
+        ("gert runs tail latest -n 20", "its last events"),
+        ("gert runs tail latest --follow", "and those to come, until it ends"),
+        ("gert runs tail ID --since-seq 40 --json", "the lines of the trace after event 40"),
+    ),
+    "runs verify-ledger": (("gert runs verify-ledger ID", "is its trace unchanged?"),),
+    "runs summaries": (("gert runs summaries ID --type task_progress", "the latest of one type"),),
+    "runs resume-point": (("gert runs resume-point ID", "where it would go on, and what it needs"),),
+    "runs lease": (("gert runs lease ID", "which process executes it"),),
     "trace verify": (
         ("gert trace verify runs/ID/trace.jsonl", "is it unchanged?"),
         ("gert trace verify runs/ID/trace.jsonl --key-id prod-2026", "and signed with this key?"),

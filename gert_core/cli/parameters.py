@@ -133,6 +133,37 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("run_id", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "runs status": (
+        ("run_id", (), "text", False, True, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "runs tail": (
+        ("run_id", (), "text", False, True, None, None),
+        ("since_seq", ("--since-seq",), "int", False, False, 0, None),
+        ("limit", ("--limit", "-n"), "int", False, False, 1, None),
+        ("follow", ("--follow", "-f"), "flag", False, False, None, None),
+        ("through_suspend", ("--through-suspend",), "flag", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "runs verify-ledger": (
+        ("ctx", (), "context", False, False, None, None),
+        ("run_id", (), "text", False, True, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "runs summaries": (
+        ("run_id", (), "text", False, True, None, None),
+        ("type", ("--type",), "text", False, False, None, None),
+        ("limit", ("--limit", "-n"), "int", False, False, 1, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "runs resume-point": (
+        ("run_id", (), "text", False, True, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "runs lease": (
+        ("run_id", (), "text", False, True, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "trace verify": (
         ("ctx", (), "context", False, False, None, None),
         ("file", (), "path", False, True, None, None),

@@ -238,7 +238,7 @@ class DirectoryStore(RunStore):
         return [DirectoryRun(self.root / name) for name in newest_first(self.root)]
 
     def runs(self, query: RunQuery) -> Iterator[RunRow]:
-        """Yield the runs that a query asks for: those that ended by their index, others folded when it is their turn."""
+        """Yield the runs that a query asks for, those that ended by their index, others folded in turn."""
         from gert_core.runs.listing import list_rows
 
         return list_rows(self.root, query)

@@ -44,8 +44,8 @@ class TraceFollower:
         if self._file is not None:
             self._file.close()
 
-    def read(self) -> Iterator[TraceEvent]:
-        """Yield the events that were not read before; raise ``TraceError`` when a line is not the next event."""
+    def read(self) -> Iterator[tuple[TraceEvent, bytes]]:
+        """Yield the events that were not read before, and their lines; raise ``TraceError`` for any other line."""
         try:
             if self._file is None:
                 self._file = open_file(self._path, owners=self._owners)
@@ -56,11 +56,11 @@ class TraceFollower:
         except OSError as error:
             raise TraceError(f"the trace {self._path} cannot be read: {error.strerror}", file=str(self._path)) from None
 
-    def _events(self, part: bytes) -> Iterator[TraceEvent]:
+    def _events(self, part: bytes) -> Iterator[tuple[TraceEvent, bytes]]:
         *complete, rest = part.split(b"\n")
         for line in complete:
             whole, self._rest = b"".join([*self._rest, line]), []
-            yield self._event(whole)
+            yield self._event(whole), whole
         if rest:
             self._rest.append(rest)
             if sum(map(len, self._rest)) > LINE_LIMIT:

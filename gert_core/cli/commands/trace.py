@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api.signatures import SignatureScheme
+    from gert_core.cli.session import Options
     from gert_core.trace.verify import Verification
 
 
@@ -30,21 +31,8 @@ def verify_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Check the hash chain and the signatures of a trace."""
-    from gert_core.trace.signing import verifying_key
-
-    @cache
-    def schemes(algorithm: str) -> SignatureScheme | None:
-        # Plugins are loaded only for a signature: most traces are unsigned.
-        return registry_for(project_or_warning(), ctx.obj).signature_scheme(algorithm)
-
-    found = verify(
-        file,
-        key_for=lambda alg, key: verifying_key(alg, key, environ=ctx.obj.environ),
-        schemes=schemes,
-    )
+    found = check(file, ctx.obj)
     unmet = _unmet(found, key_id)
-    if found.status is TraceStatus.VALID:
-        _caution(found, schemes, ctx.obj.environ)
     if json:
         document = found.to_json()
         if unmet:
@@ -55,6 +43,25 @@ def verify_(
     else:
         _print(found, unmet)
     return 0 if found.valid and not unmet else 1
+
+
+def check(file: Path, options: Options) -> Verification:
+    """Return whether a trace is as it was written, by the keys and plugins of this command."""
+    from gert_core.trace.signing import verifying_key
+
+    @cache
+    def schemes(algorithm: str) -> SignatureScheme | None:
+        # Plugins are loaded only for a signature: most traces are unsigned.
+        return registry_for(project_or_warning(), options).signature_scheme(algorithm)
+
+    found = verify(
+        file,
+        key_for=lambda alg, key: verifying_key(alg, key, environ=options.environ),
+        schemes=schemes,
+    )
+    if found.status is TraceStatus.VALID:
+        _caution(found, schemes, options.environ)
+    return found
 
 
 def _caution(found: Verification, schemes: Callable[[str], SignatureScheme | None], environ: Mapping[str, str]) -> None:
@@ -163,4 +170,4 @@ def _nothing(file: Path, *, step: str | None, kind: str | None) -> str:
     return f"no event is of type {kind!r}; the types are {', '.join(types)}"
 
 
-__all__ = ["show", "verify_"]
+__all__ = ["check", "show", "verify_"]

@@ -38,16 +38,29 @@ def follow_events(
     It ends at ``run_complete``, at ``run_suspended`` unless ``through_suspend``, and when no process has executed the
     run for two seconds: then the run is interrupted, which its status tells.
     """
+    found = follow_lines(directory, since_seq=since_seq, follow=follow, through_suspend=through_suspend, sleep=sleep)
+    return (event for event, _ in found)
+
+
+def follow_lines(
+    directory: RunDirectory,
+    *,
+    since_seq: int = 0,
+    follow: bool = False,
+    through_suspend: bool = False,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Iterator[tuple[TraceEvent, bytes]]:
+    """Yield the same events, each with its line as it was written, without the newline."""
     ends = (EventType.RUN_COMPLETE,) if through_suspend else (EventType.RUN_COMPLETE, EventType.RUN_SUSPENDED)
     trace = directory.find_trace(directory.meta())
     last, alone = "", None
     with TraceFollower(trace, run_id=directory.run_id, owners=directory.owners) as follower:
         while True:
             held = directory.locked()  # before reading: what its process wrote last is not missed
-            for event in follower.read():
+            for event, line in follower.read():
                 last = event.type
                 if event.seq > since_seq:
-                    yield event
+                    yield event, line
             if not follow or last in ends:
                 return
             if held or last == EventType.RUN_SUSPENDED:
@@ -81,4 +94,4 @@ def _moves(event: TraceEvent) -> bool:
     return event.step_key is not None and is_stage(event.step_key) and event.type in _STEP
 
 
-__all__ = ["ABANDONED", "each_progress", "follow_events"]
+__all__ = ["ABANDONED", "each_progress", "follow_events", "follow_lines"]

@@ -1,0 +1,132 @@
+"""``gert runs status``, ``resume-point``, ``summaries`` and ``lease``: what is known about one run, from its fold."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from gert_core.cli.lazy import typer
+from gert_core.cli.render.terminal import err, escape, out
+from gert_core.cli.session import project_here
+from gert_core.runs.directory import runs_root
+from gert_core.runs.find import find_run
+from gert_core.runs.listing import run_info
+from gert_core.stores.directory import DirectoryRun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api.store_records import Lease
+    from gert_core.runs.listing import RunInfo
+
+
+def status(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Show where a run stands: its status, its last event, what it waits for and who executes it."""
+    from gert_core.runs.lifecycle.status import standing_of
+
+    info = _info(run_id)
+    held = _holder(info)
+    found = standing_of(info, lease=None if held is None else lease_json(held))
+    waits = str(found.blocked_on[0]) if found.blocked_on else None
+    _print(found.to_json(), as_json=json, instead={"blocked_on": waits})
+    return 0 if info.state else 1
+
+
+def resume_point(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Show where a run would go on, and what it needs before that."""
+    from gert_core.runs.lifecycle.status import resume_point_of
+
+    info = _info(run_id)
+    if info.state is None:
+        return _unreadable(info, as_json=json)
+    found = resume_point_of(info.state, live=info.live)
+    waits = ", ".join(map(str, found.blocked_on)) or None
+    shown = {"steps": ", ".join(found.steps) or None, "blocked_on": waits}
+    _print(found.to_json(), as_json=json, instead=shown)
+    return 0
+
+
+def summaries(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    type: Annotated[  # noqa: A002 - the option's name
+        str | None, typer.Option("--type", metavar="TYPE", help="Only the summary of this type.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the latest N.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """List the latest summary of each type that a run recorded: type, number of the event, JSON; the latest first."""
+    info = _info(run_id)
+    if info.state is None:
+        return _unreadable(info, as_json=json)
+    found = sorted(info.state.summaries.items(), key=lambda named: named[1]["seq"], reverse=True)
+    rows = [{"type": name, **told} for name, told in found if type in (None, name)][:limit]
+    if json:
+        out(json_.dumps({"run_id": info.directory.run_id, "summaries": rows}, ensure_ascii=False))
+        return 0
+    for row in rows:
+        out(f"{escape(row['type'])}\t{row['seq']}\t{escape(json_.dumps(row['payload'], ensure_ascii=False))}")
+    if not rows:
+        err("the run has no summaries" if type is None else f"the run has no summary of type {type!r}")
+    return 0
+
+
+def lease(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Show who executes a run; exit with 1 when nothing does."""
+    info = _info(run_id)
+    held = _holder(info)
+    if held is not None:
+        _print(lease_json(held), as_json=json)
+    elif json:
+        out(json_.dumps({"run_id": info.directory.run_id, "lease": None}))
+    else:
+        err(f"run {info.directory.run_id} is not being executed")
+    return 0 if held is not None else 1
+
+
+def lease_json(held: Lease) -> dict[str, object]:
+    """Return a lease as ``gert runs lease --json`` prints it; on a directory it ends with its process."""
+    return {
+        "worker": held.worker_id or None,
+        "process": held.process,
+        "fence": held.fence,
+        "expires_at": held.expires_at,
+    }
+
+
+def _info(run_id: str) -> RunInfo:
+    return run_info(find_run(runs_root(project_here(), cwd=Path.cwd()), run_id))
+
+
+def _holder(info: RunInfo) -> Lease | None:
+    return DirectoryRun(info.directory.path).holder()
+
+
+def _unreadable(info: RunInfo, *, as_json: bool) -> int:
+    if as_json:
+        out(json_.dumps({"run_id": info.directory.run_id, "problem": info.problem}, ensure_ascii=False))
+    else:
+        err(escape(info.problem))
+    return 1
+
+
+def _print(document: Mapping[str, Any], *, as_json: bool, instead: Mapping[str, str | None] | None = None) -> None:
+    """Print a document, for people with a line per member; ``instead`` has what they are shown in place of a value."""
+    if as_json:
+        out(json_.dumps(document, ensure_ascii=False))
+        return
+    for name, value in {**document, **(instead or {})}.items():
+        text = value if isinstance(value, str) else json_.dumps(value, ensure_ascii=False)
+        out(f"{name}: {escape(text)}")
+
+
+__all__ = ["lease", "lease_json", "resume_point", "status", "summaries"]

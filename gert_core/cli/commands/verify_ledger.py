@@ -1,0 +1,63 @@
+"""``gert runs verify-ledger``: tell whether the trace of a run is as it was written, in one word."""
+
+from __future__ import annotations
+
+import json as json_
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from gert_core.api.errors import RunError, UsageError
+from gert_core.cli.commands.trace import check
+from gert_core.cli.lazy import typer
+from gert_core.cli.render.terminal import err, escape, out
+from gert_core.cli.session import project_here
+from gert_core.kit.files import open_file
+from gert_core.runs.directory import runs_root
+from gert_core.runs.find import find_run
+from gert_core.trace.verify import TraceStatus
+
+if TYPE_CHECKING:
+    from gert_core.cli.session import Options
+    from gert_core.runs.directory import RunDirectory
+    from gert_core.trace.verify import Verification
+
+
+def verify_ledger(
+    ctx: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Print `valid` or `invalid`: whether the hash chain and the signatures of a run's trace are right.
+
+    It checks what `gert trace verify` does. A run that is being executed has no end yet and is valid as far as it is.
+    """
+    directory = find_run(runs_root(project_here(), cwd=Path.cwd()), run_id)
+    held = directory.locked()  # before reading: a run that ends meanwhile has its end
+    try:
+        found = _verify(directory, ctx.obj)
+    except (RunError, UsageError) as error:
+        document: dict[str, object] = {"valid": False, "problem": error.message}
+        why = error.message
+    else:
+        # A run that is being executed has no end yet.
+        document = {**found.to_json(), "valid": found.valid or (held and found.status is TraceStatus.TRUNCATED)}
+        why = f"{found.status}: {found.detail}"
+    valid = bool(document["valid"])
+    if json:
+        out(json_.dumps({"run_id": directory.run_id, **document}, ensure_ascii=False))
+    else:
+        out("valid" if valid else "invalid")
+        if not valid:
+            err(f"  {escape(why)}")
+    return 0 if valid else 1
+
+
+def _verify(directory: RunDirectory, options: Options) -> Verification:
+    trace = directory.find_trace(directory.meta())
+    with suppress(FileNotFoundError):  # which verifying reports
+        open_file(trace, owners=directory.owners).close()  # a link, and what somebody else put there, is not its trace
+    return check(trace, options)
+
+
+__all__ = ["verify_ledger"]
