@@ -48,6 +48,14 @@ KIT_MODULES: Final = (
     "run_rows",
     "blob_names",
     "store_urls",
+    "tables.store",
+    "tables.database",
+    "tables.run",
+    "tables.sink",
+    "tables.blobs",
+    "tables.rows",
+    "tables.ledger",
+    "tables.schema",
     "log",
 )
 TESTING_MODULES: Final = ("", "conformance", "packs", "echo", "finish", "helpers")

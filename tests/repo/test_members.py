@@ -9,7 +9,7 @@ from repository import ROOT, member_directories, project_of
 
 LIBRARIES = {"gert-jsonrpc"}
 BUNDLE = "gert"
-KINDS = "step|transport|approval|input|signature|policy|tools|command"
+KINDS = "step|store|transport|approval|input|signature|policy|tools|command"
 
 CORE_PROJECT = project_of(ROOT)["project"]
 VERSION = CORE_PROJECT["version"]

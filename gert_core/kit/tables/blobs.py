@@ -1,0 +1,209 @@
+"""Blobs of a run in a table, in parts, with the tickets that some of them are."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import RunError, StoreError
+from gert_core.api.store_records import BLOB_LIMIT, HOLD_BYTES, Blob
+from gert_core.kit.blob_names import check_blob_name, is_answer, ticket_of
+from gert_core.kit.files import MIB
+from gert_core.kit.tables.rows import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gert_core.kit.tables.database import Database, Transaction
+
+APPEND_SECONDS: Final = 2.0
+"""How long what is appended to a blob is held back."""
+_INSERT: Final = (
+    "INSERT INTO gert_blobs (run_id, name, part, data, written, token) "
+    "SELECT ?, ?, COALESCE(MAX(part) + 1, 0), ?, :now, ? FROM gert_blobs WHERE run_id = ? AND name = ?"
+)
+
+
+class Blobs:
+    """The blobs of one run."""
+
+    def __init__(self, database: Database, run_id: str) -> None:
+        self._database = database
+        self._run_id = run_id
+        self._lock = threading.Lock()
+        self._held: dict[str, bytearray] = {}
+        self._timer: threading.Timer | None = None
+        self._error: StoreError | None = None
+
+    def read(self, name: str, limit: int) -> Blob | None:
+        """Return a blob of at most ``limit`` bytes."""
+        check_blob_name(name)
+        self.flush()
+        where = (self._run_id, name)
+        size = self._database.read(
+            "SELECT SUM(LENGTH(data)), MAX(written) FROM gert_blobs WHERE run_id = ? AND name = ?", where
+        )
+        if not size or size[0][0] is None:
+            return None
+        if size[0][0] > limit:
+            raise RunError(
+                f"{name} of run {self._run_id} is larger than {limit // MIB} MiB", kind=ErrorKind.RUN_DIRECTORY
+            )
+        parts = self._database.read("SELECT data FROM gert_blobs WHERE run_id = ? AND name = ? ORDER BY part", where)
+        return Blob(data=b"".join(bytes(part) for (part,) in parts), written=timestamp(size[0][1]))
+
+    def write(self, name: str, data: bytes | Iterable[bytes], *, new: bool, durable: bool) -> None:
+        """Write a blob as a whole; with ``new`` only where there is none."""
+        check_blob_name(name)
+        whole = data if isinstance(data, bytes) else _joined(data, self._where(name))
+        if len(whole) > BLOB_LIMIT:
+            raise self._too_large(name)
+        self.flush()
+        token = secrets.token_hex(8)
+
+        def work(transaction: Transaction) -> None:
+            put_blob(transaction, self._run_id, name, whole, new=new, token=token)
+
+        self._database.repeat(lambda _: self._database.change(work, durable=durable))
+
+    def append(self, name: str, data: bytes) -> None:
+        """Add to the end of a blob within ``APPEND_SECONDS``; a fault is raised by a later call."""
+        check_blob_name(name)
+        with self._lock:
+            error, self._error = self._error, None
+            if error is not None:
+                raise error
+            self._held.setdefault(name, bytearray()).extend(data)
+            full = sum(map(len, self._held.values())) >= HOLD_BYTES
+            if not full and self._timer is None:
+                self._timer = threading.Timer(APPEND_SECONDS, self._flush_later)
+                self._timer.daemon = True
+                self._timer.start()
+        if full:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was appended and is held back."""
+        if not self._held:
+            return
+        with self._lock:
+            held, self._held = self._held, {}
+            timer, self._timer = self._timer, None
+            if timer is not None:
+                timer.cancel()
+            token = secrets.token_hex(8)
+
+            def work(transaction: Transaction) -> None:
+                self._add(transaction, held, token)
+
+            if held:
+                self._database.repeat(lambda _: self._database.change(work, durable=False))
+
+    def _flush_later(self) -> None:
+        try:
+            self.flush()
+        except StoreError as error:
+            self._error = error
+
+    def _add(self, transaction: Transaction, held: dict[str, bytearray], token: str) -> None:
+        _lock_run(transaction, self._run_id)
+        for name, data in held.items():
+            there = "SELECT 1 FROM gert_blobs WHERE run_id = ? AND name = ? AND token = ?"
+            if not transaction.rows(there, (self._run_id, name, token)):  # else its COMMIT arrived, not the answer
+                transaction.run(_INSERT, (self._run_id, name, bytes(data), token, self._run_id, name))
+
+    def names(self, prefix: str) -> list[str]:
+        """Return the sorted names that begin with ``prefix``."""
+        self.flush()
+        found = self._database.read(
+            "SELECT name FROM gert_blobs WHERE run_id = ? AND part = 0 AND SUBSTR(name, 1, ?) = ?",
+            (self._run_id, len(prefix), prefix),
+        )
+        return sorted(name for (name,) in found)
+
+    def delete(self, name: str) -> bool:
+        """Delete a blob; return False when there was none."""
+        check_blob_name(name)
+        self.flush()
+
+        def work(transaction: Transaction) -> int:
+            if not is_answer(name) and (ticket := ticket_of(name)) is not None:
+                transaction.run("DELETE FROM gert_tickets WHERE run_id = ? AND ticket_id = ?", (self._run_id, ticket))
+            return transaction.run("DELETE FROM gert_blobs WHERE run_id = ? AND name = ?", (self._run_id, name))
+
+        return bool(self._database.repeat(lambda again: self._database.change(work) or again))
+
+    def _where(self, name: str) -> str:
+        return f"{name} of run {self._run_id}"
+
+    def _too_large(self, name: str) -> StoreError:
+        return _too_large(self._where(name))
+
+
+def put_blob(transaction: Transaction, run_id: str, name: str, data: bytes, *, new: bool, token: str) -> None:
+    """Write a blob, note the ticket that it is, and let an answer wake its run."""
+    where = (run_id, name)
+    _lock_run(transaction, run_id)
+    if new:
+        found = transaction.rows("SELECT token FROM gert_blobs WHERE run_id = ? AND name = ?", where)
+        if found and found[0][0] == token:  # its COMMIT arrived, not the answer
+            return
+        if found:
+            raise StoreError(f"{name} of run {run_id} exists already", kind=ErrorKind.BLOB_EXISTS)
+    else:
+        transaction.run("DELETE FROM gert_blobs WHERE run_id = ? AND name = ?", where)
+    transaction.run(_INSERT, (*where, data, token, *where))
+    ticket = ticket_of(name)
+    if ticket is None:
+        return
+    if is_answer(name):
+        transaction.run("UPDATE gert_runs SET wake = :now WHERE run_id = ?", (run_id,))
+        transaction.run(
+            "UPDATE gert_tickets SET status = 'answered' WHERE run_id = ? AND ticket_id = ?", (run_id, ticket)
+        )
+    else:
+        _note_ticket(transaction, run_id, ticket, data)
+
+
+def _note_ticket(transaction: Transaction, run_id: str, ticket: str, data: bytes) -> None:
+    """Write the row of a ticket; one whose content cannot be read is found by its id only."""
+    try:
+        decoded = json.loads(data)
+    except ValueError:
+        decoded = None
+    facts: dict[str, Any] = decoded if isinstance(decoded, dict) else {}
+    transaction.run(
+        "INSERT INTO gert_tickets (run_id, ticket_id, runbook, step_id, status, expires) "
+        "VALUES (?, ?, ?, ?, 'open', ?) ON CONFLICT (run_id, ticket_id) DO UPDATE "
+        "SET runbook = excluded.runbook, step_id = excluded.step_id, expires = excluded.expires",
+        (run_id, ticket, *(str(facts.get(name) or "") for name in ("runbook_name", "step_id", "expires_at"))),
+    )
+
+
+def _lock_run(transaction: Transaction, run_id: str) -> None:
+    """Let one transaction at a time write blobs of a run."""
+    transaction.alone(f"blobs {run_id}")
+
+
+def _joined(data: Iterable[bytes], place: str) -> bytes:
+    """Return the parts as one, as long as they are not too large."""
+    whole = bytearray()
+    for part in data:
+        whole += part
+        if len(whole) > BLOB_LIMIT:
+            raise _too_large(place)
+    return bytes(whole)
+
+
+def _too_large(place: str) -> StoreError:
+    return StoreError(
+        f"{place} is larger than {BLOB_LIMIT // MIB} MiB, the most that a database keeps of one",
+        kind=ErrorKind.RUN_DIRECTORY,
+        hint="keep large files elsewhere and pass on their names",
+    )
+
+
+__all__ = ["APPEND_SECONDS", "Blobs", "put_blob"]

@@ -1,0 +1,163 @@
+"""The rows of runs and tickets in tables: written with the lines of a run, and found by queries."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.results import RunStatus
+from gert_core.api.store_records import RunRow, TicketRow
+from gert_core.kit.run_rows import ACTIVE, INTERRUPTED
+from gert_core.kit.tables.database import marks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gert_core.api.store_records import RunQuery
+    from gert_core.kit.tables.database import Database
+
+COLUMNS: Final = (
+    "runbook",
+    "status",
+    "outcome",
+    "code",
+    "mode",
+    "tenant",
+    "actor",
+    "started",
+    "updated",
+    "finished",
+    "duration",
+    "waited",
+    "blocked_on",
+    "last_seq",
+)
+"""What the lines of a run say, as the table of runs has it."""
+NEXT: Final = "(SELECT MIN(expires) FROM gert_tickets WHERE run_id = ? AND status = 'open' AND expires <> '')"
+"""When the first ticket of a run expires that is not answered."""
+_RUNNING: Final = str(RunStatus.RUNNING)
+_PAGE: Final = 500
+
+
+def timestamp(seconds: float) -> str:
+    """Return seconds since 1970 as a text as in the trace."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def values_of(row: RunRow) -> list[object]:
+    """Return the values of ``COLUMNS``."""
+    found: list[object] = [getattr(row, name) for name in COLUMNS]
+    found[COLUMNS.index("blocked_on")] = json.dumps(row.blocked_on)
+    return found
+
+
+def assignments(row: RunRow, *, told: bool) -> tuple[str, list[object]]:
+    """Return what to set in the table of runs behind a group of lines, and the values for it.
+
+    Where nothing but the number of lines changed, nothing else is written. A run that goes on waits for nothing any
+    more; one that is suspended goes on by itself when the first of its tickets expires.
+    """
+    if not told:
+        return "last_seq = ?, updated = ?", [row.last_seq, row.updated]
+    text = ", ".join(f"{name} = ?" for name in COLUMNS)
+    if row.status == _RUNNING:
+        return f"{text}, wake = NULL, next_at = NULL", values_of(row)
+    if row.finished is not None:
+        return f"{text}, next_at = NULL", values_of(row)
+    return f"{text}, next_at = {NEXT}", [*values_of(row), row.run_id]
+
+
+def row_of(run_id: str, values: tuple[Any, ...], *, live: bool = False) -> RunRow:
+    """Return the row of a run from the values of ``COLUMNS``."""
+    facts = dict(zip(COLUMNS, values, strict=True))
+    facts["blocked_on"] = tuple(json.loads(facts["blocked_on"]))
+    return RunRow(run_id=run_id, live=live, **facts)
+
+
+def stored_row(database: Database, run_id: str) -> RunRow | None:
+    """Return the row of a run as its lines say; None when there is no such run."""
+    found = database.read(f"SELECT {', '.join(COLUMNS)} FROM gert_runs WHERE run_id = ?", (run_id,))  # noqa: S608 - names of columns
+    return row_of(run_id, found[0]) if found else None
+
+
+def select_runs(database: Database, query: RunQuery) -> Iterator[RunRow]:
+    """Yield the runs that a query asks for, the newest first, a page at a time."""
+    left, before = query.limit, query.before
+    while left is None or left > 0:
+        size = _PAGE if left is None else min(left, _PAGE)
+        sql, values = _statement(query, before, size)
+        found = database.read(sql, values)
+        for run_id, held, *facts in found:
+            yield _shown(row_of(run_id, tuple(facts), live=bool(held)))
+        if len(found) < size:
+            return
+        before, left = found[-1][0], None if left is None else left - size
+
+
+def _shown(row: RunRow) -> RunRow:
+    from gert_core.kit.run_rows import shown
+
+    return shown(row, live=row.live)
+
+
+def _statement(query: RunQuery, before: str | None, size: int) -> tuple[str, list[object]]:
+    """Return the SQL of a page of runs and its values."""
+    status = f"CASE WHEN r.status = '{_RUNNING}' AND l.run_id IS NULL THEN '{INTERRUPTED}' ELSE r.status END"
+    wanted: list[str] = []
+    values: list[object] = []
+    if query.status:
+        wanted.append(f"{status} IN ({marks(query.status)})")
+        values += query.status
+    if query.active is not None:
+        wanted.append(f"{status} {'' if query.active else 'NOT '}IN ({marks(ACTIVE)})")
+        values += sorted(ACTIVE)
+    for name in ("runbook", "tenant", "outcome", "code", "mode", "actor"):
+        if (value := getattr(query, name)) is not None:
+            wanted.append(f"r.{name} = ?")
+            values.append(value)
+    if query.since is not None:
+        wanted.append("r.started >= ?")
+        values.append(query.since)
+    if query.until is not None:
+        wanted.append("COALESCE(r.started, '') < ?")
+        values.append(query.until)
+    if before is not None:
+        wanted.append(
+            "(r.began, r.created, r.run_id) < (SELECT b.began, b.created, b.run_id FROM gert_runs b WHERE b.run_id = ?)"
+        )
+        values.append(before)
+    columns = ", ".join(f"r.{name}" for name in COLUMNS)
+    where = f"WHERE {' AND '.join(wanted)} " if wanted else ""
+    sql = (
+        f"SELECT r.run_id, l.run_id IS NOT NULL, {columns} FROM gert_runs r "  # noqa: S608 - names and question marks
+        f"LEFT JOIN gert_leases l ON l.run_id = r.run_id AND l.expires > :now {where}"
+        "ORDER BY r.began DESC, r.created DESC, r.run_id DESC LIMIT ?"
+    )
+    return sql, [*values, size]
+
+
+def select_tickets(database: Database, **query: str | None) -> Iterator[TicketRow]:
+    """Yield the tickets whose columns are as asked for, those of the newest run first."""
+    asked = {name: value for name, value in query.items() if value is not None}
+    where = f"WHERE {' AND '.join(f't.{name} = ?' for name in asked)} " if asked else ""
+    found = database.read(
+        "SELECT t.ticket_id, t.run_id, t.runbook, t.step_id, t.status FROM gert_tickets t "  # noqa: S608 - names
+        f"JOIN gert_runs r ON r.run_id = t.run_id {where}"
+        "ORDER BY r.began DESC, r.created DESC, r.run_id DESC, t.ticket_id",
+        list(asked.values()),
+    )
+    for ticket_id, run_id, runbook, step_id, status in found:
+        yield TicketRow(ticket_id=ticket_id, run_id=run_id, runbook=runbook, step_id=step_id, status=status)
+
+
+__all__ = [
+    "COLUMNS",
+    "assignments",
+    "row_of",
+    "select_runs",
+    "select_tickets",
+    "stored_row",
+    "timestamp",
+    "values_of",
+]

@@ -1,0 +1,19 @@
+"""Keeps runs in a SQLite file: the store ``sqlite:PATH``."""
+
+from __future__ import annotations
+
+from gert_core import hookimpl
+from gert_core.api import StoreType
+
+
+@hookimpl
+def gert_stores() -> list[StoreType]:
+    """Register the store."""
+    return [
+        StoreType(
+            name="sqlite",
+            schemes=("sqlite",),
+            open="gert_store_sqlite.store:open_store",
+            summary="A SQLite file, for one machine and few writers.",
+        )
+    ]
