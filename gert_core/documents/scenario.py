@@ -61,7 +61,7 @@ class ScenarioModel(Model):
         "next one; the last one holds for all further attempts.",
     )
     evidence: dict[Text, dict[str, Any]] = Field(
-        default_factory=dict, description="What people hand in, by step and name."
+        default_factory=dict, description="What people hand in, by step and name; with `{}` the run waits."
     )
     approvals: dict[Text, list[CannedApproval]] = Field(
         default_factory=dict, description="Approvals by step; a step without any is approved."
@@ -86,7 +86,7 @@ class ExpectationModel(Model):
     """A test document: the expected result of replaying the scenario."""
 
     description: Given[str] = Field(default=None, description="What is tested.")
-    expected_status: Given[Literal["completed", "failed", "error", "approval_pending"]] = Field(
+    expected_status: Given[Literal["completed", "failed", "error", "approval_pending", "answer_pending"]] = Field(
         default=None, description="The run's status."
     )
     expected_outcome: Given[Category] = Field(default=None, description="The outcome's category.")

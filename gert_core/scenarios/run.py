@@ -22,7 +22,7 @@ from gert_core.kit.log import fault
 from gert_core.scenarios.expect import Observed, check_expectations, unknown_steps
 from gert_core.scenarios.names import impossible_names
 from gert_core.scenarios.results import ScenarioResult, ScenarioStatus
-from gert_core.scenarios.visits import PENDING, Visits
+from gert_core.scenarios.visits import PENDING, UNANSWERED, Visits
 from gert_core.secrets import MINIMUM, collect
 
 if TYPE_CHECKING:
@@ -179,6 +179,8 @@ def _failure_text(result: RunResult) -> str | None:
         return f"{f'step {first.key}: ' if first.key else ''}{first.message}, {first.kind}"
     if result.pending:
         return f"step {result.pending[0]['step_key']} waits for an approval"
+    if result.questions:
+        return f"step {result.questions[0]['step_key']} waits for an answer"
     return None
 
 
@@ -261,6 +263,9 @@ class _VisitRecorder(Progress):
 
     def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
         self._note(step, PENDING)
+
+    def unanswered(self, step: StepInfo) -> None:
+        self._note(step, UNANSWERED)
 
     def warn(self, message: str, *, step: StepInfo | None = None) -> None:
         self.warnings.append(message)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 ENTERED: Final = "entered"
 PENDING: Final = "approval_pending"
+UNANSWERED: Final = "answer_pending"
 _REACHED: Final = frozenset({*map(str, (StepStatus.SUCCESS, StepStatus.FAILED, StepStatus.ERROR)), ENTERED})
 
 
@@ -80,4 +81,4 @@ class Visits:
         return tuple((visit.key, visit.status) for visit in self)
 
 
-__all__ = ["ENTERED", "PENDING", "Visit", "Visits"]
+__all__ = ["ENTERED", "PENDING", "UNANSWERED", "Visit", "Visits"]

@@ -242,3 +242,42 @@ def test_the_console_script_in_its_own_process(book):
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "0 passed, 1 failed, 0 skipped"
     assert "Traceback" not in done.stderr
+
+
+ASKING = """
+- {id: look, type: manual, instructions: Look., required_evidence: [{name: seen, kind: text}]}
+- {id: sign, type: manual, instructions: Sign.}
+"""
+
+
+@pytest.mark.parametrize(
+    ("evidence", "status", "waits"),
+    [
+        ({"look": {}}, "answer_pending", "look"),
+        ({"look": {"seen": "yes"}, "sign": {}}, "answer_pending", "sign"),
+        ({"look": {"seen": "yes"}}, "completed", None),
+    ],
+)
+def test_a_person_whom_the_scenario_gives_no_answer_leaves_the_run_waiting(
+    tmp_path, monkeypatch, capsys, evidence, status, waits
+):
+    monkeypatch.chdir(tmp_path)
+    book = write_book(Path(), ASKING)
+    write_scenario(book, "right", {"evidence": evidence}, {"expected_status": status})
+    other = {"answer_pending": "completed", "completed": "answer_pending"}[status]
+    write_scenario(book, "wrong", {"evidence": evidence}, {"expected_status": other})
+    code, document = run_json(capsys, book)
+    assert (code, statuses(document)) == (1, {"right": "passed", "wrong": "failed"})
+    _, wrong = document["runbooks"][0]["scenarios"]
+    (said,) = [one["message"] for one in wrong["assertions"]]
+    why = f" (step {waits} waits for an answer)" if waits else ""
+    assert said.startswith(f'expected "{other}", got "{status}"{why}; steps of the run: look (')
+
+
+def test_a_step_that_waits_for_an_answer_is_not_reached(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    book = write_book(Path(), ASKING)
+    write_scenario(book, "s", {"evidence": {"look": {}}}, {"must_reach": ["look"], "must_not_reach": ["sign"]})
+    code, text, _ = run(capsys, book)
+    assert code == 1
+    assert "expected step look to be reached, but it was not reached: answer_pending" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from gert_core.api import Answer, Declined, ErrorKind, EventType, NoAnswer, StepProblem
 from gert_core.engine.journal import principal_of
@@ -31,7 +31,7 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
         if given is not None:
             return _answered(execution, question, given.line, given.principal, reason=given.declined)
     if facts.questions == "suspend" and facts.mode == "real" and facts.directory is not None:
-        _suspend(execution, question, prompt)
+        suspend(execution, question, prompt)
     trace_asked(execution, question, prompt)
     services.journal.sync()
     if facts.questions != "ask" or not services.plugins.console.interactive:
@@ -55,7 +55,7 @@ def _answered(execution: StepExecution, question: Question, line: str, by: Princ
     return Answer(value=line, principal=by)
 
 
-def _suspend(execution: StepExecution, question: Question, prompt: str) -> None:
+def suspend(execution: StepExecution, question: Question, prompt: str) -> NoReturn:
     """Leave the step open until its questions are answered; one that acted and must not act again cannot wait."""
     if execution.acted and not execution.contract.repeatable:
         trace_asked(execution, question, prompt)
@@ -93,4 +93,4 @@ def _refuse_late(execution: StepExecution, question: Question) -> None:
         raise StepProblem(ErrorKind.TIMEOUT, f"{question.name} was not answered in time")
 
 
-__all__ = ["ask_person"]
+__all__ = ["ask_person", "suspend"]

@@ -139,11 +139,21 @@ class ReplayBackend:
         )
 
     def ask(self, execution: StepExecution, question: Question) -> Answer:
-        """Return evidence by step key or id; a mere confirmation needs none."""
+        """Return evidence by step key or id; a mere confirmation needs none.
+
+        Suspend the run where the scenario has the step with no evidence at all, as it does for an approval without
+        answers.
+        """
         person = Principal(kind="human", id=DEFAULT_APPROVER)
         for name in (execution.key, execution.compiled.id):
             given = self._scenario.evidence.get(name)
-            if given is not None and question.name in given:
+            if given is None:
+                continue
+            if not given:
+                from gert_core.engine.modes.questions import suspend
+
+                suspend(execution, question, execution.services.masker.mask_text(question.prompt))
+            if question.name in given:
                 self._used_evidence.add((name, question.name))
                 return Answer(value=given[question.name], canned=True, principal=person)
         if question.kind == "confirm":

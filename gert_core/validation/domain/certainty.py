@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 TESTS: Final = frozenset({"status", "passed", "exit_code"})
 """Testing one of these tells whether the step ran."""
+_EMPTY: Final = {
+    "int": ("0", "0"),
+    "float": ("0.0", "0.0"),
+    "bool": ("false", "false"),
+    "list": ("(range 0)", "[]"),
+    "object": ('(fromJson "{}")', "{}"),
+}
+"""The empty value of each type in the two dialects; text for all others."""
 
 
 def may_test(text: str) -> bool:
@@ -105,9 +113,15 @@ def why_uncertain(steps: Sequence[StepNode]) -> str:
     return f"step `{step.id}` runs on only some paths"
 
 
+def default_of(kind: str, shown: str, *, kernel: bool) -> str:
+    """Return the expression that reads a path and gives the empty value of its type where nothing is there."""
+    value, jinja = _EMPTY.get(kind, ('""', '""'))
+    return f"({shown} | default {value})" if kernel else f"({shown[1:]} | default({jinja}))"
+
+
 def ids_of(steps: Iterable[StepNode]) -> frozenset[str]:
     """Return the ids of steps."""
     return frozenset(step.id for step in steps)
 
 
-__all__ = ["TESTS", "ids_of", "is_certain", "is_protected", "may_test", "tested_steps", "why_uncertain"]
+__all__ = ["TESTS", "default_of", "ids_of", "is_certain", "is_protected", "may_test", "tested_steps", "why_uncertain"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
 from gert_core.validation.domain.certainty import (
+    default_of,
     ids_of,
     is_certain,
     is_protected,
@@ -229,7 +230,7 @@ class References:
             return
         found = self.find(reference.path)
         if isinstance(found, Shape):
-            self._doubt(text, reference)
+            self._doubt(text, reference, found.kind)
             return
         explanation = self.unresolved.explain(reference.path, found, self._step, self.around())
         if explanation is None:
@@ -272,7 +273,7 @@ class References:
             return frozenset()
         return tested_steps(self.compiled(text, condition=True).template)
 
-    def _doubt(self, text: TemplateText, reference: Reference) -> None:
+    def _doubt(self, text: TemplateText, reference: Reference, kind: str) -> None:
         """Warn when an output may be missing and no test says otherwise."""
         path, by_id = reference.path, self.ctx.runbook.by_id
         entry = self._output(path)
@@ -288,8 +289,7 @@ class References:
         if is_protected(self.compiled(text.value, condition=text.condition).template, path, ids):
             return
         shown = "." + ".".join(path)
-        kernel = shown in str(text.value)
-        fallback = f'({shown} | default "")' if kernel else f'({shown[1:]} | default(""))'
+        fallback = default_of(kind, shown, kernel=shown in str(text.value))
         self.ctx.add(
             "maybe-undefined",
             f"`{shown}` may be undefined: {why_uncertain(steps)}",
