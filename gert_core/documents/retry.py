@@ -107,8 +107,8 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def applies(contract: Contract) -> bool:
-        """Return whether a step with this contract may be attempted again: it acts, and repeating it is safe."""
-        return contract.repeatable and not contract.pure
+        """Return whether a step with this contract may be attempted again: that is safe, and may come out otherwise."""
+        return contract.repeatable and not (contract.pure and contract.deterministic and not contract.reads)
 
     def covers(self, kind: str) -> bool:
         """Return whether a failure of this kind leads to another attempt."""

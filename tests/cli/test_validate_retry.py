@@ -158,3 +158,29 @@ def test_a_step_with_steps_inside_it(validate):
     ]
     moved = book.replace(", retry: {retry}", "").replace("action: {action}}}", "action: {action}, retry: {retry}}}")
     assert validate(book=moved) == []
+
+
+@pytest.mark.parametrize(
+    ("contract", "attempts"),
+    [
+        ("effects: [], writes: [], reads: [servers]", 3),
+        ("effects: [], writes: []", 3),
+        ("effects: [], writes: [], reads: [servers], deterministic: true", 3),
+        ("effects: [], writes: [], deterministic: true", 1),
+    ],
+)
+def test_a_tool_that_touches_nothing_but_may_answer_differently_is_attempted_again(
+    gert, tmp_path, monkeypatch, contract, attempts
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    tool = f"apiVersion: tool/v0\nmeta: {{name: api}}\ncontract: {{{contract}}}\n"
+    (tmp_path / "tools/api.tool.yaml").write_text(
+        tool + "actions: {look: {argv: [sh, -c, 'echo x >> tries; exit 1']}}\n"
+    )
+    (tmp_path / "book.yaml").write_text(BOOK.format(action="look", retry="{max: 3, delay: 1ms}"))
+    _, out, _ = gert("validate", "book.yaml", "--json")
+    assert [found["rule"] for found in json.loads(out)["diagnostics"]] == ["not-acted-on"] * (attempts == 1)
+    code, _, err = gert("exec", "book.yaml")
+    assert code == 1, err
+    assert (tmp_path / "tries").read_text() == "x\n" * attempts

@@ -55,7 +55,12 @@ def close_run(run: Run, frame: Frame, signal: Signal | None) -> Signal | None:
 
 def _layer(run: Run, frame: Frame, failure: object, worst: Signal | None) -> Layer:
     """Return the variables of one of the lists: those of the run, its failure and its status."""
-    layer = Layer(frame.layer)
+    before = frame.layer
+    if run.doubts:
+        from gert_core.engine.modes.explore import doubted
+
+        before = doubted(before, run.facts.runbook.lists)
+    layer = Layer(before)
     unknown = failure is None and run.doubts > 0
     layer.bind({FAILURE: failure_symbol() if unknown else failure})
     status = (
@@ -82,9 +87,13 @@ def _inside(block: BlockNode, frame: Frame, layer: Layer, deadline: Deadline, *,
 
 def _explore(run: Run, block: BlockNode, frame: Frame, deadline: Deadline) -> None:
     """Show in a dry-run what may run after a failure; nothing it sets is known afterwards."""
+    from gert_core.engine.modes.explore import forget_values
+
     info = StepInfo(key=f"{frame.prefix}@{block.name}", step_id="", type="", depth=frame.depth, leaf=False)
     run.services.progress.arm(info, block.name, _WHY)
-    run_list(run, block, _inside(block, frame, _layer(run, frame, None, None), deadline, settled=NEVER))
+    layer = _layer(run, frame, None, None)
+    run_list(run, block, _inside(block, frame, layer, deadline, settled=NEVER))
+    forget_values(frame.layer, [layer])
 
 
 __all__ = ["close_run"]

@@ -25,8 +25,9 @@ def symbolic_result(execution: StepExecution, *, reason: str) -> Completed:
     compiled = execution.compiled
     execution.run.doubts += 1
     names = execution.facts.compiled.contracts.outputs(compiled.node)
-    outputs = {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in names}
-    return Completed(outputs=outputs, fields=_symbolic_fields(execution), detail={"symbolic": reason})
+    return Completed(
+        outputs=_named_symbols(compiled.id, names), fields=_symbolic_fields(execution), detail={"symbolic": reason}
+    )
 
 
 def weigh(execution: StepExecution) -> None:
@@ -45,6 +46,11 @@ def weigh(execution: StepExecution) -> None:
         forget_steps(execution.layer, compiled.node.blocks)
 
 
+def weighed(execution: StepExecution, values: Mapping[str, object]) -> Mapping[str, object]:
+    """Return outputs or fields of a step that is over; symbols if only a real run knows how it came out."""
+    return _named_symbols(execution.compiled.id, values) if execution.uncertain else values
+
+
 def explore(
     execution: StepExecution, why: Undecided, *, ran: Sequence[BlockNode] = (), ended: bool = False
 ) -> Result | None:
@@ -56,9 +62,12 @@ def explore(
     compiled, layer = execution.compiled, execution.layer
     if compiled.leaf:
         return symbolic_result(execution, reason=str(why))
-    found = []
+    forget_steps(layer, ran)
+    found: list[tuple[BlockNode, Layer, Signal | None]] = []
     for index, block in _possible(execution, ran):
         overlay = Layer(layer, loop=block.path if block.repeats else None)
+        if block.cleanup:  # what ran before it may have come to its end or not
+            forget_values(overlay, [earlier for _, earlier, _ in found])
         found.append((block, overlay, _explore_block(execution, block, overlay, index=index, why=why)))
     for number, node in enumerate(compiled.node.includes):
         if not any(node is done for done in ran):
@@ -68,8 +77,7 @@ def explore(
     if signals:
         execution.signals.add(signals)
         return None
-    forget_steps(layer, ran)
-    _forget_values(layer, [overlay for _, overlay, signal in found if signal is None])
+    forget_values(layer, [overlay for _, overlay, signal in found if signal is None])
     return Completed(fields=_symbolic_fields(execution), detail={"symbolic": str(why)})
 
 
@@ -99,8 +107,7 @@ def _runs_always(block: BlockNode) -> bool:
 
 
 def _symbolic_fields(execution: StepExecution) -> dict[str, object]:
-    compiled = execution.compiled
-    return {name: Symbol(f"{{{{ .{compiled.id}.{name} }}}}") for name in compiled.type.fields}
+    return _named_symbols(execution.compiled.id, execution.compiled.type.fields)
 
 
 def _possible(execution: StepExecution, ran: Sequence[BlockNode]) -> list[tuple[int, BlockNode]]:
@@ -164,7 +171,7 @@ def _explore_included(execution: StepExecution, node: BlockNode, number: int, wh
     return None if signal is None or signal.rank is Rank.ENDED else signal
 
 
-def _forget_values(layer: Layer, overlays: list[Layer]) -> None:
+def forget_values(layer: Layer, overlays: list[Layer]) -> None:
     """Keep the names that undecided arms may have set, as symbols: that they exist is known, their values are not."""
     for overlay in overlays:
         for name in overlay.vars:
@@ -197,6 +204,13 @@ def forget_steps(layer: Layer, blocks: Iterable[BlockNode]) -> None:
         layer.owners[name] = owner
 
 
+def doubted(layer: Layer, blocks: Iterable[BlockNode]) -> Layer:
+    """Return the variables for cleanup after these blocks, in which something may have failed."""
+    view = Layer(layer)
+    forget_steps(view, blocks)
+    return view
+
+
 def _forget_status(layer: Layer, step_id: str, facts: Mapping[str, object]) -> None:
     others = {name: Symbol(f"{{{{ .step.{step_id}.{name} }}}}") for name in facts if name != STATUS}
     layer.set_status(step_id, Symbol(f"{{{{ .{step_id}.{STATUS} }}}}"), **others)
@@ -205,7 +219,11 @@ def _forget_status(layer: Layer, step_id: str, facts: Mapping[str, object]) -> N
 def _symbols(step_id: str, entry: object) -> object:
     if not isinstance(entry, dict) or isinstance(entry, MapResults):
         return Symbol(f"{{{{ .{step_id} }}}}")
-    return {name: Symbol(f"{{{{ .{step_id}.{name} }}}}") for name in entry}
+    return _named_symbols(step_id, entry)
+
+
+def _named_symbols(step_id: str, names: Iterable[str]) -> dict[str, object]:
+    return {name: Symbol(f"{{{{ .{step_id}.{name} }}}}") for name in names}
 
 
 def _only_scopes(overlay: Layer) -> Layer:
@@ -214,4 +232,4 @@ def _only_scopes(overlay: Layer) -> Layer:
     return bare
 
 
-__all__ = ["explore", "symbolic_result", "weigh"]
+__all__ = ["doubted", "explore", "forget_values", "symbolic_result", "weigh", "weighed"]

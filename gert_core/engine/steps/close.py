@@ -113,9 +113,10 @@ def finish(
     services, compiled = execution.services, execution.compiled
     outputs, fields = data.get("outputs", {}), data.get("fields", {})
     if services.backend.symbolic:
-        from gert_core.engine.modes.explore import weigh
+        from gert_core.engine.modes.explore import weigh, weighed
 
         weigh(execution)
+        outputs, fields = weighed(execution, outputs), weighed(execution, fields)
     try:
         execution.exported = apply_state(execution, status, outputs, fields)
         if compiled.artifacts and status is StepStatus.SUCCESS:

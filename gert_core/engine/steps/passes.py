@@ -37,11 +37,20 @@ class Passes:
                 rounds = self._rounds[node.path] = Layer(outer, stays=False, loop=node.path)
             layer = Layer(rounds, stays=False, loop=node.path)
         elif bind or node.cleanup:
-            layer = Layer(outer)
+            layer = Layer(self._behind(node) if node.cleanup else outer)
         if bind:
             layer.bind({self._execution.compiled.type.name: dict(bind)})
         self._before = frozenset(layer.vars) if layer is outer else frozenset()
         return layer
+
+    def _behind(self, cleanup: BlockNode) -> Layer:
+        """Return the variables that a cleanup block begins with; in dry-run, what may have failed is not known."""
+        execution = self._execution
+        if execution.run.doubts <= execution.doubts:
+            return execution.layer
+        from gert_core.engine.modes.explore import doubted
+
+        return doubted(execution.layer, [block for block in execution.compiled.node.blocks if block is not cleanup])
 
     def close(self, node: BlockNode, layer: Layer, *, key: int | None) -> dict[str, object]:
         """Keep what stays of a pass; return the names that it promoted, with their values."""

@@ -1,0 +1,120 @@
+"""What a dry-run and a probe say of steps that depend on how steps came out that were not run: nothing is invented."""
+
+from __future__ import annotations
+
+import pytest
+
+TOOL = """\
+apiVersion: tool/v0
+meta: {name: t}
+contract: {effects: [network], writes: [host], inputs: {w: {}}}
+actions: {do: {argv: [echo, "{{ .w }}"]}}
+"""
+HEAD = "apiVersion: kernel/v0\nmeta: {name: book}\ntools: [t]\nsteps:\n"
+END = "  - {id: done, type: end, outcome: {category: resolved}}\n"
+
+
+def step(name, word="x", when=""):
+    guard = f", when: '{{{{ {when} }}}}'" if when else ""
+    return f"{{id: {name}, type: tool, tool: t, inputs: {{w: '{word}'}}{guard}}}"
+
+
+@pytest.fixture(params=["dry-run", "probe"])
+def plan(gert, tmp_path, monkeypatch, request):
+    """Runs a book; returns the steps it shows: by id, the inputs of those that may run, and None of those skipped."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/t.tool.yaml").write_text(TOOL)
+
+    def run(steps, after=""):
+        (tmp_path / "book.yaml").write_text(HEAD + steps + END + after)
+        code, out, err = gert("exec", "book.yaml", "--mode", request.param)
+        assert code == 0, err
+        shown, current = {}, ""
+        for line in (out + err).splitlines():
+            words = line.split()
+            if words[:1] in (["·"], ["○"], ["✓"], ["▸"]):
+                current = words[1]
+                shown[current] = None if words[0] == "○" else ""
+            elif words[:2] == ["input", "w"]:
+                shown[current] = " ".join(words[3:])
+        return shown
+
+    return run
+
+
+def test_cleanup_of_a_block_does_not_know_what_became_of_its_steps(plan):
+    shown = plan(
+        f"""\
+  - id: b
+    type: block
+    steps: [{step("s1")}, {step("s2")}]
+    on_failure: [{step("o1", when='eq .s1.status "failed"')}, {step("o2", "{{ .s2.status }}", 'ne .s2.status "success"')}]
+    finally: [{step("f1", when='eq .o1.status "success"')}, {step("f2", "{{ .s1.status }}")}]
+  - {step("z", "{{ .s1.status }} {{ .o1.status }}")}
+"""
+    )
+    assert [shown[name] for name in ("o1", "o2", "f1", "f2")] == ["x", "{{ .s2.status }}", "x", "{{ .s1.status }}"]
+    assert shown["z"] == "{{ .s1.status }} {{ .o1.status }}"
+
+
+def test_after_a_block_that_handles_nothing_its_steps_have_succeeded(plan):
+    shown = plan(
+        f"""\
+  - id: b
+    type: block
+    steps: [{step("s1")}]
+    finally: [{step("f1", "{{ .s1.status }}", 'eq .s1.status "failed"')}]
+  - {step("z", "{{ .s1.status }} {{ .f1.status }}")}
+"""
+    )
+    assert shown["f1"] == "{{ .s1.status }}"
+    assert shown["z"] == "success {{ .f1.status }}", "the run gets there only so; whether f1 is skipped is not known"
+
+
+def test_cleanup_of_the_run_does_not_know_what_became_of_its_steps(plan):
+    shown = plan(
+        f"  - {step('s1')}\n",
+        f"""\
+on_failure: [{step("p1", when='eq .s1.status "failed"')}]
+finally: [{step("q1", "{{ .p1.status }}", 'ne .p1.status "not_run"')}, {step("q2", when='ne .s1.status "success"')}]
+""",
+    )
+    assert [shown[name] for name in ("p1", "q1", "q2")] == ["x", "{{ .p1.status }}", "x"]
+
+
+def test_what_is_known_stays_known(plan):
+    shown = plan(
+        f"""\
+  - id: b
+    type: block
+    steps: [{{id: a, type: assert, assert: [{{type: equals, value: x, expected: x}}]}}]
+    on_failure: [{step("o1")}]
+    finally: [{step("f1", "{{ .a.status }}")}]
+"""
+    )
+    assert "o1" not in shown
+    assert shown["f1"] == "success"
+
+
+def test_fields_of_a_dag_are_not_known_when_the_run_continues_after_a_failure(plan):
+    dag = f"""\
+  - id: g
+    type: dag
+    continue_on_fail: true
+    nodes: [{{name: one, steps: [{step("s1")}]}}, {{name: two, depends_on: [one], steps: [{step("s2")}]}}]
+  - {step("z", "{{ .g.summary }}", 'ne (.g.failed | toJson) "[]"')}
+"""
+    assert plan(dag)["z"] == "{{ .g.summary }}"
+    assert plan(dag.replace("    continue_on_fail: true\n", ""))["z"] is None, "the run gets there only if none failed"
+
+
+def test_fields_of_a_step_that_may_be_skipped_are_not_known(plan):
+    shown = plan(
+        f"""\
+  - {step("s1")}
+  - {{id: a, type: assert, when: '{{{{ eq .s1.exit_code 0 }}}}', assert: [{{type: equals, value: x, expected: x}}]}}
+  - {step("z", "{{ .a.passed }}")}
+"""
+    )
+    assert shown["z"] == "{{ .a.passed }}"
