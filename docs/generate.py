@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from pathlib import Path
 
 from gert_core import hookspecs
+from gert_core.cli.behaviour import behaviour as described
+from gert_core.plugin.registry import Registry
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # the page builders stand beside this script
@@ -37,7 +40,13 @@ def signature(function: object) -> str:
     return f"{function.__name__}({arguments}) -> {found.return_annotation}"  # type: ignore[attr-defined]
 
 
+def behaviour() -> str:
+    """How gert behaves, as ``gert schema behaviour`` prints it."""
+    return json.dumps(described(Registry.build()), ensure_ascii=False, indent=2) + "\n"
+
+
 PAGES = {
+    "behaviour.json": behaviour,
     "reference/hooks.md": hooks,
     "reference/documents.md": documents.page,
     "reference/cli.md": commands.page,

@@ -91,6 +91,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "schema": (
         ("gert schema > runbook.schema.json", "for your editor"),
         ("gert schema policy --json", "another kind, on one line"),
+        ("gert schema behaviour", "hooks, statuses, events, kinds and more, for other programs"),
     ),
     "init": (("gert init", "start here"), ("gert init my-runbooks", "start in a new directory")),
     "new runbook": (("gert new runbook restart-web", "restart-web.yaml, with a scenario"),),

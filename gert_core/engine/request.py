@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
 
 QUESTIONS: Final = ("ask", "suspend", "fail")
+DRIFT: Final = ("refuse", "allow")
+"""What to do when documents changed since a run began; the first is the default."""
 PROBE_EFFECTS: Final = frozenset({"network"})
 
 
@@ -97,4 +99,4 @@ class Request(Struct, frozen=True, kw_only=True):
         return self.keep if self.keep is not None else self.mode in KEPT or self.trace is not None
 
 
-__all__ = ["MODES", "PROBE_EFFECTS", "QUESTIONS", "Request", "Resume"]
+__all__ = ["DRIFT", "MODES", "PROBE_EFFECTS", "QUESTIONS", "Request", "Resume"]

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, convert
+from msgspec.structs import fields
 
 from gert_core.api.events import EventType
 from gert_core.api.results import StepStatus  # noqa: TC001 - read by msgspec at run time
@@ -237,4 +238,11 @@ def check_shape(event: TraceEvent) -> None:
         convert(event.data, kind)
 
 
-__all__ = ["check_shape"]
+def required_fields(event_type: str) -> tuple[bool | None, list[str]]:
+    """Return whether events of a type belong to a step, and what their data always has; None: they may or may not."""
+    shape = _STEP.get(event_type) or _RUN.get(event_type)
+    names = [] if shape is None else [one.name for one in fields(shape) if one.required]
+    return None if shape is None else event_type in _STEP, names
+
+
+__all__ = ["check_shape", "required_fields"]

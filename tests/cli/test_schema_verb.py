@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from repository import ROOT
 
 from gert_core.cli import main
 
@@ -43,3 +44,32 @@ def test_unknown_kind_is_a_usage_error(gert):
     code, out, err = gert("schema", "runbok")
     assert (code, out) == (2, "")
     assert "did you mean `runbook`?" in err
+
+
+def test_life_behaviour_file_is_what_the_command_prints(gert):
+    code, out, err = gert("schema", "behaviour")
+    assert (code, err) == (0, "")
+    assert out == (ROOT / "docs" / "behaviour.json").read_text(encoding="utf-8"), "python docs/generate.py writes it"
+    code, line, _ = gert("schema", "behaviour", "--json")
+    assert line.count("\n") == 1
+    assert json.loads(line) == json.loads(out)
+
+
+def test_behaviour_names_what_is_there(gert):
+    document = json.loads(gert("schema", "behaviour")[1])
+    assert document["events"]["step_complete"] == {"step_key": True, "required": ["step_id", "status"]}
+    assert document["events"]["run_start"] == {"step_key": False, "required": ["runbook"]}
+    assert document["retry"]["policies"] == {"none": 1, "standard": 3, "aggressive": 5}
+    assert document["drift"] == ["refuse", "allow"]
+    assert document["statuses"]["lifecycle"]["cancelled"] == "failed"
+    assert document["codes"]["plugin"] == 3
+    assert set(document["hooks"]) >= {"gert_step_types", "gert_stores"}
+    assert document["step_types"]["branch"]["flow"] == "one_of"
+    assert "unknown_outcome" in document["kinds"]
+    assert {len(words) for words in document["stability"].values()} == {6}
+
+
+def test_behaviour_is_that_of_the_active_plugins(gert):
+    document = json.loads(gert("-p", "no:step-branch", "schema", "behaviour")[1])
+    assert "branch" not in document["step_types"]
+    assert "assert" in document["step_types"]

@@ -77,7 +77,7 @@ def resume(
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.again import RunAgain
     from gert_core.engine.prepare import prepare
-    from gert_core.engine.request import Request, Resume
+    from gert_core.engine.request import DRIFT, Request, Resume
     from gert_core.engine.resume.plan import RunFinished, nothing_left
     from gert_core.engine.resume.read import read_run
     from gert_core.runs.directory import runs_root
@@ -85,7 +85,7 @@ def resume(
 
     wanted_run = _one_run(run_id, run)
     fails = categories(fail_on)
-    if on_drift not in ("refuse", "allow"):
+    if on_drift not in DRIFT:
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
     check_questions(questions, no_input=no_input)
     if abort and retry_failed:
