@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from gert_core.template.arguments import Function, items_of
 from gert_core.template.data import measure, truth
 from gert_core.template.errors import TemplateError, UndefinedVariable
-from gert_core.template.lists import at, choose, chosen, path_to, rows
+from gert_core.template.lists import ABSENT, at, choose, chosen, look_up, path_to, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,10 +74,12 @@ def apply_to_each(function: Function) -> Function:
 
 
 def fields_of(value: object, attribute: object, *default: object) -> list[object]:
-    """Return a field of every item, as ``map(attribute=...)`` does; with a default for items without it."""
+    """Return a field of every item, as ``map(attribute=...)`` does; the default, or null, for items without it."""
     items = rows(value, "map")
     path = path_to(attribute, "map")
-    return [default[0] if default and not _has(items, n, path) else at(items, n, path) for n in range(len(items))]
+    if default:
+        return [at(items, n, path) if _has(items, n, path) else default[0] for n in range(len(items))]
+    return [None if found is ABSENT else found for found in look_up(items, path)]
 
 
 def _passes(test: Function | None, value: object, args: tuple[object, ...]) -> bool:

@@ -105,6 +105,7 @@ def _missing(value: object, full: tuple[str, ...], at: int, *, beside: Mapping[s
     if isinstance(value, dict):
         known = [f"{before}.{key}" for key in (*value, *beside) if isinstance(key, str)]
     error = UndefinedVariable(full, known=known)
+    error.of_null = value is None
     if isinstance(value, list | tuple):
         error.message += f": `{before}` is a list of {len(value)}"
     elif at and not isinstance(value, dict):

@@ -35,6 +35,8 @@ class UndefinedVariable(TemplateError):  # noqa: N818 - the established name of 
         super().__init__(f"`{dotted(path)}` is not defined", rule="unresolved-variable")
         self.path = path
         self.known = known
+        self.of_null = False
+        """Whether the path leads on from null."""
 
     def suggestion(self, names: Iterable[str]) -> str | None:
         """Return the defined name most similar to the missing one, as it would be written (``.status_code``)."""

@@ -13,6 +13,9 @@ from gert_core.template.errors import TemplateError, UndefinedVariable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+ABSENT: Final = object()
+"""Stands for a field that an item has not got."""
+
 
 def rows(value: object, name: str) -> list[object] | tuple[object, ...]:
     """Return what has fields to look up, as a list: its items, or the values of a map, with the facts about them."""
@@ -47,29 +50,37 @@ def chosen(items: Sequence[object], places: Sequence[int]) -> list[object]:
     return ListResults(found, [facts[place] for place in places])
 
 
-def choose(items: Sequence[object], path: tuple[str, ...], *, test: Callable[[object], bool]) -> list[int]:
-    """Return the places of the items whose field passes a test; an item without the field does not.
+def look_up(items: Sequence[object], path: tuple[str, ...]) -> list[object]:
+    """Return a field of every item; the marker ``ABSENT`` for those without it.
 
-    A field that none of the items has is more likely misspelled than absent: that raises ``UndefinedVariable``.
+    A field that none of the items has is more likely misspelled than absent: that raises ``UndefinedVariable``, unless
+    they are results of a loop that did not succeed, or nothing is there that could have fields.
     """
-    found: list[int] = []
-    missing: UndefinedVariable | None = None
-    absent = 0
+    found: list[object] = []
+    misspelled: UndefinedVariable | None = None
+    facts: Sequence[Mapping[str, object]] | None = items.facts if type(items) is ListResults else None
+    known = 0
     for place in range(len(items)):
         try:
-            value = at(items, place, path)
+            found.append(at(items, place, path))
         except UndefinedVariable as error:
-            missing, absent = missing or error, absent + 1
-            continue
-        if test(value):
-            found.append(place)
-    if missing is not None and absent == len(items):
-        near = missing.suggestion(missing.known)
-        missing.message = f"no item of the list of {absent} has the field `{'.'.join(path)}`"
+            found.append(ABSENT)
+            if not error.of_null and (facts is None or facts[place].get("status") == "success"):
+                misspelled = misspelled or error
+        else:
+            known += 1
+    if misspelled is not None and not known:
+        near = misspelled.suggestion(misspelled.known)
+        misspelled.message = f"no item of the list of {len(items)} has the field `{'.'.join(path)}`"
         ask = 'ask for it first, `selectattr("field", "defined")`, or give it a default: `| default ...`'
-        missing.hint = f"did you mean `{near[1:]}`?" if near else ask
-        raise missing
+        misspelled.hint = f"did you mean `{near[1:]}`?" if near else ask
+        raise misspelled
     return found
+
+
+def choose(items: Sequence[object], path: tuple[str, ...], *, test: Callable[[object], bool]) -> list[int]:
+    """Return the places of the items whose field passes a test; an item without the field does not."""
+    return [place for place, value in enumerate(look_up(items, path)) if value is not ABSENT and test(value)]
 
 
 def sort_by(items: Sequence[object], keys: Sequence[object], *, reverse: bool = False) -> list[Any]:
@@ -128,7 +139,7 @@ def _where(subject: object, field: object, value: object) -> list[object]:
 def _pluck(subject: object, field: object) -> list[object]:
     items = rows(subject, "pluck")
     path = path_to(field, "pluck")
-    return [at(items, place, path) for place in range(len(items))]
+    return [None if value is ABSENT else value for value in look_up(items, path)]
 
 
 def _keys(subject: object) -> list[object]:
@@ -199,12 +210,14 @@ LISTS: Final = (
 )
 
 __all__ = [
+    "ABSENT",
     "LISTS",
     "at",
     "choose",
     "chosen",
     "end_of",
     "extreme",
+    "look_up",
     "pairs",
     "path_to",
     "rows",

@@ -290,3 +290,19 @@ def test_names_that_clash_between_branches_are_kept_apart(validate, export):
         assert hint == "`c`: give it a `scope` and remove `out` from its `export`; read it as `.c.out`"
         mended = "".join(text.rpartition(", export: [out]")[::2]).replace("id: c, ", "id: c, scope: apart, ")
     assert validate(mended) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "blocks", "start"), [("parallel", "branches", "- steps"), ("dag", "nodes", "- name: NAME\n        steps")]
+)
+def test_an_export_under_another_name_that_clashes_is_read_as_the_output_it_is(validate, kind, blocks, start):
+    branches = "".join(
+        f"      {start.replace('NAME', name)}:\n"
+        f"        - {{ id: {name}, type: tool, tool: echo, scope: {name}, inputs: {{ n: x }}, export: {{ q: out }} }}\n"
+        for name in ("b", "c")
+    )
+    text = f"{HEAD}tools: [echo]\nsteps:\n  - id: fork\n    type: {kind}\n    {blocks}:\n{branches}{END}"
+    rule, hint = validate.only(text)
+    assert (rule, hint) == ("parallel-output-clash", "`c`: remove `q` from its `export`; read it as `.c.out`")
+    use = "  - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .c.out }}' } }\n"
+    assert validate("".join(text.rpartition("q: out")[::2]).replace(END, use + END)) == []

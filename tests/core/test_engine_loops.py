@@ -56,6 +56,20 @@ def test_with_a_key_results_form_a_map_in_declaration_order(lab, parallel):
     assert list(found) == ["z", "b", "c"]
 
 
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ('{{ pluck .a "value" }}', [0, None, 2]),
+        ('{{ a | map(attribute="value") }}', [0, None, 2]),
+        ('{{ pluck .a "failure.kind" }}', [None, None, None]),
+        ('{{ where .a "failure.kind" "exit_code" }}', []),
+        ('{{ pluck .a "status" }}', ["success", "skipped", "success"]),
+    ],
+)
+def test_a_field_of_every_item_is_null_where_an_item_has_not_got_it(lab, expression, expected):
+    assert seen(lab, each("[0, 1, 2]", ", when: '{{ ne .n 1 }}'"), expression) == expected
+
+
 def test_a_map_iterates_key_and_value_in_order(lab):
     steps = each("{ x: 1, y: 2 }", inputs='{ value: "{{ .n.key }}={{ .n.value }}" }')
     assert seen(lab, steps, "{{ .a }}") == [{"value": "x=1"}, {"value": "y=2"}]

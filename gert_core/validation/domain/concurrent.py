@@ -39,7 +39,7 @@ def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:
     for step in block.steps:
         inner = [_names(ctx, child, facts) for child in step.blocks]
         if step.type.flow is Flow.ALL_OF and len(inner) > 1:
-            _clashes(ctx, step, inner)
+            _clashes(ctx, step, inner, facts)
             _conflicts(ctx, step, facts)
         for names, child in zip(inner, step.blocks, strict=True):
             lasting = child.repeats or step.fields.for_each is not None
@@ -56,7 +56,7 @@ def _names(ctx: Context, block: BlockNode, facts: FactTable) -> Names:
     return found
 
 
-def _clashes(ctx: Context, step: StepNode, inner: list[Names]) -> None:
+def _clashes(ctx: Context, step: StepNode, inner: list[Names], facts: FactTable) -> None:
     order = known_order(step)
     earlier: dict[str, list[tuple[int, StepNode]]] = {}
     for number, names in enumerate(inner):
@@ -70,17 +70,19 @@ def _clashes(ctx: Context, step: StepNode, inner: list[Names]) -> None:
                     "parallel-output-clash",
                     f"`{name}` is set by `{setter.id}` here and by `{other.id}` in `{label}` at the same time",
                     path=path,
-                    hint=_apart(setter, name),
+                    hint=_apart(setter, name, promoted=name in facts.of(setter).outputs),
                 )
             if order is not None or not others:  # without an order the first one is enough
                 others.append((number, setter))
 
 
-def _apart(step: StepNode, name: str) -> str:
+def _apart(step: StepNode, name: str, *, promoted: bool) -> str:
     """Return what keeps the name of one step apart from that of the others."""
-    scope = "" if step.fields.scope is not None else "give it a `scope`"
-    export = f"remove `{name}` from its `export`" if name in step.fields.export else ""
-    return f"`{step.id}`: {' and '.join(part for part in (scope, export) if part)}; read it as `.{step.id}.{name}`"
+    exports = step.fields.exports
+    scope = "give it a `scope`" if promoted and step.fields.scope is None else ""
+    export = f"remove `{name}` from its `export`" if name in exports else ""
+    read = f".{step.id}.{exports.get(name, name)}"
+    return f"`{step.id}`: {' and '.join(part for part in (scope, export) if part)}; read it as `{read}`"
 
 
 def _conflicts(ctx: Context, step: StepNode, facts: FactTable) -> None:
