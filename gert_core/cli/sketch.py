@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from gert_core.scenarios.names import StepPart, parts_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -51,9 +53,22 @@ def test_text(result: RunResult, book: Runbook, *, name: str) -> str:
     reached = {step.step_id for step in result.steps if step.status != "skipped"}
     reached -= {node.id for node in nodes if node.fields.for_each and not _has_items(node, result)}
     named = [node.id for node in nodes if node.named and node.id in reached]
+    named += _inside(result, book) if book.included else []
     if named:
         lines.append(f"must_reach: [{', '.join(named)}]")
     return "\n".join(lines) + "\n"
+
+
+def _inside(result: RunResult, book: Runbook) -> list[str]:
+    """Return the steps of included runbooks that were reached, by the ids of the steps around them."""
+    found: dict[str, None] = {}
+    for step in result.steps:
+        place = book.find(step.key)
+        if step.status != "skipped" and place is not None and place[0] is not book and place[1].named:
+            parts, _ = parts_of(step.key)
+            ids = [part.id for part in parts if isinstance(part, StepPart) and not part.id.startswith("@")]
+            found["/".join(ids)] = None
+    return list(found)
 
 
 def draft_error(result: RunResult) -> str:

@@ -87,19 +87,21 @@ def draft_scenario(
         steps=results | backend.results,
         evidence=backend.evidence,
     )
-    _add_unreached(draft, [node for node in book.walk() if node.id not in reached], book)
+    nodes = {id(found[1]) for found in map(book.find, reached) if found is not None}
+    for document, inner in {"": book, **{name: one.runbook for name, one in book.included.items()}}.items():
+        _add_unreached(draft, [node for node in inner.walk() if id(node) not in nodes], inner, document)
     return draft
 
 
 def _replay(request: Request, backend: DraftingBackend) -> set[str]:
-    """Replay with this backend; return the ids of the steps that were executed."""
+    """Replay with this backend; return the keys of the steps that were executed."""
     stop = Stop()
     with ExitStack() as stack:
         stack.callback(stop.close)
         run = prepare(replace(request, stop=stop), stack)
         run.services = replace(run.services, backend=backend)
         result = run.execute()
-    return {step.step_id for step in result.steps if step.status != "skipped"}
+    return {step.key for step in result.steps if step.status != "skipped"}
 
 
 class DraftingBackend(ReplayBackend):
@@ -126,7 +128,8 @@ class DraftingBackend(ReplayBackend):
     def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
         """Return an example of every declared output."""
         outputs = {name: example(param.type) for name, param in tool.contracts[action].outputs.items()}
-        self.tool_responses.setdefault(f"{tool.name}:{action}", []).append(outputs)
+        key = _response_key(execution.facts.document, tool.name, action)
+        self.tool_responses.setdefault(key, []).append(outputs)
         return Reply(exit_code=0, outputs=outputs, command=preview(tool, action, inputs))
 
     def session(self, execution: StepExecution, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002
@@ -159,16 +162,21 @@ def _example_result(execution: StepExecution) -> dict[str, object]:
     return {"outputs": outputs, **({"fields": fields} if fields else {})}
 
 
-def _add_unreached(draft: Draft, nodes: list[StepNode], book: Runbook) -> None:
+def _response_key(document: str, tool: str, action: str) -> str:
+    """Return the name of responses; an included runbook may have another tool of the same name."""
+    return f"{document}:{tool}:{action}" if document else f"{tool}:{action}"
+
+
+def _add_unreached(draft: Draft, nodes: list[StepNode], book: Runbook, document: str) -> None:
     """Add an answer for each step on another path, to be moved to where it is needed."""
-    for key, outputs in _tool_answers(nodes, book):
+    for key, outputs in _tool_answers(nodes, book, document):
         draft.tool_responses.setdefault(key, []).append(outputs)
     for node in nodes:
         if node.type.tool_use is None and node.named and (given := book.functions.outputs(node)):
             draft.evidence[node.id] = {name: example(kind) for name, kind in given.items()}
 
 
-def _tool_answers(nodes: list[StepNode], book: Runbook) -> Iterator[tuple[str, dict[str, object]]]:
+def _tool_answers(nodes: list[StepNode], book: Runbook, document: str) -> Iterator[tuple[str, dict[str, object]]]:
     for node in nodes:
         use = book.functions.tool_use(node)
         if use is None:
@@ -176,7 +184,7 @@ def _tool_answers(nodes: list[StepNode], book: Runbook) -> Iterator[tuple[str, d
         tool = book.tools[use.tool]
         action, _ = find_action(tool, use.action)
         yield (
-            f"{use.tool}:{action}",
+            _response_key(document, use.tool, action),
             {name: example(param.type) for name, param in tool.contracts[action].outputs.items()},
         )
 
