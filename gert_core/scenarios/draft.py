@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gert_core.api import Console, Question, Result, Services
     from gert_core.api.context import Peer
     from gert_core.documents.project import Project
+    from gert_core.documents.tree import Path as Place
     from gert_core.documents.tree import Runbook, StepNode, ToolNode
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.plugin.registry import Registry
@@ -87,10 +88,14 @@ def draft_scenario(
         steps=results | backend.results,
         evidence=backend.evidence,
     )
-    nodes = {id(found[1]) for found in map(book.find, reached) if found is not None}
+    places = {(found[0].document.file, found[1].path) for found in map(book.find, reached) if found is not None}
     for document, inner in {"": book, **{name: one.runbook for name, one in book.included.items()}}.items():
-        _add_unreached(draft, [node for node in inner.walk() if id(node) not in nodes], inner, document)
+        _add_unreached(draft, _unreached(inner, places), inner, document)
     return draft
+
+
+def _unreached(book: Runbook, places: set[tuple[str, Place]]) -> list[StepNode]:
+    return [node for node in book.walk() if (book.document.file, node.path) not in places]
 
 
 def _replay(request: Request, backend: DraftingBackend) -> set[str]:

@@ -135,3 +135,15 @@ def test_the_screen_shows_cleanup_and_a_dry_run_shows_it_as_maybe(shell):
     assert "  ✓ undo  tool" in seen
     dry = shell.gert("exec", "book.yaml", "--mode", "dry-run")
     assert "? on_failure: whether steps fails is known only in a real run" in dry.stdout + dry.stderr
+
+
+def test_cleanup_of_an_abort_reads_what_came_of_each_step(interrupted):
+    """The step that was interrupted has started, and it is not known to have ended: it is not one that did not run."""
+    shell, run, _ = interrupted
+    words = "{{ .lock.status }} {{ .push.status }} {{ .step.push.status }} {{ .never.status }} {{ .deploy.status }}"
+    book = (shell.root / "book.yaml").read_text()
+    book = book.replace('"undo {{ .failure.step }}"', f'"{words}"')
+    book = book.replace("  on_failure:", "    - { id: never, type: tool, tool: slow }\n    on_failure:")
+    (shell.root / "book.yaml").write_text(book)
+    shell.gert("resume", "--run", run, "--abort", "--on-drift", "allow", code=1)
+    assert notes(shell) == ["lock", "success running running not_run running", "unlock"]

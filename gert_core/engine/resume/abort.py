@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType
 from gert_core.engine.signals import Failure, Rank, Signal
+from gert_core.engine.state import RUNNING
 
 if TYPE_CHECKING:
     from gert_core.engine.flow.frame import Frame
@@ -37,6 +38,8 @@ class Abort:
         begun = EventType.STEP_COMPLETE if compiled.leaf and not loop else EventType.STEP_START
         if key in self._stated or self._recorded.event(key, begun, 0) is not None:
             return None
+        if self._recorded.event(key, EventType.STEP_START, 0) is not None:
+            frame.layer.set_status(compiled.id, RUNNING)  # it is not known to have ended
         return _stop(compiled, key)
 
     def stops_waiting(self, execution: StepExecution, number: int) -> Signal | None:
