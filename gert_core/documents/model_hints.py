@@ -100,6 +100,8 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str]) -
     if above and name in top and name not in document:
         return f"move `{name}` out of `{above[-1]}`, to the top of the document"
     written = _map_at(document, above)
+    if name in known and (others := [str(one) for one in written if one != name]):
+        return f"remove it: it does not go with `{others[0]}`"
     if above and above[-1] == _RETRY:
         from gert_core.documents.foreign import foreign_retry  # only mistakes need it
 

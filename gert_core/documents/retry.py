@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Struct
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError, core_schema
 
 from gert_core.api.error_kinds import ErrorKind
@@ -49,6 +49,16 @@ _BACKOFF: Final = 2.0
 _MAX_DELAY: Final = 60.0
 
 
+def _some(kinds: object) -> object:
+    if kinds == []:
+        raise PydanticCustomError(
+            "wrong-type",
+            "`on` must not be empty",
+            {"hint": "remove it: without `on` all kinds count that may be retried"},
+        )
+    return kinds
+
+
 class RetryModel(Model):
     """How often a step is attempted, and how long the pauses between attempts are."""
 
@@ -58,7 +68,7 @@ class RetryModel(Model):
         default=None, description="By what each further pause is longer than the one before; default 2."
     )
     max_delay: Given[Duration] = Field(default=None, description="The longest pause; default 60s, or a longer `delay`.")
-    on: Given[Annotated[list[Text], Field(min_length=1)]] = Field(
+    on: Given[Annotated[list[Text], Field(min_length=1), BeforeValidator(_some)]] = Field(
         default=None, description="Only these kinds of failures lead to another attempt; default all that may."
     )
 

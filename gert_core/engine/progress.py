@@ -55,6 +55,8 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """The platforms its tool supports; empty: any."""
     retry: RetryPolicy | None = None
     """How often it would be attempted; None: once."""
+    artifacts: tuple[str, ...] = ()
+    """What it would keep after success, in words."""
 
 
 class Progress:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gert_core.kit.owners import Owners
 
-FORMAT: Final = 10
+FORMAT: Final = 11
 _CHUNK: Final = 64 * 1024
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus, StepStatus
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from gert_core.api.events import TraceEvent
+
+_WARNINGS: Final = 50
 
 
 class Fold:
@@ -180,6 +182,9 @@ class Fold:
 
     def _violation(self, event: TraceEvent) -> None:
         self.state.violations += 1
+        if len(self.state.warnings) < _WARNINGS:
+            told = {name: event.data.get(name) for name in ("kind", "message", "severity")}
+            self.state.warnings.append({"step_key": event.step_key, **told})
 
     def _record(self, event: TraceEvent) -> StepState:
         """Return the record of the event's step, made at its first event."""

@@ -142,6 +142,8 @@ class RunState(Struct, kw_only=True):
     aborting: bool = False
     """Whether it was resumed only to be ended: every later process continues that."""
     violations: int = 0
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+    """The first violations of contracts: step key, kind, message and severity."""
     started: str | None = None
     finished: str | None = None
     updated: str | None = None

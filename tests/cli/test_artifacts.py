@@ -214,3 +214,44 @@ def test_a_resumed_run_copies_nothing_twice(gert_in):
         names = sorted(path.name for path in (run.directory / "attachments").iterdir())
         assert names in (["made.txt"], ["made-2.txt", "made.txt"]), (size, names)
         Path("made.txt").write_text("changed since")
+
+
+def test_a_missing_file_is_told_live_and_in_runs_show(gert_in):
+    run = gert_in(FILES % ("x", "[nofile]"))
+    message = "step a: artifact 'nofile': nofile does not exist (missing_artifact)"
+    assert f"warning: {message}\n" in run.err
+    assert f"  warning: {message}\n" in run.gert("runs", "show", run.id)[1]
+    (told,) = json.loads(run.gert("runs", "show", run.id, "--json")[1])["warnings"]
+    assert (told["step_key"], told["kind"], told["severity"]) == ("a", "missing_artifact", "warning")
+
+
+def test_two_files_of_one_name_are_refused_and_the_hint_keeps_both(gert_in, gert, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.txt").write_text(name)
+    step = FILES % ("x", "[one/x.txt, two/x.txt]")
+    (tmp_path / "b.yaml").write_text(f"{HEAD}{step}{END}")
+    (found,) = json.loads(gert("validate", "b.yaml", "--json")[1])["diagnostics"]
+    assert found["rule"] == "name-collision"
+    assert found["message"] == "`one/x.txt` and `two/x.txt` would both be kept as `x.txt`"
+    kept = found["hint"].split("`")[1].removeprefix("artifacts: ")
+    assert set(gert_in(FILES % ("x", kept)).kept) == {"one", "two"}
+    run = gert_in(FILES % ("x", "['{{ \"one\" }}/x.txt', two/x.txt]"))
+    assert "step a: artifact 'x.txt': the step has kept another file of that name; give each a key" in run.err
+
+
+def test_a_file_that_has_a_value_too_gets_a_hint_that_works(gert_in, gert, tmp_path):
+    step = FILES % ("x", "{ k: { path: made.txt, value: 1 } }")
+    (tmp_path / "b.yaml").write_text(f"{HEAD}{step}{END}")
+    (found,) = json.loads(gert("validate", "b.yaml", "--json")[1])["diagnostics"]
+    assert (found["message"], found["hint"]) == (
+        "`value` is not a field here",
+        "remove it: it does not go with `path`",
+    )
+
+
+def test_a_dry_run_shows_what_would_be_kept(gert_in, gert):
+    gert_in(FILES % ("x", "{ k: { path: made.txt }, n: { value: 1 } }"))
+    code, out, err = gert("exec", "b.yaml", "--mode", "dry-run")
+    assert code == 0, err
+    assert "    artifacts: k (made.txt), n (value)\n" in out

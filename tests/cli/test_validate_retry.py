@@ -92,11 +92,29 @@ def test_more_attempts_than_the_tool_allows(validate):
             "book.yaml",
             5,
             "the tool `api` is attempted at most 3 times, so step `get` cannot raise that to 5",
-            "remove `retry` here, or raise `max` of `retry` in tools/api.tool.yaml",
+            "remove `retry` here, or write `retry: {max: 5}` in `meta` of tools/api.tool.yaml",
         )
     ]
     assert validate(retry="standard", meta=", retry: standard") == []
     assert validate(retry="standard", meta=", retry: none", read=", retry: aggressive") == []
+
+
+def test_an_action_that_holds_a_step_back_is_named(validate):
+    found = validate(meta=", retry: {max: 2}", read=", retry: none")
+    ((*_, message, hint),) = [row for row in found if row[2] == "book.yaml"]
+    assert message == "the action `api:read` is attempted once, so step `get` cannot raise that to 3"
+    assert hint == "remove `retry` here, or write `retry: {max: 3}` in `actions.read` of tools/api.tool.yaml"
+    mended = validate(meta=", retry: {max: 2}", read=", retry: {max: 3}")
+    assert [row for row in mended if row[2] == "book.yaml"] == []
+
+
+def test_kinds_of_which_none_leads_to_an_attempt(validate):
+    ((*_, hint),) = validate(retry="{max: 3, on: [template]}")
+    assert hint == "remove `retry`"
+    ((rule, _, _, _, message, hint),) = validate(retry="{max: 3, on: []}")
+    assert (rule, message) == ("wrong-type", "`on` must not be empty")
+    assert hint == "remove it: without `on` all kinds count that may be retried"
+    assert validate(retry="{max: 3}") == []
 
 
 def test_kinds_that_lead_to_no_attempt(validate):

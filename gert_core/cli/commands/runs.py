@@ -88,6 +88,7 @@ def _document(info: RunInfo) -> dict[str, object]:
         "inputs": state.facts.get("inputs"),
         "steps": [_step(info, record) for record in state.steps.values()],
         "artifacts": state.artifacts,
+        "warnings": state.warnings,
         "progress": info.progress,
         "pending": state.pending,
         "questions": RunResult(state=state, trace=info.trace).questions,
@@ -124,6 +125,7 @@ def _describe(info: RunInfo) -> None:
     if state.steps:
         out("  steps:")
     _describe_steps(info, state)
+    _describe_warnings(state)
     for key, told in state.artifacts.items():
         out(f"  artifact {escape(key)}: {escape(json_.dumps(told.get('value'), ensure_ascii=False))}")
     for ticket in state.pending:
@@ -158,6 +160,15 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
             explained.add(known)
         for line in failure_lines(record.failure, record.detail or {}, colour=style):
             out(f"      {line}")
+
+
+def _describe_warnings(state: RunState) -> None:
+    """Print what steps did not keep to of their contracts."""
+    for told in state.warnings:
+        step = readable_key(str(told["step_key"]))
+        out(f"  {paint('warning', 'yellow')}: step {escape(step)}: {escape(told['message'])} ({escape(told['kind'])})")
+    if more := state.violations - len(state.warnings):
+        out(f"  {paint('warning', 'yellow')}: {more} more like these in the trace")
 
 
 def _describe_questions(info: RunInfo, state: RunState) -> None:

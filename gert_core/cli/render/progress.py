@@ -291,6 +291,8 @@ class DryProgress(TerminalProgress):
             self._print(f"{indent}secret {name}: {_presence(present)}")
         if evaluation.retry is not None:
             self._print(f"{indent}retry: {_policy(evaluation.retry)}")
+        if evaluation.artifacts:
+            self._print(f"{indent}artifacts: {', '.join(evaluation.artifacts)}")
         if evaluation.platforms:
             self._print(f"{indent}platform: {', '.join(evaluation.platforms)}")
 

@@ -62,6 +62,13 @@ def compiled(given: Any) -> tuple[Artifact, ...]:
     )
 
 
+def in_words(given: Any) -> tuple[str, ...]:
+    """Return what a step would keep, as the runbook has it."""
+    if isinstance(given, list):
+        return tuple(given)
+    return tuple(f"{key} ({one.path if isinstance(one, ArtifactFile) else 'value'})" for key, one in given.items())
+
+
 def keep_artifacts(execution: StepExecution, outputs: Mapping[str, object], fields: Mapping[str, object]) -> None:
     """Keep every artifact, with the step's own outputs in view; one that is missing is a violation, not a failure.
 
@@ -72,7 +79,7 @@ def keep_artifacts(execution: StepExecution, outputs: Mapping[str, object], fiel
     if services.backend.symbolic or execution.collected:
         return
     view = View(execution.layer, {step_id: {**fields, **outputs}, **outputs})
-    known = _recorded(execution)
+    known, names = _recorded(execution), set[str]()
     lost: list[tuple[str, str, str]] = []
     for artifact in execution.compiled.artifacts:
         if artifact.file and not services.backend.acts:
@@ -82,6 +89,10 @@ def keep_artifacts(execution: StepExecution, outputs: Mapping[str, object], fiel
             name = f"{PREFIX}{key}{_item(execution)}"
             if name in known:
                 continue
+            if key in names:
+                told = f"artifact {key!r}: the step has kept another file of that name; give each a key"
+                raise _Lost(ErrorKind.MISSING_ARTIFACT, told)
+            names.add(key)
             data = {"step_id": step_id, "summary_type": name, "payload": _payload(execution, artifact, value, key)}
         except _Lost as error:
             lost.append((error.kind, str(error), "warning"))
@@ -167,4 +178,4 @@ def _has(target: Path, data: bytes) -> bool:
         return False
 
 
-__all__ = ["FILE_LIMIT", "PREFIX", "SUMMARY_LIMIT", "Artifact", "compiled", "keep_artifacts"]
+__all__ = ["FILE_LIMIT", "PREFIX", "SUMMARY_LIMIT", "Artifact", "compiled", "in_words", "keep_artifacts"]

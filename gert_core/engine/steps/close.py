@@ -188,7 +188,16 @@ def _evaluation(execution: StepExecution) -> Evaluation:
         secrets=facts.secrets.present(secret.env for secret in tool.all_secrets) if tool is not None else {},
         platforms=tuple(tool.meta.platform) if tool is not None else (),
         retry=compiled.retry if compiled.retry is not None and compiled.retry.applies(execution.contract) else None,
+        artifacts=_artifacts(execution),
     )
+
+
+def _artifacts(execution: StepExecution) -> tuple[str, ...]:
+    if not execution.compiled.artifacts:
+        return ()
+    from gert_core.engine.steps.artifacts import in_words
+
+    return in_words(execution.compiled.node.fields.artifacts)
 
 
 def _command(execution: StepExecution) -> tuple[str, ...]:

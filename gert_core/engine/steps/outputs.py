@@ -141,10 +141,7 @@ def check_fields(execution: StepExecution, fields: Mapping[str, object], *, fail
 
 
 def report_violations(execution: StepExecution, violations: list[tuple[str, str, str]]) -> None:
-    """Trace violations; raise when a policy denies them.
-
-    Errors are shown, and in a probe, whose purpose is to check contracts, warnings too.
-    """
+    """Trace and show violations; raise when a policy denies them."""
     facts, services = execution.facts, execution.services
     for kind, text, severity in violations:
         message = services.masker.mask_fragments(text)
@@ -152,8 +149,7 @@ def report_violations(execution: StepExecution, violations: list[tuple[str, str,
             EventType.CONTRACT_VIOLATION,
             {"step_id": execution.compiled.id, "kind": kind, "message": message, "severity": severity},
         )
-        if severity == "error" or services.backend.symbolic:
-            services.progress.warn(f"step {execution.key}: {message} ({kind})", step=execution.info)
+        services.progress.warn(f"step {execution.key}: {message} ({kind})", step=execution.info)
     if violations:
         rule = facts.policies.violation_rule(*execution.compiled.levels, *execution.rendered_levels)
         if rule is not None:

@@ -72,17 +72,20 @@ def _check_effect(ctx: Context, step: StepNode, known: Facts, path: Path) -> Non
     if known.tool is None or known.action is None:
         return
     document = known.tool.tool
-    tool = document.actions[known.action].retry or document.meta.retry
+    theirs = document.actions[known.action].retry
+    tool = theirs or document.meta.retry
     if tool is None:
         return
     if own.max > tool.max:
         times = "once" if tool.max == 1 else f"at most {tool.max} times"
+        name = f"tool `{known.tool.name}`" if theirs is None else f"action `{known.tool.name}:{known.action}`"
+        place = f"`{'meta' if theirs is None else f'actions.{known.action}'}` of {known.tool.document.file}"
         ctx.add(
             "not-acted-on",
-            f"the tool `{known.tool.name}` is attempted {times}, so step `{step.id}` cannot raise that to {own.max}",
+            f"the {name} is attempted {times}, so step `{step.id}` cannot raise that to {own.max}",
             path=path,
             key=True,
-            hint=f"remove `retry` here, or raise `max` of `{_RETRY}` in {known.tool.document.file}",
+            hint=f"remove `retry` here, or write `retry: {{max: {own.max}}}` in {place}",
         )
     merged = policy_of(own, tool)
     if merged is not None and merged.on is not None and not merged.on:
@@ -133,11 +136,13 @@ def _check_policy(report: Report, document: Document, retry: RetryModel, path: P
             path=(*path, "delay"),
             hint="make `max_delay` at least as long as `delay`, or leave it out",
         )
-    for number, kind in enumerate(retry.on or ()):
+    kinds = retry.on or ()
+    for number, kind in enumerate(kinds):
         if kind in _KINDS:
             continue
         if kind in NEVER_RETRIED:
-            message, hint = f"after a failure of kind `{kind}` there is never another attempt", "remove it"
+            message = f"after a failure of kind `{kind}` there is never another attempt"
+            hint = "remove `retry`" if NEVER_RETRIED.issuperset(kinds) else "remove it"
         else:
             message = f"`{kind}` is not a kind of failure that gert or its standard plugins report"
             hint = report.did_you_mean(kind, _KINDS) or "no change needed if a plugin reports it"

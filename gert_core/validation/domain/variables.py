@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Flow
 from gert_core.documents.partial import hides_variables
+from gert_core.validation.domain.artifacts import artifact_templates, check_artifact_names
 from gert_core.validation.domain.cleanup import clean_up
 from gert_core.validation.domain.concurrent import known_order
 from gert_core.validation.domain.constants import check_constants
@@ -156,12 +157,8 @@ class Variables:
 
     def _artifacts(self, step: StepNode, facts: Facts) -> None:
         """Check the templates of artifacts, which see the step's own outputs."""
-        found: list[TemplateText] = []
-        given = step.raw["artifacts"]
-        for place, one in given.items() if isinstance(given, dict) else enumerate(given):
-            kept = {name: part for name, part in one.items() if name != "schema"} if isinstance(one, dict) else one
-            templates(kept, path=(*step.path, "artifacts", place), found=found)
-        if not found:
+        check_artifact_names(self.ctx, step)
+        if not (found := artifact_templates(step)):
             return
         mark = self.env.mark()
         self.refs.enter(step)
