@@ -26,6 +26,8 @@ _LAZY = {
     "active": "gert_core.runs.lifecycle.asking",
     "resume_point": "gert_core.runs.lifecycle.asking",
     "artifacts": "gert_core.runs.lifecycle.asking",
+    "block": "gert_core.host",
+    "unblock": "gert_core.host",
 }
 
 

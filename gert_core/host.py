@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gert_core.engine.cancel import Stop
     from gert_core.engine.progress import Progress
     from gert_core.plugin.registry import Registry
+    from gert_core.runs.lifecycle.status import Standing
     from gert_core.runs.result import RunResult
     from gert_core.validation.pipeline import Validated
 
@@ -213,4 +214,49 @@ def answer(
     return [str(question["name"]) for question in asked.missing]
 
 
-__all__ = ["SilentConsole", "answer", "load", "resume", "run", "validate"]
+def block(
+    run_id: str,
+    *,
+    root: str | Path,
+    key: str,
+    reason: str = "",
+    by: str | None = None,
+    registry: Registry | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Standing:
+    """Block a run that is not being executed until it is unblocked with ``key``; return where it stands then.
+
+    Raise ``RunError`` when a process executes it (kind ``run_locked``), or it is over, or blocked on this key already.
+    """
+    from gert_core.engine.blocking import block as write
+    from gert_core.engine.run import default_actor
+
+    known = os.environ if environ is None else environ
+    who = by or default_actor(known)
+    return write(
+        run_id, root=Path(root), key=key, reason=reason, by=who, registry=_registry(registry), environ=dict(known)
+    )
+
+
+def unblock(
+    run_id: str,
+    *,
+    root: str | Path,
+    key: str,
+    by: str | None = None,
+    registry: Registry | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Standing:
+    """Unblock a run, by the key that a pause or ``block`` named; return where it stands then: it can be resumed.
+
+    Raise ``RunError`` of kind ``run_locked``, ``not_blocked``, or, when other keys block it, ``unblock_key``.
+    """
+    from gert_core.engine.blocking import unblock as write
+    from gert_core.engine.run import default_actor
+
+    known = os.environ if environ is None else environ
+    who = by or default_actor(known)
+    return write(run_id, root=Path(root), key=key, by=who, registry=_registry(registry), environ=dict(known))
+
+
+__all__ = ["SilentConsole", "answer", "block", "load", "resume", "run", "unblock", "validate"]

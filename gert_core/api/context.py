@@ -260,6 +260,14 @@ class StepContext(Protocol):
     def ask(self, question: Question) -> Answer:
         """Ask a person; raise ``NoAnswer`` when there is no answer."""
 
+    def pause(self, key: str, *, reason: str = "", metadata: Mapping[str, Json] | None = None) -> None:
+        """Suspend the run until ``gert runs unblock`` is called with this key; return when it was.
+
+        The process may end meanwhile. A resumed run calls ``run`` anew, and a pause that was unblocked returns at once,
+        so pause before you act: what a step did before the pause, it does again. A step that acted and whose contract
+        does not allow repeating it is refused with ``StepProblem``. Returns at once in dry-run, probe and replay.
+        """
+
     def attach(self, path: str) -> Mapping[str, object]:
         """Copy a file into the run directory; returns its name, size and SHA-256."""
 

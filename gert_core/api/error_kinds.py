@@ -55,6 +55,7 @@ class ErrorKind(StrEnum):
     PLUGIN_FAILED = "plugin_failed"
     EVENT_RESERVED = "event_reserved"
     APPROVAL_PROVIDER = "approval_provider"
+    PAUSE_REFUSED = "pause_refused"
 
     # Contract violations
     UNDECLARED_OUTPUT = "undeclared_output"
@@ -94,6 +95,10 @@ class ErrorKind(StrEnum):
     RUN_ID = "run_id"
     RUN_LOCKED = "run_locked"
     STILL_RUNNING = "still_running"
+    RUN_BLOCKED = "run_blocked"
+    RUN_INTERRUPTED = "run_interrupted"
+    NOT_BLOCKED = "not_blocked"
+    UNBLOCK_KEY = "unblock_key"
     RUN_DIRECTORY = "run_directory"
     LEDGER = "ledger"
     RUN_EXISTS = "run_exists"

@@ -41,6 +41,7 @@ class EventType(StrEnum):
     TOOL_CALL = "tool_call"
     QUESTION_ASKED = "question_asked"
     QUESTION_ANSWERED = "question_answered"
+    PAUSE_REQUESTED = "pause_requested"
 
 
 class TraceEvent(Struct, frozen=True, kw_only=True):

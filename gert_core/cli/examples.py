@@ -51,6 +51,14 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert runs logs ID", "what its tools wrote"),
         ("gert runs logs ID STEP", "of one step only"),
     ),
+    "runs progress": (
+        ("gert runs progress ID", "how far it is"),
+        ("gert runs progress latest --follow --json", "every new value, a JSON document per line"),
+    ),
+    "runs block": (
+        ("gert runs block ID --key change-freeze --reason 'until Monday'", "it cannot be resumed meanwhile"),
+    ),
+    "runs unblock": (("gert runs unblock ID --key change-freeze", "then `gert resume ID`"),),
     "runs show": (
         ("gert runs show ID", "its steps and where it would resume"),
         ("gert runs show latest", "the same of the newest run; the beginning of an id does, too"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LAST_CODE: Final = 255
 _FAIL_ON: Final = 4
-_PENDING: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING)
+_PENDING: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING, RunStatus.BLOCKED)
 
 
 def carry_out(

@@ -129,6 +129,26 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("step", (), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "runs progress": (
+        ("run_id", (), "text", False, True, None, None),
+        ("follow", ("--follow", "-f"), "flag", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "runs block": (
+        ("ctx", (), "context", False, False, None, None),
+        ("run_id", (), "text", False, True, None, None),
+        ("key", ("--key",), "text", False, True, None, None),
+        ("reason", ("--reason",), "text", False, False, None, None),
+        ("as_", ("--as",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "runs unblock": (
+        ("ctx", (), "context", False, False, None, None),
+        ("run_id", (), "text", False, True, None, None),
+        ("key", ("--key",), "text", False, True, None, None),
+        ("as_", ("--as",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "runs show": (
         ("run_id", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),

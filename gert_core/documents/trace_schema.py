@@ -21,7 +21,7 @@ _TIMES: Final = {
     "duration": {"type": "string", "description": "How long it took, without waiting for people."},
     "waited": {"type": "string", "description": "How long people were waited for; only when they were."},
 }
-_SEAL: Final = {
+_SEAL: Final[dict[str, Any]] = {
     "properties": {
         **_TIMES,
         "chain_hash": {**_HASH, "description": "Hash that seals the whole chain."},
@@ -34,6 +34,37 @@ _SEAL: Final = {
         "signing_key_id": {"type": "string", "description": "Which key signed it."},
     },
     "required": ["chain_hash"],
+}
+_KEY: Final = {"type": "string", "description": "The key that unblocks the run."}
+_SUSPENDED: Final = {
+    "properties": {
+        "status": {
+            "enum": ["approval_pending", "answer_pending", "blocked", "queued"],
+            "description": "What the run waits for; `queued`: only to be resumed.",
+        },
+        "unblock_key": _KEY,
+        "unblock_keys": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "All keys, when there are several.",
+        },
+        **_SEAL["properties"],
+    },
+    "required": _SEAL["required"],
+}
+_BLOCKING: Final = {
+    "reason": {"enum": ["block", "unblock"], "description": "That the run was only blocked, or unblocked."},
+    "unblock_key": _KEY,
+    "message": {"type": "string", "description": "Why the run was blocked."},
+}
+_PAUSE: Final = {
+    "properties": {
+        "unblock_key": _KEY,
+        "reason": {"type": "string", "description": "Why the step waits."},
+        "metadata": {"type": "object", "description": "What the step type adds."},
+        "acted": {"type": "boolean", "description": "Whether the step acted before."},
+    },
+    "required": ["step_id", "unblock_key"],
 }
 _START: Final = {
     "properties": {
@@ -84,8 +115,8 @@ _ATTEMPT: Final = {
     "properties": {
         "attempt": {"type": "integer", "minimum": 1, "description": "The number of the attempt."},
         "reason": {
-            "enum": ["retry", "resumed", "not_started", "cancelled"],
-            "description": "Why there is another attempt, or that this one did nothing or was cancelled.",
+            "enum": ["retry", "resumed", "not_started", "cancelled", "unblocked"],
+            "description": "Why there is another attempt, or that this one did nothing, was cancelled or goes on.",
         },
         "previous": {
             "type": "object",
@@ -135,8 +166,9 @@ TRACE_LINE: Final[dict[str, Any]] = {
     "allOf": [
         _case(EventType.RUN_START, _START),
         _case(EventType.RUN_COMPLETE, _SEAL),
-        _case(EventType.RUN_SUSPENDED, _SEAL),
-        _case(EventType.RUN_RESUMED, {"properties": {"waited": _TIMES["waited"]}}),
+        _case(EventType.RUN_SUSPENDED, _SUSPENDED),
+        _case(EventType.RUN_RESUMED, {"properties": {"waited": _TIMES["waited"], **_BLOCKING}}),
+        _case(EventType.PAUSE_REQUESTED, _PAUSE),
         _case(EventType.STEP_ATTEMPT, _ATTEMPT),
         _case(EventType.STEP_COMPLETE, {"properties": _TIMES}),
     ],

@@ -90,7 +90,7 @@ def answer(
             raise _duplicate(asked, str(asked.questions[0]["name"]))
         values = {str(asked.missing[0]["name"]): f"reject {reject}"}
     wanted = [(_question(asked, name), text) for name, text in values.items()]
-    masker = _masker(asked.state, environ)
+    masker = run_masker(asked.state, environ)
     for question, text in wanted:
         _check(asked, question, text, masker)
     return [_store(asked, question, text, by=by, masker=masker) for question, text in wanted]
@@ -166,7 +166,7 @@ def _upload(directory: RunDirectory, text: str, masker: Masker) -> Path:
         raise UsageError(message, kind=ErrorKind.ATTACHMENT) from None
 
 
-def _masker(state: RunState, environ: Mapping[str, str]) -> Masker:
+def run_masker(state: RunState, environ: Mapping[str, str]) -> Masker:
     """Return what masks the secrets of the run that this process knows; the run puts them back."""
     names = [str(name) for name in state.facts.get("secrets") or ()]
     known = {name: environ[name] for name in names if len(environ.get(name, "")) >= MINIMUM}
@@ -212,4 +212,4 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-__all__ = ["OpenQuestions", "answer", "fault_of", "open_questions"]
+__all__ = ["OpenQuestions", "answer", "fault_of", "open_questions", "run_masker"]

@@ -92,6 +92,9 @@ class Progress:
     def unanswered(self, step: StepInfo) -> None:
         """Handle a step that is left open until its questions are answered."""
 
+    def paused(self, step: StepInfo, key: str) -> None:
+        """Handle a step that is left open until somebody unblocks the run with this key."""
+
     def possible(self, outcome: Outcome) -> None:
         """Handle an outcome that was reached (in dry-run: one of the possible ones)."""
 
@@ -150,6 +153,9 @@ class SafeProgress(Progress):
 
     def unanswered(self, step: StepInfo) -> None:
         self._tell(self._listener.unanswered, step)
+
+    def paused(self, step: StepInfo, key: str) -> None:
+        self._tell(self._listener.paused, step, key)
 
     def possible(self, outcome: Outcome) -> None:
         self._tell(self._listener.possible, outcome)

@@ -19,7 +19,7 @@ from gert_core.trace.events import timestamp
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gert_core.api import Outcome
     from gert_core.documents.tree import Runbook
@@ -130,10 +130,7 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     if waited:
         times["waited"] = format_duration(waited)
     if signal is not None and signal.rank is Rank.SUSPENDED:
-        status = RunStatus.ANSWER_PENDING if signal.questions and not signal.tickets else RunStatus.APPROVAL_PENDING
-        waiting: dict[str, object] = {"status": str(status), "tickets": list(signal.tickets)}
-        if signal.questions:
-            waiting["questions"] = list(signal.questions)
+        waiting = suspension(signal.tickets, questions=signal.questions, blocked=signal.blocked)
         run.services.journal.close(EventType.RUN_SUSPENDED, {**waiting, **times})
         return None
     status, outcome, failures = _conclusion(run, signal)
@@ -155,6 +152,31 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     data |= times
     run.services.journal.close(EventType.RUN_COMPLETE, data)
     return outcome
+
+
+def suspension(
+    tickets: Iterable[str], *, questions: Iterable[str], blocked: Iterable[str], default: RunStatus | None = None
+) -> dict[str, object]:
+    """Return what ``run_suspended`` says: ``blocked`` is the status of a run that waits for nothing else.
+
+    ``default`` is the status of one that waits for nothing at all.
+    """
+    open_tickets, asking, keys = list(tickets), list(questions), list(dict.fromkeys(blocked))
+    status = default or RunStatus.APPROVAL_PENDING
+    if open_tickets:
+        status = RunStatus.APPROVAL_PENDING
+    elif asking:
+        status = RunStatus.ANSWER_PENDING
+    elif keys:
+        status = RunStatus.BLOCKED
+    data: dict[str, object] = {"status": str(status), "tickets": open_tickets}
+    if asking:
+        data["questions"] = asking
+    if keys:
+        data["unblock_key"] = keys[0]
+        if len(keys) > 1:
+            data["unblock_keys"] = keys
+    return data
 
 
 def _conclusion(run: Run, signal: Signal | None) -> tuple[RunStatus, Outcome | None, tuple[Failure, ...]]:
@@ -179,4 +201,4 @@ def write_abandoned(run: Run) -> None:
     run.services.journal.close(EventType.RUN_COMPLETE, {"status": "cancelled", "reason": "a step did not stop"})
 
 
-__all__ = ["write_abandoned", "write_end", "write_start"]
+__all__ = ["suspension", "write_abandoned", "write_end", "write_start"]

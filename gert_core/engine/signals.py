@@ -41,6 +41,8 @@ class Signal(Struct, frozen=True, kw_only=True):
     tickets: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     """Keys of the steps whose questions are to be answered before they go on."""
+    blocked: tuple[str, ...] = ()
+    """Keys that unblock steps which requested a pause."""
     outcome: Outcome | None = None
     outcome_key: str | None = None
     again: tuple[str, ...] = ()
@@ -94,6 +96,7 @@ class SignalCollector(Struct):
             later=later if failures else (),
             tickets=tuple(t for signal in every for t in signal.tickets),
             questions=tuple(key for signal in every for key in signal.questions),
+            blocked=tuple(key for signal in every for key in signal.blocked),
             outcome=leading.outcome,
             outcome_key=leading.outcome_key,
             again=tuple(key for signal in every for key in signal.again),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus, StepStatus
+from gert_core.runs import holds
 from gert_core.runs.state import RunState, StepQuestions, StepState, parent_key
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Fold:
             EventType.STEP_COMPLETE: self._step_complete,
             EventType.QUESTION_ASKED: self._question,
             EventType.QUESTION_ANSWERED: self._question,
+            EventType.PAUSE_REQUESTED: self._pause,
             EventType.OUTCOME_RESOLVED: self._outcome,
             EventType.CONTRACT_VIOLATION: self._violation,
             EventType.RUN_SUMMARY: self._summary,
@@ -93,13 +95,14 @@ class Fold:
             state.times.suspended(waited)
         state.times.begin(event.timestamp)
         state.status = RunStatus.RUNNING
-        state.resumed += 1
+        state.resumed += not holds.resume(state, event)
         state.aborting = state.aborting or event.data.get("abort") is True
         state.outcome = state.failure = state.finished = state.duration = state.waited = None
         state.failing = []
         state.result = {}
         for key in event.data.get("void") or ():
             state.questions.pop(str(key), None)
+            holds.forget(state, str(key))
             if (record := state.steps.pop(str(key), None)) is not None:
                 state.void[str(key)] = record
 
@@ -141,6 +144,7 @@ class Fold:
         record.asking = False
         if event.data.get("reason") == "retry":  # what the next attempt asks is asked anew
             self.state.questions.pop(record.key, None)
+            holds.forget(self.state, record.key)
         number = event.data.get("attempt") or 1
         record.attempts = number if started else max(1, number - 1)
 
@@ -157,12 +161,19 @@ class Fold:
             if question is not None:
                 state.times.wait(question["asked"], event.timestamp)
 
+    def _pause(self, event: TraceEvent) -> None:
+        record = self._record(event)
+        record.asking = event.data.get("acted") is not True
+        holds.pause(self.state, event)
+
     def _step_complete(self, event: TraceEvent) -> None:
         record, data = self._record(event), event.data
         record.status = intern(str(data.get("status", StepStatus.ERROR)))
         record.ended = event.seq
         if self.state.questions:
             self.state.questions.pop(record.key, None)
+        if self.state.holds or self.state.released:
+            holds.forget(self.state, record.key)
         if event.data.get("started") is False:
             record.acts = False
         record.duration = _text(data.get("duration"))

@@ -58,7 +58,14 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         asked = self.state.questions.get(step.key) if self.state is not None else None
         if asked is not None and asked.open and self.status in SUSPENDED:
             return str(RunStatus.ANSWER_PENDING)
+        if self.status in SUSPENDED and step.key in self._held:
+            return str(RunStatus.BLOCKED)
         return step.status if self.status in SUSPENDED else INTERRUPTED
+
+    @property
+    def _held(self) -> set[str | None]:
+        """The keys of the steps that wait to be unblocked."""
+        return {hold.step_key for hold in self.state.holds} if self.state is not None else set()
 
     @property
     def progress(self) -> dict[str, object]:
@@ -66,7 +73,8 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         found = self.state.progress if self.state is not None else {}
         keys = found.get("running", [])
         if self.state is not None and self.status in SUSPENDED and isinstance(keys, list):
-            keys = [key for key in keys if key not in self.state.questions]  # they wait for people
+            waiting = {*self.state.questions, *self.state.released, *self._held}
+            keys = [key for key in keys if key not in waiting]
         return {**found, "running": keys if self.live else [], INTERRUPTED: [] if self.live else keys}
 
     @property

@@ -30,6 +30,7 @@ _RARE: Final = (
     EventType.STEP_ATTEMPT,
     EventType.QUESTION_ASKED,
     EventType.QUESTION_ANSWERED,
+    EventType.PAUSE_REQUESTED,
     EventType.OUTCOME_RESOLVED,
     EventType.CONTRACT_VIOLATION,
     EventType.RUN_SUMMARY,

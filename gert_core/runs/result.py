@@ -123,6 +123,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
             "pending": self.pending,
             "questions": self.questions,
         }
+        if self.state.holds and not self.finished:
+            out["blocked"] = [hold.to_json() for hold in self.state.holds]
         if self.possible:
             out["possible_outcomes"] = [outcome.to_json() for outcome in self.possible]
         return out

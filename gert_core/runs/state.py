@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from gert_core.api.results import RunStatus, StepStatus
+from gert_core.runs.holds import Hold  # noqa: TC001 - read by msgspec at run time
 from gert_core.runs.times import RunTimes, between
 
 if TYPE_CHECKING:
@@ -136,6 +137,10 @@ class RunState(Struct, kw_only=True):
     """Tickets submitted and not resolved, with the responses so far."""
     questions: dict[str, StepQuestions] = field(default_factory=dict)
     """By step key what its current execution asked people."""
+    holds: list[Hold] = field(default_factory=list)
+    """What blocks the run until somebody unblocks it, in the order it began."""
+    released: dict[str, dict[str, int]] = field(default_factory=dict)
+    """By step key and unblock key how many pauses of its current execution were unblocked."""
     summaries: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By type: the latest ``run_summary`` with its number and step key."""
     resumed: int = 0
@@ -186,7 +191,7 @@ class RunState(Struct, kw_only=True):
 
     def suspended_for(self, now: str) -> str | None:
         """Return how long no process has worked because people have to answer; ``None`` for any other run."""
-        if self.status not in (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING):
+        if self.status not in (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING, RunStatus.BLOCKED):
             return None
         return between(self.updated, now)
 
@@ -211,6 +216,14 @@ class RunState(Struct, kw_only=True):
                 step = {"step_key": key, "step_id": record.step_id}
                 found += [{**step, **question} for question in asked.open.values()]
         return found
+
+    @property
+    def blocked(self) -> bool:
+        """Return whether the run cannot be resumed before somebody unblocks it.
+
+        Where a pause is not all that a run waits for, other branches go on when it is resumed.
+        """
+        return self.status == RunStatus.BLOCKED or any(hold.step_key is None for hold in self.holds)
 
     @property
     def artifacts(self) -> dict[str, dict[str, Any]]:
@@ -247,6 +260,8 @@ class RunState(Struct, kw_only=True):
         """Return where ``gert resume`` would go on and what it would need; ``None`` when nothing is left to do."""
         if not self.resumable:
             return None
+        if self.blocked:
+            return {"needs": "unblock", "steps": list(dict.fromkeys(h.step_key for h in self.holds if h.step_key))}
         if unknown := self.unknown_outcomes:
             return {"needs": "reconcile", "steps": [record.key for record in unknown]}
         if self.tickets:

@@ -69,6 +69,9 @@ class _RunEnd(Struct):
 
 
 class _RunResumed(Struct):
+    reason: str | None = None
+    unblock_key: str | None = None
+    message: str | None = None
     waited: str | None = None
     void: list[str] | None = None
     abort: bool | None = None
@@ -168,6 +171,14 @@ class _QuestionAnswered(Struct):
     declined: bool | None = None
 
 
+class _Pause(Struct):
+    step_id: str
+    unblock_key: str
+    reason: str | None = None
+    metadata: _Map | None = None
+    acted: bool | None = None
+
+
 class _Summary(Struct):
     summary_type: str
     payload: _Map | None = None
@@ -211,6 +222,7 @@ _STEP: Final[dict[str, type[Struct]]] = {
     EventType.RUN_SUMMARY: _Summary,
     EventType.QUESTION_ASKED: _QuestionAsked,
     EventType.QUESTION_ANSWERED: _QuestionAnswered,
+    EventType.PAUSE_REQUESTED: _Pause,
     EventType.TIME_READ: _TimeRead,
     EventType.SLEEP_START: _SleepStart,
 }

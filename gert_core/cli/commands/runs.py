@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.questions import answer_command, show_commands, show_questions
-from gert_core.cli.render.result import label
+from gert_core.cli.render.result import label, show_holds
 from gert_core.cli.render.runs import age, ago, colour
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, summary
@@ -133,6 +133,8 @@ def _describe(info: RunInfo) -> None:
         step = readable_key(str(ticket["step_key"]))
         out(escape(f"  waits for approval {ticket['ticket_id']} of step {step}{expires}"))
     _describe_questions(info, state)
+    if state.holds and not RunResult(state=state, trace=info.directory.path).finished:
+        show_holds(info.directory.run_id, state.holds)
     _advise(info)
 
 
@@ -199,6 +201,9 @@ def _advise(info: RunInfo) -> None:
         err(escape(f"  next: {command}"))
         return
     command = f"gert resume --run {info.directory.run_id}"
+    if point["needs"] == "unblock" and info.state is not None:
+        keys = dict.fromkeys(hold.key for hold in info.state.holds)
+        command = f"gert runs unblock {info.directory.run_id} --key {shlex.quote(next(iter(keys)))}"
     risky = [record.key for record in info.state.risky_retries] if info.state else []
     more = {
         "reconcile": _reconcile(point["steps"]),

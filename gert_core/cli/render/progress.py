@@ -145,6 +145,11 @@ class TerminalProgress(Progress):
             self._running.pop(step.key, None)
         self._step(step, ("…", ""), "waits for an answer")
 
+    def paused(self, step: StepInfo, key: str) -> None:
+        with self._lock:
+            self._running.pop(step.key, None)
+        self._step(step, ("…", ""), f"waits to be unblocked ({key})")
+
     def arm(self, step: StepInfo, name: str, why: str) -> None:
         self._print(f"{_indent(step)}  ? {name}: {why}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gert_core.api import Outcome
+    from gert_core.runs.holds import Hold
     from gert_core.runs.result import RunResult
 
 
@@ -38,6 +40,9 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
     elif result.status is RunStatus.ANSWER_PENDING:
         _show_questions(result)
         out(f"Answer pending{_mode(result)}. Resume with: gert resume --run {result.run_id}")
+    elif result.status is RunStatus.BLOCKED:
+        show_holds(result.run_id, result.state.holds)
+        out(f"Blocked{_mode(result)}. When it is unblocked, resume with: gert resume --run {result.run_id}")
     else:
         _show_failures(result, executed=executed)
     remark = "" if result.traced else " (not kept)"
@@ -89,6 +94,15 @@ def _show_questions(result: RunResult) -> None:
     show_commands(result.run_id, result.questions)
 
 
+def show_holds(run_id: str, holds: Sequence[Hold]) -> None:
+    """Print what blocks a run, and the commands that unblock it."""
+    for hold in holds:
+        who = f"step {readable_key(hold.step_key)} waits for" if hold.step_key is not None else "blocked on"
+        out(escape(f"  {who} {hold.key}{f': {hold.reason}' if hold.reason else ''}"))
+    for key in dict.fromkeys(hold.key for hold in holds):
+        out(escape(f"  unblock with: gert runs unblock {run_id} --key {shlex.quote(key)}"))
+
+
 def _show_failures(result: RunResult, *, executed: bool) -> None:
     out(f"{paint('✗', 'red')} Run {result.status}{_mode(result)}")
     for failure in result.failures:
@@ -106,4 +120,4 @@ def _show_failures(result: RunResult, *, executed: bool) -> None:
         out(f"  run the failed step again with: gert resume --run {result.run_id} --retry-failed")
 
 
-__all__ = ["PLANS", "label", "show"]
+__all__ = ["PLANS", "label", "show", "show_holds"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gert_core.engine.documents import Documents
     from gert_core.engine.request import Request, Resume
     from gert_core.governance import Policies
-    from gert_core.runs.state import StepState
+    from gert_core.runs.state import RunState, StepState
 
 _LINE: Final = 200
 """How much of a line that a step wrote is shown."""
@@ -66,6 +67,7 @@ def as_recorded(request: Request, resume: Resume) -> Request:
     refuse_forged(run, environ=request.environ, schemes=request.registry.signature_scheme)
     if nothing_left(resume):
         raise RunFinished(RunResult(state=run.state, trace=run.trace))
+    _refuse_blocked(run.state)
     _check_ticket(resume)
     choices = run.choices
     _check_directory(choices.cwd, run.run_id)
@@ -182,6 +184,19 @@ def _check_directory(cwd: str | None, run_id: str) -> None:
             kind=ErrorKind.NOT_RESUMABLE,
             hint="change to that directory first; gert resume does it by itself",
         )
+
+
+def _refuse_blocked(state: RunState) -> None:
+    if not state.blocked:
+        return
+    keys = list(dict.fromkeys(hold.key for hold in state.holds))
+    reasons = "; ".join(dict.fromkeys(hold.reason for hold in state.holds if hold.reason))
+    first = shlex.quote(keys[0]) if keys else "KEY"
+    raise RunError(
+        f"run {state.run_id} is blocked on {', '.join(keys)}{f': {reasons}' if reasons else ''}",
+        kind=ErrorKind.RUN_BLOCKED,
+        hint=f"gert runs unblock {state.run_id} --key {first}, then resume it",
+    )
 
 
 def _check_ticket(resume: Resume) -> None:

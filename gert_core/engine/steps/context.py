@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from gert_core.api import BlockResult, ErrorKind, RunError, StepProblem, Undecided
 from gert_core.engine.flow import fork
@@ -13,17 +14,16 @@ from gert_core.engine.signals import NOT_STARTED, Rank, Unwind
 from gert_core.engine.steps.blocks import StepBlocks, block_result, is_outcome, require_outcomes
 from gert_core.engine.steps.cleanup import Cleanup
 from gert_core.engine.steps.clock import Clock
+from gert_core.engine.steps.emitting import check_event, emit
 from gert_core.engine.steps.tool_calls import action_name, call_tool
 from gert_core.engine.steps.visibility import visible
 from gert_core.engine.trees import copy_data
 from gert_core.plugin.kinds import STEP
 from gert_core.plugin.printing import outside
 from gert_core.template import UndefinedVariable, compile_condition, compile_value
-from gert_core.trace.events import CORE_EVENTS
-from gert_core.trace.writer import EventDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from gert_core.api import Answer, Block, Branch, Json, Question, Reply, Services
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode
     from gert_core.engine.signals import Signal
     from gert_core.engine.steps.execution import StepExecution
+
+_CLOSED: Final = "a step context works only in the thread that called run, until run returns"
 
 
 class AttemptContext:
@@ -50,6 +52,8 @@ class AttemptContext:
     """What the step's cleanup blocks share, once one of them has run."""
     fault: Exception | None = None
     """The error because of which a block has no result. It ends the run; no step type can catch it."""
+    _paused: tuple[str, ...] = ()
+    """The keys of the pauses that were requested so far."""
 
     def __init__(self, execution: StepExecution) -> None:
         self._execution = execution
@@ -107,7 +111,7 @@ class AttemptContext:
 
     def _enter(self, *, acts: bool = False, cleanup: bool = False) -> StepExecution:
         if not self._open or threading.get_ident() != self._thread:
-            raise RuntimeError("a step context works only in the thread that called run, until run returns")
+            raise RuntimeError(_CLOSED)
         worst = self._execution.signals.worst
         if self.fault is not None or (worst is not None and not (cleanup and worst.rank < Rank.SUSPENDED)):
             raise Unwind
@@ -147,11 +151,8 @@ class AttemptContext:
 
     def now(self) -> datetime:
         self._enter()
-        try:
+        with self._faults():
             return self._own_clock().now()
-        except RunError as fault:
-            self.fault = fault
-            raise Unwind from None
 
     def _own_clock(self) -> Clock:
         if self._clock is None:
@@ -160,33 +161,26 @@ class AttemptContext:
 
     def sleep(self, seconds: float) -> None:
         self._enter()
-        try:
+        with self._faults():
             self._own_clock().sleep(seconds)
-        except RunError as fault:
-            self.fault = fault
-            raise Unwind from None
         if self.deadline.cancelled:
             raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
 
-    def emit(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
-        if not self._open or threading.get_ident() != self._thread:
-            raise RuntimeError("a step context works only in the thread that called run, until run returns")
-        if not isinstance(type, str) or not type or not isinstance(data, Mapping):
-            raise TypeError("an event has a name and a map of data")
-        if type in CORE_EVENTS:
-            raise RunError(f"a step must not write the event {type}: the core does", kind=ErrorKind.EVENT_RESERVED)
-        worst = self._execution.signals.worst
-        if worst is not None and worst.rank in (Rank.SUSPENDED, Rank.CANCELLED):
-            return  # the step stays open, and its events are written when it is entered again
-        masker = self._execution.services.masker
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Keep an error of the run, whatever the step type makes of it, and unwind."""
         try:
-            # A step's fields are never gert's own.
-            self._execution.add(type, masker.mask(data) if masker.count else data)
-        except EventDataError as error:
-            raise TypeError(f"the data of event {type!r} is not JSON: {error.__context__}") from None
+            yield
         except RunError as fault:
             self.fault = fault
             raise Unwind from None
+
+    def emit(self, type: str, data: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
+        if not self._open or threading.get_ident() != self._thread:
+            raise RuntimeError(_CLOSED)
+        check_event(type, data)
+        with self._faults():
+            emit(self._execution, type, data)
 
     def state_hash(self) -> str:
         execution = self._enter()
@@ -321,11 +315,8 @@ class AttemptContext:
                 ErrorKind.CONTRACT_EXCEEDED,
                 f"{tool} {name} does more than the contract of step {self.step_id} declares",
             )
-        try:
+        with self._faults():
             return call_tool(execution, node, name, dict(inputs))
-        except RunError as fault:
-            self.fault = fault
-            raise Unwind from None
 
     def session(self, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002 - it opens
         execution = self._enter(acts=True)
@@ -342,6 +333,14 @@ class AttemptContext:
     def attach(self, path: str) -> Mapping[str, object]:
         execution = self._enter(acts=True)
         return execution.services.backend.attach(execution, path)
+
+    def pause(self, key: str, *, reason: str = "", metadata: Mapping[str, Json] | None = None) -> None:
+        from gert_core.engine.steps.pausing import pause
+
+        execution = self._enter(acts=True)
+        self._paused = (*self._paused, key)
+        with self._faults():
+            pause(execution, key, reason=reason, metadata=metadata, number=self._paused.count(key))
 
 
 __all__ = ["AttemptContext"]

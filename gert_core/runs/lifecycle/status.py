@@ -142,6 +142,8 @@ def _waiting(state: RunState, *, live: bool) -> Iterator[Waiting]:
     if not state.over:
         asking = dict.fromkeys(str(question["step_key"]) for question in state.unanswered)
         yield from (Waiting("answer", key) for key in asking)
+    if not state.over or state.status == RunStatus.CANCELLED:
+        yield from (Waiting("unblock", key) for key in dict.fromkeys(hold.key for hold in state.holds))
 
 
 def failure_reason(state: RunState) -> str | None:

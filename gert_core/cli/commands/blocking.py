@@ -1,0 +1,81 @@
+"""``gert runs block`` and ``gert runs unblock``: keep a run from going on, and let it go on."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from gert_core.cli.lazy import typer
+from gert_core.cli.render.terminal import escape, out
+from gert_core.cli.session import project_here, registry_for
+from gert_core.runs.directory import runs_root
+
+if TYPE_CHECKING:
+    from gert_core.runs.lifecycle.status import Standing
+
+
+def block(
+    ctx: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    key: Annotated[str, typer.Option("--key", metavar="K", help="The key that unblocks it.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it is blocked.")] = "",
+    as_: Annotated[
+        str | None, typer.Option("--as", metavar="ID", help="Who blocks; default: the current user.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Block a run that is not being executed: it cannot be resumed until it is unblocked with the key."""
+    from gert_core.engine.blocking import block as write
+    from gert_core.engine.run import default_actor
+
+    project, environ = project_here(), ctx.obj.environ
+    stands = write(
+        run_id,
+        root=runs_root(project, cwd=Path.cwd()),
+        key=key,
+        reason=reason,
+        by=default_actor(environ) if as_ is None else as_,
+        registry=registry_for(project, ctx.obj),
+        environ=environ,
+    )
+    return _say(stands, f"Blocked on {key}.", as_json=json)
+
+
+def unblock(
+    ctx: typer.Context,
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    key: Annotated[str, typer.Option("--key", metavar="K", help="The key that it is blocked on.")],
+    as_: Annotated[
+        str | None, typer.Option("--as", metavar="ID", help="Who unblocks; default: the current user.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Unblock a run: what waits for this key goes on when the run is resumed."""
+    from gert_core.engine.blocking import unblock as write
+    from gert_core.engine.run import default_actor
+
+    project, environ = project_here(), ctx.obj.environ
+    stands = write(
+        run_id,
+        root=runs_root(project, cwd=Path.cwd()),
+        key=key,
+        by=default_actor(environ) if as_ is None else as_,
+        registry=registry_for(project, ctx.obj),
+        environ=environ,
+    )
+    return _say(stands, f"Unblocked {key}.", as_json=json)
+
+
+def _say(stands: Standing, done: str, *, as_json: bool) -> int:
+    if as_json:
+        out(json_.dumps(stands.to_json(), ensure_ascii=False))
+        return 0
+    waiting = ", ".join(str(one) for one in stands.blocked_on)
+    out(escape(f"{done}{f' It waits for {waiting}.' if waiting else ''}"))
+    if stands.status != "blocked":
+        out(escape(f"Resume with: gert resume --run {stands.run_id}"))
+    return 0
+
+
+__all__ = ["block", "unblock"]

@@ -1,0 +1,174 @@
+"""Block and unblock a run that is not being executed: two events that execute nothing."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from gert_core.api import ErrorKind, EventType, RunError, RunStatus, UsageError
+from gert_core.engine.answering import run_masker
+from gert_core.engine.journal import SYSTEM
+from gert_core.engine.place import recorded_place
+from gert_core.engine.request import Resume
+from gert_core.engine.resume.read import read_run
+from gert_core.engine.resume.trust import refuse_forged
+from gert_core.engine.run_events import suspension
+from gert_core.engine.steps.pausing import key_fault
+from gert_core.governance.people import id_fault
+from gert_core.runs.find import find_run
+from gert_core.runs.holds import BLOCK, UNBLOCK
+from gert_core.runs.lifecycle.status import standing_of
+from gert_core.runs.lifecycle.words import INTERRUPTED
+from gert_core.runs.listing import run_info
+from gert_core.trace.events import timestamp
+from gert_core.trace.signing import signer_from_environ
+from gert_core.trace.writer import TraceWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gert_core.engine.resume.read import RecordedRun
+    from gert_core.plugin.registry import Registry
+    from gert_core.runs.lifecycle.status import Standing
+    from gert_core.runs.state import RunState
+
+
+def block(
+    run_id: str,
+    *,
+    root: Path,
+    key: str,
+    reason: str = "",
+    by: str,
+    registry: Registry,
+    environ: Mapping[str, str],
+) -> Standing:
+    """Block a run below the runs directory ``root`` until it is unblocked with ``key``; return where it stands then.
+
+    Raise ``RunError`` when a process executes it (``run_locked``), when it is over, or blocked on this key already.
+    """
+    _check(key, by)
+    with ExitStack() as stack:
+        run = read_run(root, find_run(root, run_id).run_id, stack)
+        _refuse_secret(key, run.state, environ)
+        _refuse_over(run.state)
+        if any(hold.key == key and hold.step_key is None for hold in run.state.holds):
+            raise RunError(
+                f"run {run.run_id} is blocked on {key} already",
+                kind=ErrorKind.RUN_BLOCKED,
+                hint="give another --key to block it twice",
+            )
+        message = {"message": reason} if reason else {}
+        _write(run, BLOCK, key, stack, by=by, registry=registry, environ=environ, more=message)
+    return standing_of(run_info(run.directory))
+
+
+def unblock(
+    run_id: str,
+    *,
+    root: Path,
+    key: str,
+    by: str,
+    registry: Registry,
+    environ: Mapping[str, str],
+) -> Standing:
+    """Unblock everything of a run that ``key`` unblocks; return where the run stands then, which is to be resumed.
+
+    Raise ``RunError`` when a process executes it (``run_locked``), when it is not blocked (``not_blocked``), and when
+    other keys unblock it (``unblock_key``).
+    """
+    _check(key, by)
+    with ExitStack() as stack:
+        run = read_run(root, find_run(root, run_id).run_id, stack)
+        state = run.state
+        keys = [] if state.over and state.status != RunStatus.CANCELLED else [hold.key for hold in state.holds]
+        if not keys:
+            raise RunError(
+                f"run {run.run_id} is not blocked: it is {_word(state)}",
+                kind=ErrorKind.NOT_BLOCKED,
+                hint=f"gert runs show {run.run_id} shows what it waits for",
+            )
+        if key not in keys:
+            raise RunError(
+                f"run {run.run_id} is blocked on {', '.join(dict.fromkeys(keys))}, not on {key}",
+                kind=ErrorKind.UNBLOCK_KEY,
+                hint="give the key that it is blocked on",
+            )
+        _write(run, UNBLOCK, key, stack, by=by, registry=registry, environ=environ)
+    return standing_of(run_info(run.directory))
+
+
+def _check(key: str, by: str) -> None:
+    if (fault := key_fault(key)) is not None:
+        raise UsageError(f"{key!a} cannot be a key that unblocks a run: it {fault}", hint="give another with --key")
+    if (fault := id_fault(by)) is not None:
+        raise UsageError(f"{by!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
+
+
+def _refuse_secret(key: str, state: RunState, environ: Mapping[str, str]) -> None:
+    if run_masker(state, environ).mask_text(key) != key:
+        raise UsageError("the key has a secret of the run in it", hint="give another with --key")
+
+
+def _word(state: RunState) -> str:
+    return INTERRUPTED if state.status == RunStatus.RUNNING else state.status
+
+
+def _refuse_over(state: RunState) -> None:
+    if state.aborted or (state.over and state.status != RunStatus.CANCELLED):
+        raise RunError(
+            f"run {state.run_id} is over ({state.status}), so that nothing of it can be blocked",
+            kind=ErrorKind.NOT_RESUMABLE,
+        )
+
+
+def _write(
+    run: RecordedRun,
+    what: str,
+    key: str,
+    stack: ExitStack,
+    *,
+    by: str,
+    registry: Registry,
+    environ: Mapping[str, str],
+    more: Mapping[str, object] | None = None,
+) -> None:
+    """Write that the run is resumed for this alone, and suspended again as it stands then."""
+    refuse_forged(run, environ=environ, schemes=registry.signature_scheme)
+    signer = signer_from_environ(environ, registry.signature_scheme)
+    place = recorded_place(Resume(run=run), signer)
+    writer = TraceWriter(
+        place.sink,
+        run_id=run.run_id,
+        masker=run_masker(run.state, environ),
+        signer=signer,
+        observers=registry.trace_observers(run.choices.mode),
+        start_seq=place.start_seq,
+        prev_hash=place.prev_hash,
+    )
+    stack.callback(writer.close)
+    data: dict[str, object] = {"actor": by, "host": os.uname().nodename, "void": []}
+    if (waited := run.state.suspended_for(timestamp(datetime.now(UTC)))) is not None:
+        data["waited"] = waited
+    if run.end.torn:
+        data["torn_bytes"] = run.end.torn
+    data |= {"reason": what, "unblock_key": key, **(more or {})}
+    writer.add(EventType.RUN_RESUMED, data, principal=SYSTEM)
+    writer.close_run(EventType.RUN_SUSPENDED, {**_suspension(run, what, key), "duration": "0.000s"})
+
+
+def _suspension(run: RecordedRun, what: str, key: str) -> dict[str, object]:
+    """Return how the run stands once it is blocked, or unblocked; without anything to wait for it is queued."""
+    state = run.state
+    held = [hold for hold in state.holds if what == BLOCK or hold.key != key]
+    keys = [hold.key for hold in held] + ([key] if what == BLOCK else [])
+    by_operator = what == BLOCK or any(hold.step_key is None for hold in held)
+    asking = dict.fromkeys(str(question["step_key"]) for question in state.unanswered)
+    found = suspension(state.tickets, questions=asking, blocked=keys, default=RunStatus.QUEUED)
+    return {**found, "status": str(RunStatus.BLOCKED)} if by_operator else found
+
+
+__all__ = ["block", "unblock"]
