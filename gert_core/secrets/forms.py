@@ -16,8 +16,7 @@ LINE_MINIMUM: Final = 8
 """The least length of a line of a value of several lines that is masked by itself."""
 WRAP_MINIMUM: Final = 16
 """The least length of an encoded form that is also found when it is wrapped over several lines."""
-COLUMNS: Final = 64
-"""The narrowest wrapping that is found; what encoders use is 64 and 76."""
+_WORDS: Final = re.compile(r"[A-Za-z0-9]{6,}")
 _NOT_TEXT: Final = re.compile("[\udc80-\udcff]")
 """Bytes of the environment that are not UTF-8, as Python keeps them in texts."""
 _ESCAPE: Final = re.compile(r"((?<!\\)(?:\\\\)*\\u)([0-9a-f]{4})")
@@ -92,8 +91,12 @@ def _url_forms(value: str) -> Iterator[tuple[str, str]]:
         "url-form-strict": quote_plus(data).replace("~", "%7E"),
     }
     for form, text in urls.items():
+        lower = re.sub(r"%..", lambda match: match.group().lower(), text)
         yield form, text
-        yield f"{form}-lower", re.sub(r"%..", lambda match: match.group().lower(), text)
+        yield f"{form}-lower", lower
+        if form != "url-all":
+            yield f"{form}-twice", text.replace("%", "%25")
+            yield f"{form}-lower-twice", lower.replace("%", "%25")
 
 
 def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
@@ -104,9 +107,14 @@ def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
     yield "shell-quote", value.replace("'", "'\\''")
     yield "shell-double", re.sub(r'([\\"$`])', r"\\\1", value)
     yield "shell-words", _SHELL_SAFE.sub(r"\\\1", value)
-    yield "repr", repr(value)[1:-1]
-    yield "repr-single", repr(value + '"')[1:-2]
     yield "repr-bytes", repr(value.encode("utf-8", "surrogateescape"))[2:-1]
+    python = {"repr": repr(value)[1:-1], "repr-single": repr(value + '"')[1:-2]}
+    python |= {"ascii": ascii(value)[1:-1], "ascii-single": ascii(value + '"')[1:-2]}
+    for form, text in python.items():
+        yield form, text
+        yield f"{form}-twice", repr(text)[1:-1]
+        yield f"{form}-twice-single", repr(text + "\"'")[1:-4]
+    yield from _entities(value)
     yield "html", escape(value)
     yield "html-text", escape(value, quote=False)
     yield "html-decimal", escape(value).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
@@ -115,9 +123,24 @@ def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
     yield "html-mixed", escape(value).replace("&#x27;", "&#39;")
 
 
+def _entities(value: str) -> Iterator[tuple[str, str]]:
+    """Yield the value as entities of HTML: of what is not ASCII, of what has a name, and of every character."""
+    from html import escape
+    from html.entities import codepoint2name
+
+    for form, spelled in (("decimal", "&#{};"), ("hex", "&#x{:x};"), ("hex-upper", "&#x{:X};")):
+        each = [spelled.format(ord(one)) for one in value]
+        yield f"html-all-{form}", "".join(each)
+        pairs = list(zip(value, each, strict=True))
+        yield f"html-ascii-{form}", "".join(escape(one) if one.isascii() else entity for one, entity in pairs)
+        yield f"html-signs-{form}", "".join(one if one.isalnum() and one.isascii() else entity for one, entity in pairs)
+    named = (f"&{codepoint2name[ord(one)]};" if ord(one) in codepoint2name else one for one in value)
+    yield "html-named", "".join(named)
+
+
 def encoded_forms(value: str) -> Iterator[tuple[str, str]]:
-    """Yield the forms that encoders wrap over several lines: base64 at any alignment, and hexadecimal."""
-    from base64 import b64encode
+    """Yield the forms that encoders wrap over several lines: base64 and base32 at any alignment, and hexadecimal."""
+    from base64 import b32encode, b64encode
 
     data = value.encode("utf-8", "surrogateescape")
     for form, alphabet in (("b64", None), ("b64url", b"-_")):
@@ -128,8 +151,48 @@ def encoded_forms(value: str) -> Iterator[tuple[str, str]]:
             # Inside longer data the characters at both ends include other bits: keep the certain ones.
             text = b64encode(bytes(offset) + data, alphabet).decode()
             yield f"{form}-at{offset}", text[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
+    whole = b32encode(data).decode()
+    yield "b32", whole
+    yield "b32-raw", whole.rstrip("=")
+    yield "b32-lower", whole.rstrip("=").lower()
+    for offset in range(5):
+        text = b32encode(bytes(offset) + data).decode()[-(-offset * 8 // 5) : (offset + len(data)) * 8 // 5]
+        yield f"b32-at{offset}", text
     yield "hex", data.hex()
     yield "hex-upper", data.hex().upper()
+    for form, shown in (("hex", data.hex(" ")), ("hex-upper", data.hex(" ").upper())):
+        yield f"{form}-spaced", shown
+        yield f"{form}-colons", shown.replace(" ", ":")
+    # What xxd shows: two bytes together, and the first of them may end a group.
+    yield "hex-words", data.hex(" ", -2)
+    yield "hex-words-odd", f"{data[:1].hex()} {data[1:].hex(' ', -2)}"
+    yield from _wide_forms(value)
+
+
+def _wide_forms(value: str) -> Iterator[tuple[str, str]]:
+    """Yield the value in UTF-16 as text, and in base64 at any alignment."""
+    from base64 import b64encode
+
+    little, big = (value.encode(order, "surrogatepass") for order in ("utf-16-le", "utf-16-be"))
+    if value.isascii():
+        # Both orders have the same bytes but for the zero at one end.
+        wide = [("utf16", little[:-1])]
+        yield "utf16", little[:-1].decode()
+    else:
+        wide = [("utf16", little), ("utf16-be", big)]
+    for form, data in wide:
+        for offset in range(3):
+            text = b64encode(bytes(offset) + data).decode()
+            yield f"{form}-b64-at{offset}", text[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
+
+
+def triggers(value: str, shown: str) -> str:
+    """Return a text that is in a form of a value and that other forms have too, to look for it first."""
+    if shown.startswith("&#"):
+        return "&#"
+    if "\0" in shown and "\0" not in value:
+        return "\0"
+    return "%25" if "%25" in shown and "%25" not in value else shown
 
 
 def wrap_label(sizes: Sequence[int], returns: Sequence[bool]) -> str:
@@ -150,12 +213,19 @@ def wrapped(text: str, newlines: str, sizes: Sequence[str]) -> str:
     return "".join((*parts, text[start:]))
 
 
-def pieces(text: str) -> tuple[str, ...]:
-    """Return parts of an encoded form of which at least one stays whole when the form is wrapped at ``COLUMNS``."""
-    if len(text) < WRAP_MINIMUM:
-        return ()
-    size = min(len(text), COLUMNS) // 2
-    return text[:size], text[size : 2 * size]
+def longest_word(value: str) -> str:
+    """Return the longest run of letters and digits of a value, which whatever quotes it leaves as it is."""
+    return max(_WORDS.findall(value), key=len, default="")
 
 
-__all__ = ["LINE_MINIMUM", "MINIMUM", "WRAP_MINIMUM", "encoded_forms", "forms", "pieces", "wrap_label", "wrapped"]
+__all__ = [
+    "LINE_MINIMUM",
+    "MINIMUM",
+    "WRAP_MINIMUM",
+    "encoded_forms",
+    "forms",
+    "longest_word",
+    "triggers",
+    "wrap_label",
+    "wrapped",
+]

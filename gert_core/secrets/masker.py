@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import InputError, RunError
-from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, pieces, wrapped
+from gert_core.secrets.forms import MINIMUM, WRAP_MINIMUM, encoded_forms, forms, longest_word, triggers, wrapped
 from gert_core.secrets.fragments import FRAGMENT_MASK, LINES, mask_ends, mask_pieces, unfinished
 from gert_core.secrets.own import PARTS, written_by_gert
-from gert_core.secrets.search import MARK, find, shortest
+from gert_core.secrets.search import MARK, across, find, shortest
 from gert_core.template import Symbol
 from gert_core.trace.encoding import to_json_value
 
@@ -51,6 +51,7 @@ class Masker:
     """
 
     __slots__ = (
+        "_across",
         "_lock",
         "_masks",
         "_numbers",
@@ -82,10 +83,12 @@ class Masker:
         for name, value in (always or {}).items():
             if name not in secrets and len(value) >= MINIMUM:
                 self._add(name, value)
-        parts = [piece for text in self._wrapping for piece in pieces(text)]
-        self._triggers = shortest([MARK, *self._masks, *parts])
+        known = [str(value) for value in (*secrets.values(), *(always or {}).values()) if value is not None]
+        shown = [triggers("".join(known), text) for text in self._masks]
+        self._triggers = shortest([MARK, *filter(None, map(longest_word, known)), *shown] if self._masks else [MARK])
         # JSON escapes character by character: a secret inside a string is inside the text, escaped.
-        self._written = shortest(encode_basestring(text)[1:-1] for text in (MARK, *self._masks, *parts))
+        self._written = tuple(encode_basestring(text)[1:-1] for text in self._triggers)
+        self._across = shortest(self._wrapping)
 
     def _add(self, name: str, value: str | float) -> None:
         text = str(value)
@@ -116,18 +119,28 @@ class Masker:
             }
             self._triggers += tuple(text for text in new._triggers if text != MARK)
             self._written += tuple(text for text in new._written if text != MARK)
+            self._across += new._across
             self.count += 1
 
     def suspicious(self, encoded: str) -> bool:
         """Return whether JSON text may contain something to mask; ``False`` is certain and saves walking the value."""
-        for text in self._written:  # noqa: SIM110 - a generator would double the cost of every event
+        for text in self._written:  # a generator would double the cost of every event
             if text in encoded:
                 return True
-        return False
+        return (
+            bool(self._across)
+            and "\\n" in encoded
+            and across(encoded.replace("\\\\", ""), self._across, ("\\r", "\\n"))
+        )
+
+    def _may_have(self, text: str) -> bool:
+        return any(trigger in text for trigger in self._triggers) or (
+            "\n" in text and across(text, self._across, ("\r", "\n"))
+        )
 
     def mask_text(self, text: str) -> str:
         """Replace every secret in ``text`` and escape every literal mask; the longest match is taken."""
-        if isinstance(text, Masked) or not any(trigger in text for trigger in self._triggers):
+        if isinstance(text, Masked) or not self._may_have(text):
             return text
         return Masked(self._replaced(text, len(text)))
 
@@ -190,7 +203,7 @@ class Masker:
 
     def first(self, text: str) -> str | None:
         """Return the name of the first secret in ``text``, if there is one."""
-        if not any(trigger in text for trigger in self._triggers):
+        if not self._may_have(text):
             return None
         return next((label.partition(":")[0] for _, _, label in find(text, self._masks, self._wrapping) if label), None)
 

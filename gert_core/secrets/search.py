@@ -48,6 +48,14 @@ def _find_wrapped(text: str, wrapping: Mapping[str, str]) -> Iterator[tuple[int,
             start = joined.find(form, start + 1)
 
 
+def across(text: str, forms: tuple[str, ...], ends: tuple[str, str]) -> bool:
+    """Return whether one of the forms is in a text whose lines are put together."""
+    if not forms:
+        return False
+    joined = text.replace(ends[0], "").replace(ends[1], "")
+    return any(form in joined for form in forms)
+
+
 def shortest(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the texts without those that contain another one: enough to find whether any of them occurs."""
     kept: list[str] = []
@@ -57,4 +65,4 @@ def shortest(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-__all__ = ["MARK", "find", "shortest"]
+__all__ = ["MARK", "across", "find", "shortest"]

@@ -211,3 +211,25 @@ def test_secret_inputs_are_masked_by_their_names() -> None:
     )
     with pytest.raises(InputError, match="pin"):
         secrets.masker({"pin": 12})
+
+
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_masked(order) -> None:
+    masker = Masker({"PW": "hunter2-and-more"})
+    shown = "x" + "hunter2-and-more".encode(order).decode() + "x"
+    masked = masker.mask_text(shown)
+    assert "h\0u" not in masked
+    assert "r\0e" not in masked
+    assert masker.unmask(masked) == shown
+    for before in range(3):
+        text = b64encode(bytes(before) + "hunter2-and-more".encode(order) + b"zz").decode()
+        assert text[8:-8] not in masker.mask_text(text)
+
+
+def test_lines_in_json_are_put_together() -> None:
+    """What decides quickly that an event has no secret sees through wrapped lines, and escapes that look like ends."""
+    masker = Masker({"PW": "hunter2-and-more"})
+    text = b64encode(b"hunter2-and-more").decode()
+    assert masker.suspicious(json.dumps({"out": "\n".join(text)}))
+    assert masker.suspicious(json.dumps({"out": "\\" + "\r\n".join(text)}))
+    assert not masker.suspicious(json.dumps({"out": "\n".join(text[1:])}))
