@@ -73,6 +73,14 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "runs summaries": (("gert runs summaries ID --type task_progress", "the latest of one type"),),
     "runs resume-point": (("gert runs resume-point ID", "where it would go on, and what it needs"),),
     "runs lease": (("gert runs lease ID", "which process executes it"),),
+    "runs cleanup": (
+        ("gert runs cleanup", "end what was killed and never resumed"),
+        ("gert runs cleanup --older-than 2h", "if nothing happened for two hours"),
+    ),
+    "runs prune": (
+        ("gert runs prune --older-than 30d --dry-run", "what would be deleted"),
+        ("gert runs prune --older-than 30d --keep 100 --status completed", "delete it, but keep the newest 100"),
+    ),
     "trace verify": (
         ("gert trace verify runs/ID/trace.jsonl", "is it unchanged?"),
         ("gert trace verify runs/ID/trace.jsonl --key-id prod-2026", "and signed with this key?"),

@@ -184,6 +184,19 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("run_id", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "runs cleanup": (
+        ("ctx", (), "context", False, False, None, None),
+        ("older_than", ("--older-than",), "text", False, False, None, None),
+        ("actor", ("--as",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "runs prune": (
+        ("older_than", ("--older-than",), "text", False, False, None, None),
+        ("keep", ("--keep",), "int", False, False, 0, None),
+        ("status", ("--status",), "text", False, False, None, None),
+        ("dry_run", ("--dry-run",), "flag", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "trace verify": (
         ("ctx", (), "context", False, False, None, None),
         ("file", (), "path", False, True, None, None),

@@ -49,6 +49,8 @@ COMMANDS: Final[dict[str, str]] = {
     "runs summaries": "gert_core.cli.commands.runs_status:summaries",
     "runs resume-point": "gert_core.cli.commands.runs_status:resume_point",
     "runs lease": "gert_core.cli.commands.runs_status:lease",
+    "runs cleanup": "gert_core.cli.commands.runs_prune:cleanup",
+    "runs prune": "gert_core.cli.commands.runs_prune:prune",
     "trace verify": "gert_core.cli.commands.trace:verify_",
     "trace show": "gert_core.cli.commands.trace:show",
     "policy explain": "gert_core.cli.commands.policy:explain_",

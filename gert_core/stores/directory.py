@@ -143,15 +143,9 @@ class DirectoryRun(StoredRun):
 
     def remove(self) -> None:
         """Delete the directory; a trace elsewhere, which a person named, stays."""
-        import shutil
+        from gert_core.stores.removal import remove_run
 
-        try:
-            shutil.rmtree(self.path)
-            sync_directory(self.path.parent)
-        except OSError as error:
-            raise StoreError(
-                f"the run directory {self.path} cannot be deleted: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY
-            ) from None
+        remove_run(self.path)
 
     # -- leases ---------------------------------------------------------------------------------------------
 
