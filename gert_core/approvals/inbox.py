@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, RunError, UsageError
+from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, RunError, RunStatus, UsageError
 from gert_core.approvals.binding import SHOWN, matches_document
 from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, same_approver, valid_ticket_id
@@ -20,6 +20,7 @@ from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
 from gert_core.kit.times import parse_time
 from gert_core.runs.listing import run_directories
+from gert_core.runs.state import ABORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +51,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     run: RunDirectory
     answers: tuple[ApprovalResponse, ...]
     resolved: str | None
-    """How the run resolved it (``approved``, ``rejected``, ``expired``); None while it is open."""
+    """How the run resolved it (``approved``, ``rejected``, ``expired``, ``aborted``); None while it is open."""
     standing: Standing = Standing()
     """Which of the answers count."""
     people: People = NO_PEOPLE
@@ -188,6 +189,8 @@ class _Told(Struct, frozen=True):
 
     resolved: dict[str, str] = {}
     actors: frozenset[str] = frozenset()
+    aborted: bool = False
+    """Whether the run was ended for good, with whatever it waited for."""
 
 
 def _entry(
@@ -215,7 +218,7 @@ def _entry(
         request=request,
         run=run,
         answers=answers,
-        resolved=told.resolved.get(ticket_id),
+        resolved=told.resolved.get(ticket_id, ABORTED if told.aborted else None),
         standing=standing(answers, request, against),
         people=against.people,
         unreadable=tuple(
@@ -234,6 +237,7 @@ def _told(run: RunDirectory) -> _Told:
         return _Told()
     found: dict[str, str] = {}
     actors: set[str] = set()
+    aborted = False
     for event in read(trace, run_id=run.run_id, owners=run.owners):
         if event.type == EventType.RUN_START:
             actors |= {str(event.data[name]) for name in ("actor", "os_user") if event.data.get(name)}
@@ -241,7 +245,9 @@ def _told(run: RunDirectory) -> _Told:
             found[str(event.data.get("ticket_id"))] = "void"
         elif event.type == EventType.APPROVAL_RESOLVED:
             found[str(event.data.get("ticket_id"))] = str(event.data.get("status") or "resolved")
-    return _Told(found, frozenset(actors))
+        elif event.type == EventType.RUN_COMPLETE:
+            aborted = (event.data.get("status"), event.data.get("reason")) == (RunStatus.CANCELLED, ABORTED)
+    return _Told(found, frozenset(actors), aborted)
 
 
 def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
@@ -261,6 +267,12 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
             f"{name} has all the answers it needs",
             kind=ErrorKind.TICKET_RESOLVED,
             hint=f"resume the run: gert resume --run {request.run_id}",
+        )
+    if status == ABORTED:
+        raise RunError(
+            f"run {request.run_id} was aborted, and {name} with it",
+            kind=ErrorKind.TICKET_RESOLVED,
+            hint="`gert approvals list` shows the open tickets",
         )
     if status != "pending":
         raise RunError(f"{name} is resolved already ({status})", kind=ErrorKind.TICKET_RESOLVED)

@@ -54,6 +54,12 @@ def open_questions(directory: RunDirectory, step: str) -> OpenQuestions:
             hint="answer where it runs, or wait until it is suspended",
         )
     state = directory.state()
+    if state.aborted:
+        raise RunError(
+            f"run {run_id} was aborted, and asks nothing any more",
+            kind=ErrorKind.ANSWER_UNKNOWN,
+            hint="`gert runs list` shows the runs that wait",
+        )
     unanswered = [] if state.over and state.status != RunStatus.CANCELLED else state.unanswered
     keys = list(dict.fromkeys(str(one["step_key"]) for one in unanswered))
     found = [key for key in keys if step in (key, readable_key(key))]

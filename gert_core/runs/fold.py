@@ -77,6 +77,9 @@ class Fold:
         self._end(data)
         state.finished = event.timestamp
         state.result = dict(data)
+        if state.aborted:  # ended for good: what it asked people waits for no answer
+            state.tickets.clear()
+            state.questions.clear()
 
     def _run_suspended(self, event: TraceEvent) -> None:
         self.state.status = str(event.data.get("status", RunStatus.APPROVAL_PENDING))

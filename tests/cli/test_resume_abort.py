@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import signal
 
 import pytest
@@ -51,8 +53,17 @@ def interrupted(shell) -> tuple[Shell, str, str]:
 def test_an_interrupt_cleans_nothing_up_and_names_the_abort(interrupted):
     shell, run, said = interrupted
     assert notes(shell) == ["lock"]
-    assert f"resume with: gert resume --run {run}\n" in said
-    assert f"  or run its cleanup only, and end it: gert resume --run {run} --abort\n" in said
+    unknown = "it writes, is not idempotent and was interrupted"
+    assert f"  cannot determine whether deploy/0/push took effect: {unknown}\n" in said
+    assert f"look, then resume with: gert resume --run {run} --reconcile 'deploy/0/push=done|redo|failed'\n" in said
+    assert f"  or end it, after its cleanup if there is any: gert resume --run {run} --abort\n" in said
+
+
+def test_the_command_after_an_interrupt_works_with_one_of_its_choices(interrupted):
+    shell, _, said = interrupted
+    command = re.search(r"resume with: gert (.*)\n", said)[1].replace("=done|redo|failed", "=done")
+    shell.gert(*shlex.split(command))
+    assert notes(shell) == ["lock", "unlock", "after"]
 
 
 def test_an_abort_takes_no_decision_about_a_step_that_it_leaves_as_it_is(interrupted):
@@ -147,3 +158,37 @@ def test_cleanup_of_an_abort_reads_what_came_of_each_step(interrupted):
     (shell.root / "book.yaml").write_text(book)
     shell.gert("resume", "--run", run, "--abort", "--on-drift", "allow", code=1)
     assert notes(shell) == ["lock", "success running running not_run running", "unlock"]
+
+
+def test_an_abort_says_that_the_effect_of_an_interrupted_step_is_unknown(interrupted):
+    shell, run, _ = interrupted
+    unknown = "cannot determine whether deploy/0/push took effect: it writes, is not idempotent and was interrupted\n"
+    assert f"nothing is left to resume\n  {unknown}" in shell.gert("resume", run, "--abort", code=None).stdout
+
+
+GATE = """
+- id: both
+  type: parallel
+  branches:
+    - steps: [ { id: gate, type: approval, message: Go on? } ]
+    - steps: [ { id: look, type: manual, instructions: Look. } ]
+"""
+
+
+def test_nobody_can_answer_what_an_aborted_run_asked(shell):
+    shell.book(GATE)
+    shell.gert("exec", "book.yaml", "--approval", "inbox", "--questions", "suspend", code=None)
+    run = shell.runs()[0].name
+    (ticket,) = [one["ticket_id"] for one in shell.json("approvals", "list")["approvals"]]
+    ended = shell.json("resume", run, "--abort", code=None)
+    assert (ended["status"], ended["pending"], ended["questions"]) == ("cancelled", [], [])
+    refused = shell.gert("approve", ticket, "--as", "alice", code=1)
+    assert refused.stderr.startswith(f"error: run {run} was aborted, and ticket {ticket} with it\n")
+    assert shell.gert("reject", ticket, "--as", "alice", code=1).stderr == refused.stderr
+    refused = shell.gert("answer", run, "look", "confirm=yes", code=1)
+    assert refused.stderr.startswith(f"error: run {run} was aborted, and asks nothing any more\n")
+    assert shell.json("approvals", "list")["approvals"] == []
+    assert [one["status"] for one in shell.json("approvals", "list", "--all")["approvals"]] == ["aborted"]
+    shown = shell.json("runs", "show", run)
+    assert (shown["pending"], shown["questions"]) == ([], [])
+    assert "answer with" not in shell.gert("runs", "show", run).stdout

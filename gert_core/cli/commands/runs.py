@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.questions import answer_command, show_commands, show_questions
-from gert_core.cli.render.result import label, show_holds
+from gert_core.cli.render.result import label, reconcile_options, show_holds
 from gert_core.cli.render.runs import age, ago, colour
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, summary
@@ -206,14 +206,10 @@ def _advise(info: RunInfo) -> None:
         command = f"gert runs unblock {info.directory.run_id} --key {shlex.quote(next(iter(keys)))}"
     risky = [record.key for record in info.state.risky_retries] if info.state else []
     more = {
-        "reconcile": _reconcile(point["steps"]),
-        "retry": f" --retry-failed{_reconcile(risky)}",
+        "reconcile": reconcile_options(point["steps"]),
+        "retry": f" --retry-failed{reconcile_options(risky)}",
     }
     err(escape(f"  next: {command}{more.get(point['needs'], '')}"))
-
-
-def _reconcile(keys: list[str]) -> str:
-    return "".join(f" --reconcile {shlex.quote(f'{key}=done|redo|failed')}" for key in keys)
 
 
 def _outcome(state: RunState) -> str:

@@ -110,14 +110,52 @@ def _show_failures(result: RunResult, *, executed: bool) -> None:
         out(escape(f"  {where}{failure.message} ({failure.kind})"))
     if result.state.aborted:
         out("  it was aborted, after its cleanup; nothing is left to resume")
+        _show_unknown(_unknown(result))
     elif result.status is RunStatus.CANCELLED:
-        reason = result.state.result.get("reason")
-        advice = f"; resume with: gert resume --run {result.run_id}" if result.state.resumable else ""
-        out(escape(f"  cancelled by {reason}{advice}"))
-        if advice:
-            out(f"  or run its cleanup only, and end it: gert resume --run {result.run_id} --abort")
+        out(escape(f"  cancelled by {result.state.result.get('reason')}{_resuming(result)}"))
+        if result.state.resumable:
+            out(f"  or end it, after its cleanup if there is any: gert resume --run {result.run_id} --abort")
     elif not executed and any(key in result.state.steps for key in result.state.failing):
         out(f"  run the failed step again with: gert resume --run {result.run_id} --retry-failed")
 
 
-__all__ = ["PLANS", "label", "show", "show_holds"]
+def _resuming(result: RunResult) -> str:
+    """Return how to resume a cancelled run, with what has to be said about steps whose effect is unknown."""
+    if not result.state.resumable:
+        return ""
+    unknown = _unknown(result)
+    _show_unknown(unknown)
+    look = "look, then resume" if unknown else "resume"
+    return f"; {look} with: gert resume --run {result.run_id}{reconcile_options(unknown)}"
+
+
+def _unknown(result: RunResult) -> list[str]:
+    """Return the steps of which only a person can find out whether they took effect.
+
+    The trace tells, because the process that executed a run keeps no contracts of its steps.
+    """
+    from gert_core.api.errors import GertError
+    from gert_core.runs.fold import fold
+    from gert_core.trace.reader import read
+
+    try:
+        state = fold(read(result.trace)) if result.traced else result.state
+    except GertError:
+        state = result.state
+    return [record.key for record in state.unknown_outcomes]
+
+
+def _show_unknown(keys: list[str]) -> None:
+    if keys:
+        names = ", ".join(map(readable_key, keys))
+        out(escape(f"  cannot determine whether {names} took effect: it writes, is not idempotent and was interrupted"))
+
+
+def reconcile_options(keys: Sequence[str]) -> str:
+    """Return the options that state the results of steps, in quotes: pasted as they are, they choose nothing."""
+    import shlex  # only after an interrupt
+
+    return "".join(f" --reconcile {shlex.quote(f'{key}=done|redo|failed')}" for key in keys)
+
+
+__all__ = ["PLANS", "label", "reconcile_options", "show", "show_holds"]
