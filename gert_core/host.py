@@ -156,6 +156,7 @@ def resume(
     from gert_core.engine.progress import Progress as Quiet
     from gert_core.engine.request import Request, Resume
     from gert_core.engine.resume.read import read_run
+    from gert_core.stores.directory import DirectoryStore
 
     wanted = _registry(registry)
     wanted.require_healthy()
@@ -173,7 +174,7 @@ def resume(
         while True:
             try:
                 with ExitStack() as stack:
-                    recorded = read_run(Path(root), run_id, stack)
+                    recorded = read_run(DirectoryStore(Path(root)), run_id, stack)
                     runbook = recorded.choices.runbook
                     request = Request(
                         runbook=runbook,
@@ -207,9 +208,9 @@ def answer(
     """
     from gert_core.engine.answering import answer as store
     from gert_core.engine.answering import open_questions
-    from gert_core.runs.directory import RunDirectory
+    from gert_core.stores.directory import DirectoryStore
 
-    asked = open_questions(RunDirectory.open(Path(root), run_id), step_key)
+    asked = open_questions(DirectoryStore(Path(root)).open(run_id), step_key)
     store(asked, values, by=by, reject=reject, environ=os.environ if environ is None else environ)
     return [str(question["name"]) for question in asked.missing]
 
@@ -230,11 +231,18 @@ def block(
     """
     from gert_core.engine.blocking import block as write
     from gert_core.engine.run import default_actor
+    from gert_core.stores.directory import DirectoryStore
 
     known = os.environ if environ is None else environ
     who = by or default_actor(known)
     return write(
-        run_id, root=Path(root), key=key, reason=reason, by=who, registry=_registry(registry), environ=dict(known)
+        run_id,
+        store=DirectoryStore(Path(root)),
+        key=key,
+        reason=reason,
+        by=who,
+        registry=_registry(registry),
+        environ=dict(known),
     )
 
 
@@ -253,10 +261,13 @@ def unblock(
     """
     from gert_core.engine.blocking import unblock as write
     from gert_core.engine.run import default_actor
+    from gert_core.stores.directory import DirectoryStore
 
     known = os.environ if environ is None else environ
     who = by or default_actor(known)
-    return write(run_id, root=Path(root), key=key, by=who, registry=_registry(registry), environ=dict(known))
+    return write(
+        run_id, store=DirectoryStore(Path(root)), key=key, by=who, registry=_registry(registry), environ=dict(known)
+    )
 
 
 __all__ = ["SilentConsole", "answer", "block", "load", "resume", "run", "unblock", "validate"]

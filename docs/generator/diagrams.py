@@ -9,7 +9,7 @@ from typing import Final
 LAYERS: Final = (
     ("tests of plugins", ("testing",)),
     ("command line", ("cli",)),
-    ("on top of runs", ("scenarios", "host")),
+    ("on top of runs", ("scenarios", "host", "hosting")),
     ("execution", ("engine",)),
     ("of a run", ("inputs", "approvals", "tools", "runs", "stores")),
     ("decisions and records", ("validation", "governance", "contracts", "secrets", "keys", "trace", "values")),

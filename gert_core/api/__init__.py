@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from gert_core.api.steps import CLEANUP_TIMEOUT, Block, Branch, Flow, Gate, Include, StepType, Tools, ToolUse
     from gert_core.api.store_records import (
         Blob,
+        BlobInfo,
         Claim,
         Lease,
         Recovered,
@@ -100,7 +101,9 @@ _WHERE: Final = {
     ),
     "signatures": "SignatureScheme",
     "steps": "CLEANUP_TIMEOUT Block Branch Flow Gate Include StepType Tools ToolUse",
-    "store_records": "Blob Claim Lease Recovered RunQuery RunRow SchemaInfo StoreServices StoreType TicketRow Total",
+    "store_records": (
+        "Blob BlobInfo Claim Lease Recovered RunQuery RunRow SchemaInfo StoreServices StoreType TicketRow Total"
+    ),
     "stores": "Ledger RunStore Sink StoredRun",
     "transports": "Action Reply Target Transport TransportSession",
     "views": "ProjectInfo ProviderInfo RunbookView StepView",
@@ -135,6 +138,7 @@ __all__ = [
     "ApprovalSession",
     "ApprovalTicket",
     "Blob",
+    "BlobInfo",
     "Block",
     "BlockResult",
     "BlockStatus",

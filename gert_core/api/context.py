@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gert_core.api.data import Json
     from gert_core.api.results import BlockStatus, Outcome, Principal
     from gert_core.api.steps import Block, Branch
+    from gert_core.api.stores import StoredRun
     from gert_core.api.transports import Reply
     from gert_core.api.views import ProjectInfo
 
@@ -123,12 +124,14 @@ class BlockResult(Struct, frozen=True, kw_only=True):
 class Services(Struct, frozen=True, kw_only=True):
     """The services that the core gives to providers, resolvers and transports when it opens them.
 
+    ``run`` is the run in its store, None for one that is not kept; ``run_dir`` its directory, where it has one.
     ``project`` is None outside of a project. ``config`` is this plugin's own part of ``plugins.config``; for an
     approval provider it also includes ``approvals.config``.
     """
 
     console: Console
     run_id: str = ""
+    run: StoredRun | None = None
     run_dir: Path | None = None
     project: ProjectInfo | None = None
     actor: str = ""

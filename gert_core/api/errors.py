@@ -106,17 +106,23 @@ class StoreError(RunError, OSError):
     """A run store cannot do what it was asked to; an ``OSError`` with a kind, which the writer of a trace understands.
 
     Kinds are ``run_exists``, ``run_not_found``, ``blob_exists``, ``lease_lost``, ``store_schema``,
-    ``store_unavailable``; the exit code follows from the kind.
+    ``store_unavailable``; the exit code follows from the kind. ``reason`` is the part of the message that says why.
     """
 
     exit_code = 2
     default_kind = ErrorKind.STORE_UNAVAILABLE
 
     def __init__(
-        self, message: str, *, kind: str | None = None, file: str | None = None, hint: str | None = None
+        self,
+        message: str,
+        *,
+        kind: str | None = None,
+        file: str | None = None,
+        hint: str | None = None,
+        reason: str | None = None,
     ) -> None:
         super().__init__(message, kind=kind, file=file, hint=hint)
-        self.strerror = message
+        self.strerror = reason or message
         self.exit_code = _STORE_CODES.get(self.kind, 1)
 
 

@@ -111,6 +111,13 @@ class Blob(Struct, frozen=True, kw_only=True):
     """How many names the file has; more than one is suspicious."""
 
 
+class BlobInfo(Struct, frozen=True, kw_only=True):
+    """How large a blob is, and when it was written."""
+
+    size: int
+    written: str | None = None
+
+
 class Lease(Struct, frozen=True, kw_only=True):
     """The right of one worker to write a run, until ``expires_at`` (a text as in the trace) by the store's clock.
 
@@ -177,6 +184,7 @@ __all__ = [
     "HOLD_SECONDS",
     "LEASE_TTL",
     "Blob",
+    "BlobInfo",
     "Claim",
     "ClaimState",
     "Lease",

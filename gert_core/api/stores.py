@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gert_core.api.data import Json
     from gert_core.api.store_records import (
         Blob,
+        BlobInfo,
         Claim,
         Lease,
         Recovered,
@@ -82,6 +83,28 @@ class StoredRun(ABC):
     def place(self) -> str:
         """How messages name the run's trace: a path, or the run and the store's address."""
 
+    @property
+    def started(self) -> bool:
+        """Whether there is a trace at all, readable or not."""
+        return bool(self.last_line())
+
+    @property
+    def torn(self) -> int:
+        """How many bytes a crash left behind the last complete line; known when ``lines`` was read to its end."""
+        return 0
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is another user's, so that nothing is written into it unasked."""
+        return False
+
+    def check_owner(self) -> None:  # noqa: B027 - users of a database are the database's own affair
+        """Raise ``RunError`` when only another user may continue the run."""
+
+    def where(self, name: str) -> str:
+        """Return how messages name a blob: a path, or its name and the run's id."""
+        return f"{name} of run {self.run_id}" if self.path is None else str(self.path / name)
+
     # -- lines ----------------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -125,6 +148,13 @@ class StoredRun(ABC):
         """Return the bytes of a blob of at most ``limit`` bytes; None when there is none."""
         found = self.blob(name, limit=limit)
         return None if found is None else found.data
+
+    def info(self, name: str) -> BlobInfo | None:
+        """Return size and time of a blob; None when there is none."""
+        from gert_core.api.store_records import BlobInfo
+
+        found = self.blob(name)
+        return None if found is None else BlobInfo(size=len(found.data), written=found.written)
 
     @abstractmethod
     def put(self, name: str, data: bytes | Iterable[bytes], *, new: bool = False, durable: bool = True) -> None:
@@ -245,6 +275,11 @@ class RunStore(ABC):
     url: str
     """Its address, without a password (``gert_core.kit.store_urls.without_password``)."""
 
+    @property
+    def place(self) -> str:
+        """How messages name the store: its address, or the directory of runs."""
+        return self.url
+
     @abstractmethod
     def schema_info(self) -> SchemaInfo:
         """Return what the store is."""
@@ -261,6 +296,12 @@ class RunStore(ABC):
     def runs(self, query: RunQuery) -> Iterator[RunRow]:
         """Yield the runs that a query asks for, the newest first."""
 
+    def run_ids(self) -> Iterator[str]:
+        """Yield the ids of all runs, the newest first; cheaper than ``runs`` where rows have to be made."""
+        from gert_core.api.store_records import RunQuery
+
+        return (row.run_id for row in self.runs(RunQuery()))
+
     @abstractmethod
     def tickets(
         self,
@@ -275,6 +316,9 @@ class RunStore(ABC):
     @abstractmethod
     def ledger(self) -> Ledger:
         """Return the ledger of the store."""
+
+    def tidy(self) -> None:  # noqa: B027 - most stores leave nothing
+        """Delete what processes that were killed left of runs they were deleting."""
 
     def upgrade(self) -> SchemaInfo:
         """Bring older tables to the version of this store, and return what it is then."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gert_core.api import ApprovalRequest, ApprovalResponse, ErrorKind, EventType, RunError, RunStatus, UsageError
+from gert_core.api import (
+    ApprovalRequest,
+    ApprovalResponse,
+    ErrorKind,
+    EventType,
+    RunError,
+    RunStatus,
+    StoreError,
+    UsageError,
+)
 from gert_core.approvals.binding import SHOWN, matches_document
 from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, same_approver, valid_ticket_id
@@ -19,17 +29,15 @@ from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
 from gert_core.kit.times import parse_time
-from gert_core.runs.listing import run_directories
 from gert_core.runs.state import ABORTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
+    from gert_core.api import RunStore, StoredRun
     from gert_core.approvals.checks import Approvals
     from gert_core.approvals.signing import Schemes
     from gert_core.governance.people import People
-    from gert_core.runs.directory import RunDirectory
 
 
 class Unreadable(Struct, frozen=True, kw_only=True):
@@ -48,7 +56,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     """One ticket of one run with its answers so far."""
 
     request: ApprovalRequest
-    run: RunDirectory
+    run: StoredRun
     answers: tuple[ApprovalResponse, ...]
     resolved: str | None
     """How the run resolved it (``approved``, ``rejected``, ``expired``, ``aborted``); None while it is open."""
@@ -100,18 +108,18 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def entries(
-    root: Path,
+    store: RunStore,
     *,
     report: Callable[[Unreadable], object] = lambda _: None,
     known: Callable[[], Approvals] = lambda: UNCHECKED,
 ) -> Iterator[Entry]:
-    """Yield every ticket of every run below ``root``, newest run first; ``report`` what cannot be read.
+    """Yield every ticket of every run of a store, newest run first; ``report`` what cannot be read.
 
     ``known`` gives what answers are checked against; it is asked only when there is an answer.
     """
-    for run in run_directories(root):
+    for run in _runs(store):
         try:
-            tickets = TicketStore(run.path / "tickets").tickets()
+            tickets = TicketStore(run).tickets()
             told = _told(run) if tickets else _Told()
         except RunError as error:
             report(Unreadable(run_id=run.run_id, problem=error.message))
@@ -128,11 +136,11 @@ def entries(
                 yield found
 
 
-def find(root: Path, ticket_id: str, *, known: Callable[[], Approvals] = lambda: UNCHECKED) -> Entry:
-    """Return the ticket from any run below ``root``; raise ``UsageError`` when no run has it."""
+def find(store: RunStore, ticket_id: str, *, known: Callable[[], Approvals] = lambda: UNCHECKED) -> Entry:
+    """Return the ticket from any run of a store; raise ``UsageError`` when no run has it."""
     unreadable: list[RunError] = []
     if valid_ticket_id(ticket_id):
-        for run in run_directories(root):
+        for run in _runs(store):
             try:
                 found = _entry(run, ticket_id, known)
             except RunError as error:
@@ -146,7 +154,7 @@ def find(root: Path, ticket_id: str, *, known: Callable[[], Approvals] = lambda:
         raise unreadable[0]
     others = f"; {len(unreadable)} runs cannot be read" if unreadable else ""
     raise UsageError(
-        f"there is no ticket {ticket_id!r} in {root}{others}",
+        f"there is no ticket {ticket_id!r} in {store.place}{others}",
         kind=ErrorKind.TICKET_UNKNOWN,
         hint="`gert approvals list` shows the open tickets",
     )
@@ -180,7 +188,7 @@ def respond(
             hint="set the clock, then approve again",
         )
     response = _signed(response, entry.request, environ=environ, schemes=schemes)
-    TicketStore(entry.run.path / "tickets").answer(response)
+    TicketStore(entry.run).answer(response)
     return response
 
 
@@ -193,16 +201,13 @@ class _Told(Struct, frozen=True):
     """Whether the run was ended for good, with whatever it waited for."""
 
 
-def _entry(
-    run: RunDirectory, ticket_id: str, known: Callable[[], Approvals], told: _Told | None = None
-) -> Entry | None:
-    store = TicketStore(run.path / "tickets")
+def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told: _Told | None = None) -> Entry | None:
+    store = TicketStore(run)
     request = store.get(ticket_id)
     if request is None:
         return None
     if request.run_id != run.run_id:
-        path = run.path / "tickets"
-        raise UnreadableError(path, f"has ticket {ticket_id} of another run, {request.run_id}")
+        raise UnreadableError(run.where("tickets"), f"has ticket {ticket_id} of another run, {request.run_id}")
     if SHOWN in request.document and not matches_document(request):
         # What is shown of a ticket is what the signed hash covers, or nothing.
         raise RunError(
@@ -229,16 +234,21 @@ def _entry(
     )
 
 
-def _told(run: RunDirectory) -> _Told:
+def _runs(store: RunStore) -> Iterator[StoredRun]:
+    for run_id in store.run_ids():
+        with suppress(StoreError):  # it was deleted meanwhile
+            yield store.open(run_id)
+
+
+def _told(run: StoredRun) -> _Told:
     from gert_core.trace.reader import read
 
-    trace = run.trace
-    if not trace.exists():
+    if not run.started:
         return _Told()
     found: dict[str, str] = {}
     actors: set[str] = set()
     aborted = False
-    for event in read(trace, run_id=run.run_id, owners=run.owners):
+    for event in read(run, run_id=run.run_id):
         if event.type == EventType.RUN_START:
             actors |= {str(event.data[name]) for name in ("actor", "os_user") if event.data.get(name)}
         elif event.type == EventType.APPROVAL_VOID:

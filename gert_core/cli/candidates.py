@@ -35,10 +35,9 @@ def values(kind: str, file: Path | None) -> list[str]:
 
 def _runs(_: Path | None) -> Iterable[str]:
     """Yield the ids of all runs, newest first."""
-    from gert_core.runs.directory import is_run_id, runs_root
+    from gert_core.cli.stores import store_here
 
-    root = runs_root(project_here())
-    return sorted((path.name for path in root.iterdir() if is_run_id(path.name)), reverse=True) if root.is_dir() else []
+    return store_here(project_here()).run_ids()
 
 
 def _tickets(_: Path | None) -> Iterable[str]:
@@ -46,10 +45,10 @@ def _tickets(_: Path | None) -> Iterable[str]:
     from datetime import UTC, datetime
 
     from gert_core.approvals.inbox import entries
-    from gert_core.runs.directory import runs_root
+    from gert_core.cli.stores import store_here
 
     now = datetime.now(UTC)
-    return [e.request.ticket_id for e in entries(runs_root(project_here())) if e.status(now) == "pending"]
+    return [e.request.ticket_id for e in entries(store_here(project_here())) if e.status(now) == "pending"]
 
 
 def _scenarios(file: Path | None) -> Iterable[str]:

@@ -79,9 +79,11 @@ def carry_out(
             raise
         finally:
             progress.close()
-    if run.facts.directory is not None and result.status in _PENDING:
+    if run.facts.stored is not None and result.status in _PENDING:
+        from gert_core.runs.cache import load_state
+
         with suppress(GertError, OSError):  # a cache; what is wrong with it concerns the next command
-            run.facts.directory.state()
+            load_state(run.facts.stored)
     try:
         _show(run, result, as_json=as_json)
     except OSError:

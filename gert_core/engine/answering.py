@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from gert_core.api import ErrorKind, RunError, RunStatus, UsageError
+from gert_core.api import ErrorKind, RunError, RunStatus, StoreError, UsageError
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.governance.people import id_fault, is_agent
 from gert_core.kit.answers import DECLINED, answer_fault, declined
 from gert_core.kit.display import readable_key
 from gert_core.kit.files import UnreadableError
-from gert_core.kit.sharing import Sharing
 from gert_core.runs.answers import UPLOADS, AnswerStore, StoredAnswer, question_digest
 from gert_core.runs.attachments import copy_file
+from gert_core.runs.cache import load_state
 from gert_core.secrets import MINIMUM, Masker, own_keys
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gert_core.runs.directory import RunDirectory
+    from gert_core.api.stores import StoredRun
     from gert_core.runs.state import RunState
 
 
 class OpenQuestions(Struct, frozen=True, kw_only=True):
     """The questions of one step that wait for an answer, in the order they are asked."""
 
-    directory: RunDirectory
+    run: StoredRun
     state: RunState
     key: str
     questions: list[dict[str, Any]]
@@ -44,16 +44,16 @@ class OpenQuestions(Struct, frozen=True, kw_only=True):
         return [one for one in self.questions if one["name"] not in self.given]
 
 
-def open_questions(directory: RunDirectory, step: str) -> OpenQuestions:
+def open_questions(run: StoredRun, step: str) -> OpenQuestions:
     """Return what a step of a run asks, by its key or id; raise when it asks nothing, or asks by itself right now."""
-    run_id = directory.run_id
-    if directory.locked():
+    run_id = run.run_id
+    if run.holder() is not None:
         raise RunError(
             f"run {run_id} is being executed, and asks its questions itself",
             kind=ErrorKind.RUN_LOCKED,
             hint="answer where it runs, or wait until it is suspended",
         )
-    state = directory.state()
+    state = load_state(run)
     if state.aborted:
         raise RunError(
             f"run {run_id} was aborted, and asks nothing any more",
@@ -69,9 +69,9 @@ def open_questions(directory: RunDirectory, step: str) -> OpenQuestions:
     if not found:
         raise _not_asked(state, step, keys)
     questions = [one for one in unanswered if one["step_key"] == found[0]]
-    store = AnswerStore(directory.path)
+    store = AnswerStore(run)
     given = {str(one["name"]): answer for one in questions if (answer := store.find(int(one["seq"]))) is not None}
-    return OpenQuestions(directory=directory, state=state, key=found[0], questions=questions, given=given)
+    return OpenQuestions(run=run, state=state, key=found[0], questions=questions, given=given)
 
 
 def answer(
@@ -136,10 +136,10 @@ def _check(asked: OpenQuestions, question: Mapping[str, Any], text: str, masker:
 
 def _store(asked: OpenQuestions, question: Mapping[str, Any], text: str, *, by: str, masker: Masker) -> StoredAnswer:
     kind, reason = str(question.get("kind")), declined(str(question.get("kind")), text)
-    upload = _upload(asked.directory, text, masker) if kind == "attachment" and reason is None else None
-    value = text if upload is None else upload.name
+    upload = _upload(asked.run, text, masker) if kind == "attachment" and reason is None else None
+    value = text if upload is None else upload
     stored = StoredAnswer(
-        run_id=asked.directory.run_id,
+        run_id=asked.run.run_id,
         step_key=asked.key,
         name=str(question["name"]),
         seq=int(question["seq"]),
@@ -150,21 +150,20 @@ def _store(asked: OpenQuestions, question: Mapping[str, Any], text: str, *, by: 
         declined=None if reason is None else str(masker.mask(reason or DECLINED)),
     )
     try:
-        AnswerStore(asked.directory.path).put(stored)
-    except FileExistsError:  # another person was faster
+        AnswerStore(asked.run).put(stored)
+    except StoreError:  # another person was faster
         if upload is not None:
-            upload.unlink(missing_ok=True)
+            asked.run.delete(f"{UPLOADS}/{upload}")
         raise _duplicate(asked, stored.name) from None
     asked.given[stored.name] = stored
     return stored
 
 
-def _upload(directory: RunDirectory, text: str, masker: Masker) -> Path:
-    """Copy a file that is an answer into the run, where it stays when the original goes."""
-    source, folder = Path(text).expanduser(), directory.path / UPLOADS
-    Sharing.of(directory.path).make_directory(folder)
+def _upload(run: StoredRun, text: str, masker: Masker) -> str:
+    """Copy a file that is an answer into the run, where it stays when the original goes; return its name."""
+    source = Path(text).expanduser()
     try:
-        return copy_file(source, folder, name=shown_name(source, masker), sharing=Sharing.of(folder), masker=masker)
+        return copy_file(source, run, UPLOADS, name=shown_name(source, masker), masker=masker)
     except UnreadableError as error:
         raise UsageError(error.message, kind=ErrorKind.ATTACHMENT) from None
     except OSError as error:
@@ -203,7 +202,7 @@ def _duplicate(asked: OpenQuestions, name: str) -> RunError:
     return RunError(
         f"{name} of step {asked.key} was answered already{who}",
         kind=ErrorKind.ANSWER_DUPLICATE,
-        hint=f"a resumed run uses it: gert resume --run {asked.directory.run_id}",
+        hint=f"a resumed run uses it: gert resume --run {asked.run.run_id}",
     )
 
 

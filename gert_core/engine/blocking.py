@@ -28,8 +28,8 @@ from gert_core.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
+    from gert_core.api import RunStore
     from gert_core.engine.resume.read import RecordedRun
     from gert_core.plugin.registry import Registry
     from gert_core.runs.lifecycle.status import Standing
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
 def block(
     run_id: str,
     *,
-    root: Path,
+    store: RunStore,
     key: str,
     reason: str = "",
     by: str,
     registry: Registry,
     environ: Mapping[str, str],
 ) -> Standing:
-    """Block a run below the runs directory ``root`` until it is unblocked with ``key``; return where it stands then.
+    """Block a run of a store until it is unblocked with ``key``; return where it stands then.
 
     Raise ``RunError`` when a process executes it (``run_locked``), when it is over, or blocked on this key already.
     """
     _check(key, by)
     with ExitStack() as stack:
-        run = read_run(root, find_run(root, run_id).run_id, stack)
+        run = read_run(store, find_run(store, run_id).run_id, stack)
         _refuse_secret(key, run.state, environ)
         _refuse_over(run.state)
         if any(hold.key == key and hold.step_key is None for hold in run.state.holds):
@@ -63,13 +63,13 @@ def block(
             )
         message = {"message": reason} if reason else {}
         _write(run, BLOCK, key, stack, by=by, registry=registry, environ=environ, more=message)
-    return standing_of(run_info(run.directory))
+    return standing_of(run_info(run.stored))
 
 
 def unblock(
     run_id: str,
     *,
-    root: Path,
+    store: RunStore,
     key: str,
     by: str,
     registry: Registry,
@@ -82,7 +82,7 @@ def unblock(
     """
     _check(key, by)
     with ExitStack() as stack:
-        run = read_run(root, find_run(root, run_id).run_id, stack)
+        run = read_run(store, find_run(store, run_id).run_id, stack)
         state = run.state
         keys = [] if state.over and state.status != RunStatus.CANCELLED else [hold.key for hold in state.holds]
         if not keys:
@@ -98,7 +98,7 @@ def unblock(
                 hint="give the key that it is blocked on",
             )
         _write(run, UNBLOCK, key, stack, by=by, registry=registry, environ=environ)
-    return standing_of(run_info(run.directory))
+    return standing_of(run_info(run.stored))
 
 
 def _check(key: str, by: str) -> None:

@@ -1,7 +1,8 @@
-"""Where a run is kept: its directory, its trace, and what was chosen for it."""
+"""Where a run is kept: its store, its trace, and what was chosen for it."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,15 +10,18 @@ from msgspec import Struct
 
 from gert_core.documents.floor import floor_files
 from gert_core.documents.project_file import FILE_NAME
+from gert_core.engine.holding import hold
 from gert_core.runs.choices import RunChoices
-from gert_core.runs.directory import RunDirectory, runs_root
+from gert_core.runs.directory import runs_root
+from gert_core.runs.meta import META, meta_blob
+from gert_core.stores.directory import DirectoryStore
 from gert_core.trace.events import ZEROS
 from gert_core.trace.sinks import FileSink, NullSink
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
-    from gert_core.api.stores import Sink
+    from gert_core.api import Lease, RunStore, Sink, StoredRun
     from gert_core.engine.request import Request, Resume
     from gert_core.trace.signing import Signer
 
@@ -27,49 +31,62 @@ class Place(Struct, frozen=True, kw_only=True, eq=False):
 
     run_id: str
     choices: RunChoices
-    directory: RunDirectory | None
     sink: Sink
+    store: RunStore | None = None
+    stored: StoredRun | None = None
+    lease: Lease | None = None
+    trace: Path | None = None
+    """The file with the trace; the null device for a run that keeps none, ``None`` in a store without files."""
     start_seq: int = 0
     prev_hash: str = ZEROS
 
 
 def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitStack) -> Place:
-    """Create the directory and the trace of a fresh run."""
-    sink: Sink = NullSink()
+    """Create the run in its store, and its trace."""
+    if request.trace is None and not request.kept:
+        choices = _choices(request, signer=signer, directory=None)
+        return Place(run_id=run_id, choices=choices, sink=NullSink(), trace=Path(os.devnull))
+    sink: Sink | None = None
     if request.trace is not None:  # a path that cannot be written leaves no directory behind
         sink = FileSink(request.trace)
         stack.callback(sink.close)
-    directory = None
-    if request.kept:
-        directory = RunDirectory.create(request.runs or runs_root(request.project), run_id)
-        stack.enter_context(directory.lock())
+    if not request.kept:
+        choices = _choices(request, signer=signer, directory=None)
+        return Place(run_id=run_id, choices=choices, sink=sink or NullSink(), trace=request.trace)
+    store = request.store or DirectoryStore(request.runs or runs_root(request.project))
+    directory = None if not isinstance(store, DirectoryStore) else (store.root / run_id).absolute()
     choices = _choices(request, signer=signer, directory=directory)
-    if directory is not None:
-        directory.write_meta(runbook=request.runbook, trace=request.trace, extra=choices.to_meta())
-        if request.trace is None:
-            sink = FileSink(directory.path / "trace.jsonl")
-    return Place(run_id=run_id, choices=choices, directory=directory, sink=sink)
+    meta = meta_blob(run_id, runbook=request.runbook, trace=request.trace, extra=choices.to_meta())
+    stored = store.create(run_id, blobs={META: meta})
+    stack.callback(stored.close)
+    lease = hold(stored, stack)
+    if sink is None:
+        sink = stored.sink(seq=0, lease=lease)
+    trace = request.trace or (None if stored.path is None else stored.path / "trace.jsonl")
+    return Place(run_id=run_id, choices=choices, sink=sink, store=store, stored=stored, lease=lease, trace=trace)
 
 
 def recorded_place(resume: Resume, signer: Signer | None) -> Place:
     """Open the trace of a recorded run behind its last complete event; until here nothing was written."""
     from gert_core.engine.resume.trust import refuse_other_signer
-    from gert_core.trace.recovery import cut_torn_end
 
     run = resume.run
     refuse_other_signer(run.choices, signer, run.seals, run_id=run.run_id)
-    cut_torn_end(run.trace, run.end, aside=run.directory.path / "trace.torn")
+    run.stored.recover()
     return Place(
         run_id=run.run_id,
         choices=run.choices,
-        directory=run.directory,
-        sink=FileSink(run.trace, append=True, file=run.end.file),
+        sink=run.stored.sink(seq=run.end.seq, lease=run.lease),
+        store=run.store,
+        stored=run.stored,
+        lease=run.lease,
+        trace=run.trace,
         start_seq=run.end.seq,
         prev_hash=run.end.prev_hash,
     )
 
 
-def _choices(request: Request, *, signer: Signer | None, directory: RunDirectory | None) -> RunChoices:
+def _choices(request: Request, *, signer: Signer | None, directory: Path | None) -> RunChoices:
     """Return what a resumed run chooses again; a replay records no paths, so that its trace is the same anywhere."""
     here = request.mode != "replay"
     return RunChoices(
@@ -86,7 +103,7 @@ def _choices(request: Request, *, signer: Signer | None, directory: RunDirectory
         fail_on=_fail_on(request),
         signer=signer.to_json() if signer is not None else None,
         cwd=_working_directory() if here else None,
-        run_directory=str(directory.path.absolute()) if here and directory is not None else None,
+        run_directory=str(directory) if here and directory is not None else None,
     )
 
 

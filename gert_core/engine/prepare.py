@@ -132,7 +132,9 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         started=started,
         environ=request.environ,
         choices=place.choices,
-        directory=place.directory,
+        store=place.store,
+        stored=place.stored,
+        trace=place.trace,
         approval=approval,
         questions=request.questions or "ask",
         resumption=resumption,
@@ -143,7 +145,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         journal=Journal(writer, recorded),
         backend=backend,
         masker=masker,
-        plugins=plugins.during(place.run_id, place.directory.path if place.directory else None),
+        plugins=plugins.during(place.run_id, place.stored),
         progress=_listener(request, masker),
         stop=request.stop,
         recorded=recorded,
@@ -163,9 +165,9 @@ def _listener(request: Request, masker: Masker) -> Progress:
 
 def _children(place: Place, stack: ExitStack) -> Children | None:
     """Return where the programs that the run starts are kept, until it ends."""
-    if place.directory is None:
+    if place.stored is None or place.stored.path is None:
         return None
-    children = Children(place.directory.path / FILE)
+    children = Children(place.stored.path / FILE)
     stack.callback(children.close)
     return children
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from gert_core.api import Console
+    from gert_core.api import Console, RunStore
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ScenarioModel
     from gert_core.engine.resume.read import RecordedRun
@@ -81,6 +81,9 @@ class Request(Struct, frozen=True, kw_only=True):
     progress: Progress = field(default_factory=Progress)
     stop: Stop = field(default_factory=Stop)
     runs: Path | None = None
+    """The directory of runs, where no ``store`` is given; None: that of the project."""
+    store: RunStore | None = None
+    """Where the run is kept; the host closes it."""
     keep: bool | None = None
     """False runs without a directory and signature: the trace goes to ``trace``, or nowhere; None: see ``kept``."""
     observed: bool = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -30,8 +29,9 @@ from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from gert_core.api import ApprovalProvider, Outcome, Principal
+    from gert_core.api import ApprovalProvider, Outcome, Principal, RunStore, StoredRun
     from gert_core.documents.tree import Runbook
     from gert_core.engine.denial import Restricted
     from gert_core.engine.documents import Documents
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from gert_core.plugin.config import PluginServices
     from gert_core.plugin.registry import Registry
     from gert_core.runs.choices import RunChoices
-    from gert_core.runs.directory import RunDirectory
     from gert_core.runs.outputs import OutputFiles
     from gert_core.secrets import Masker, Secrets
 
@@ -73,7 +72,11 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     """When the run was started, RFC 3339."""
     environ: Mapping[str, str]
     choices: RunChoices
-    directory: RunDirectory | None = None
+    store: RunStore | None = None
+    stored: StoredRun | None = None
+    """The run in its store; ``None`` for a run that is not kept."""
+    trace: Path | None = None
+    """The file with its trace, where that is a file."""
     approval: ApprovalProvider | None = None
     questions: str = "ask"
     """What becomes of a question of a step: ``ask``, ``suspend`` or ``fail``."""
@@ -175,7 +178,7 @@ class Run:
         undecided = services.backend.symbolic and outcome is None
         return RunResult(
             state=services.journal.state,
-            trace=Path(services.journal.writer.place),
+            trace=facts.trace,
             variables=frame.layer,
             possible=tuple(self.possible) if undecided else (),
         )

@@ -19,8 +19,8 @@ from gert_core.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
+    from gert_core.api import RunStore
     from gert_core.engine.resume.read import RecordedRun
     from gert_core.plugin.registry import Registry
     from gert_core.runs.state import RunState
@@ -44,16 +44,16 @@ def stale_age(state: RunState) -> float:
 
 
 def end_stale(
-    run_id: str, *, root: Path, age: float | None, actor: str, registry: Registry, environ: Mapping[str, str]
+    run_id: str, *, store: RunStore, age: float | None, actor: str, registry: Registry, environ: Mapping[str, str]
 ) -> None:
-    """End an interrupted run below ``root`` as cancelled, for the reason ``stale``; it can still be resumed.
+    """End an interrupted run of a store as cancelled, for the reason ``stale``; it can still be resumed.
 
     ``age`` is the seconds that its last event must be ago, None: those of ``stale_age``. Raise ``NotStale`` when it is
     left as it is, and ``RunError`` when it cannot be ended, such as a signed run without its key.
     """
     with ExitStack() as stack:
         try:
-            run = read_run(root, run_id, stack)
+            run = read_run(store, run_id, stack)
         except RunError as error:
             if error.kind == ErrorKind.RUN_LOCKED:
                 raise NotStale from None

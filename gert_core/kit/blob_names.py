@@ -6,6 +6,8 @@ from typing import Final
 
 from gert_core.api.errors import RunError
 
+BEING_WRITTEN: Final = ".~"
+"""How the names of files begin that are not complete yet, in a store that keeps files."""
 _LONGEST: Final = 255
 _RESERVED: Final = frozenset({"trace.jsonl", "lock", "children"})
 """Files of a run in a directory that are not blobs."""
@@ -14,10 +16,14 @@ _RESERVED: Final = frozenset({"trace.jsonl", "lock", "children"})
 def check_blob_name(name: str) -> str:
     """Return the name if it can be that of a blob; raise ``RunError`` for one that leads elsewhere or is taken."""
     parts = name.split("/")
-    wrong = any(not part or part.startswith(".") or len(part.encode("utf-8", "replace")) > _LONGEST for part in parts)
+    wrong = any(part in ("", ".", "..") or part.startswith(BEING_WRITTEN) or _too_long(part) for part in parts)
     if wrong or "\0" in name or parts[0] in _RESERVED:
         raise RunError(f"{name!r} is not the name of a blob")
     return name
+
+
+def _too_long(part: str) -> bool:
+    return len(part.encode("utf-8", "replace")) > _LONGEST
 
 
 def is_answer(name: str) -> bool:
@@ -37,4 +43,4 @@ def ticket_of(name: str) -> str | None:
     return rest.removesuffix(".json")
 
 
-__all__ = ["check_blob_name", "is_answer", "ticket_of"]
+__all__ = ["BEING_WRITTEN", "check_blob_name", "is_answer", "ticket_of"]

@@ -31,7 +31,7 @@ def replace_file(
 
     The directory is left to the caller to sync. ``prepare`` is given the descriptor before anything is written.
     """
-    beside = path.with_name(f".{path.name[:200]}.{os.getpid()}.{os.urandom(4).hex()}")
+    beside = path.with_name(f".~{os.getpid()}.{os.urandom(6).hex()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:

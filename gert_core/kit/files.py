@@ -39,7 +39,7 @@ class UnreadableError(RunError):
 
     default_kind = ErrorKind.RUN_DIRECTORY
 
-    def __init__(self, path: Path, reason: str, *, kind: str | None = None, hidden: bool = False) -> None:
+    def __init__(self, path: Path | str, reason: str, *, kind: str | None = None, hidden: bool = False) -> None:
         super().__init__(f"{path} {reason}", kind=kind, file=str(path))
         self.hidden = hidden
 
@@ -110,7 +110,7 @@ def read_record(path: Path, kind: type[_T], *, limit: int = MIB) -> _T | None:
     return None if data is None else decode_record(data, kind, path=path)
 
 
-def decode_record(data: bytes, kind: type[_T], *, path: Path) -> _T:
+def decode_record(data: bytes, kind: type[_T], *, path: Path | str) -> _T:
     """Return JSON that was read from a file as a record (or another type); see ``read_record``."""
     try:
         import json

@@ -12,9 +12,8 @@ from gert_core.plugin.kinds import APPROVAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from gert_core.api import Console, Json, ProjectInfo, Services
+    from gert_core.api import Console, Json, ProjectInfo, Services, StoredRun
     from gert_core.plugin.kinds import RecordKind
     from gert_core.plugin.registry import Registry
     from gert_core.plugin.states import PluginInfo
@@ -59,9 +58,9 @@ class PluginServices:
         """The person at the terminal."""
         return self._services.console
 
-    def during(self, run_id: str, run_dir: Path | None) -> PluginServices:
+    def during(self, run_id: str, run: StoredRun | None) -> PluginServices:
         """Return the same for a run that has begun."""
-        services = replace(self._services, run_id=run_id, run_dir=run_dir)
+        services = replace(self._services, run_id=run_id, run=run, run_dir=None if run is None else run.path)
         return PluginServices(services, registry=self._registry, project=self._project)
 
     def of(self, kind: RecordKind, name: str) -> Services:

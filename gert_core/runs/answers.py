@@ -1,11 +1,9 @@
-"""Store the answers that people give while a run is suspended: one file per question, which is never replaced."""
+"""Store the answers that people give while a run is suspended: one blob per question, which is never replaced."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -13,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, to_builtins
 
 from gert_core.api.error_kinds import ErrorKind
-from gert_core.api.errors import RunError
-from gert_core.kit.durable import sync_name
-from gert_core.kit.files import MIB, UnreadableError, decode_record, list_names, read_file_info
-from gert_core.kit.sharing import Sharing
+from gert_core.api.errors import RunError, StoreError
+from gert_core.kit.files import MIB, UnreadableError, decode_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
+
+    from gert_core.api.stores import StoredRun
 
 FOLDER: Final = "answers"
 UPLOADS: Final = "uploads"
@@ -58,28 +55,29 @@ def _items(question: Mapping[str, object]) -> list[object]:
 
 
 class AnswerStore:
-    """The directory ``answers`` of a run; files are private or shared by its group, and links are not followed."""
+    """The blobs below ``answers`` of a run, each written once."""
 
-    def __init__(self, run: Path) -> None:
-        self._folder = run / FOLDER
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
 
     def find(self, seq: int) -> StoredAnswer | None:
         """Return the answer to the question with this number; raise ``UnreadableError`` when it is damaged."""
-        path = self._folder / f"{seq}.json"
-        found = read_file_info(path, limit=LIMIT)
+        name = f"{FOLDER}/{seq}.json"
+        where = self._run.where(name)
+        found = self._run.blob(name, limit=LIMIT)
         if found is None:
             return None
-        data, info = found
-        if info.st_nlink > 1:
-            raise UnreadableError(path, f"has {info.st_nlink} names, and may be an answer to something else")
-        answer = decode_record(data, StoredAnswer, path=path)
+        if found.links > 1:
+            raise UnreadableError(where, f"has {found.links} names, and may be an answer to something else")
+        answer = decode_record(found.data, StoredAnswer, path=where)
         if answer.seq != seq:
-            raise UnreadableError(path, "is damaged: it is the answer to another question")
+            raise UnreadableError(where, "is damaged: it is the answer to another question")
         return answer
 
     def all(self) -> list[StoredAnswer | UnreadableError]:
         """Return every answer in the order of the questions; of an unreadable one the error."""
-        numbers = sorted(int(match[1]) for name in list_names(self._folder) if (match := _NAME.fullmatch(name)))
+        names = [name.removeprefix(f"{FOLDER}/") for name in self._run.names(f"{FOLDER}/")]
+        numbers = sorted(int(match[1]) for name in names if (match := _NAME.fullmatch(name)))
         return [found for number in numbers if (found := self._read(number)) is not None]
 
     def _read(self, seq: int) -> StoredAnswer | UnreadableError | None:
@@ -89,35 +87,19 @@ class AnswerStore:
             return error
 
     def put(self, answer: StoredAnswer) -> None:
-        """Store an answer on disk; raise ``FileExistsError`` when the question has one."""
-        Sharing.of(self._folder.parent).make_directory(self._folder)
-        path = self._folder / f"{answer.seq}.json"
-        beside = self._folder / f".{answer.seq}.{secrets.token_hex(6)}"
+        """Store an answer durably; raise ``StoreError`` of kind ``blob_exists`` when the question has one."""
+        name = f"{FOLDER}/{answer.seq}.json"
+        text = json.dumps(to_builtins(answer), ensure_ascii=False, indent=2)
         try:
-            _write(beside, json.dumps(to_builtins(answer), ensure_ascii=False, indent=2), Sharing.of(self._folder))
-            try:
-                os.link(beside, path, follow_symlinks=False)
-            finally:
-                with suppress(OSError):
-                    beside.unlink()
-            sync_name(path)
-        except FileExistsError:
-            raise
-        except OSError as error:
-            message = f"the answer {path} cannot be written: {error.strerror}"
-            raise RunError(message, kind=ErrorKind.RUN_DIRECTORY, file=str(path)) from error
+            self._run.put(name, text.encode("utf-8", "surrogatepass") + b"\n", new=True)
+        except StoreError as error:
+            if error.kind == ErrorKind.BLOB_EXISTS:
+                raise
+            where = self._run.where(name)
+            raise RunError(f"the answer {error.message}", kind=ErrorKind.RUN_DIRECTORY, file=where) from error
 
 
-def _write(path: Path, text: str, sharing: Sharing) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        sharing.give(stream.fileno())
-        stream.write(text.encode("utf-8", "surrogatepass") + b"\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def answered(run: Path, questions: Iterable[Mapping[str, Any]]) -> dict[int, StoredAnswer]:
+def answered(run: StoredRun, questions: Iterable[Mapping[str, Any]]) -> dict[int, StoredAnswer]:
     """Return by number the answers to open questions of a run; one that cannot be read is none."""
     found: dict[int, StoredAnswer] = {}
     for question in questions:

@@ -1,25 +1,27 @@
-"""Keep files in the directory of a run, under names that are free, without overwriting anything."""
+"""Keep files with a run, under names that are free, without overwriting anything."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from gert_core.kit.durable import sync_name
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import StoreError
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.user_files import open_user_file
 from gert_core.secrets.scanning import SecretFoundError, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
     from typing import BinaryIO
 
-    from gert_core.kit.sharing import Sharing
+    from gert_core.api.stores import StoredRun
     from gert_core.secrets import Masker
 
+ATTACHMENTS: Final = "attachments"
+"""Where the blobs are that steps keep: evidence and artifacts."""
 _BLOCK: Final = 1024 * 1024
-_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class SecretInFileError(UnreadableError):
@@ -27,50 +29,44 @@ class SecretInFileError(UnreadableError):
 
 
 def keep(
+    run: StoredRun,
+    folder: str,
     name: str,
-    directory: Path,
-    parts: Iterable[bytes],
+    parts: Callable[[], Iterable[bytes]],
     *,
-    is_same: Callable[[Path], bool] = lambda _: False,
-    sharing: Sharing | None = None,
+    is_same: Callable[[str], bool] = lambda _: False,
 ) -> str:
-    """Write a file under its own name or a numbered one and sync it; what fails leaves nothing.
+    """Write a blob under its own name or a numbered one, durably; what fails leaves nothing.
 
-    Existing files and links are not overwritten; one that ``is_same`` stands for this one. ``sharing`` lets those who
-    share the run read it. Return the name.
+    What exists is not overwritten; a blob that ``is_same`` stands for this one. Return the name.
     """
-    number, target, own = 1, directory / name, Path(name)
+    number, chosen, own = 1, name, PurePath(name)
     while True:
         try:
-            fd = os.open(target, _FLAGS, 0o600)
-            break
-        except FileExistsError:
-            if is_same(target):
-                return target.name
+            run.put(f"{folder}/{chosen}", parts(), new=True)
+        except StoreError as error:
+            if error.kind != ErrorKind.BLOB_EXISTS:
+                raise
+            if is_same(f"{folder}/{chosen}"):
+                return chosen
             number += 1
-            target = directory / f"{own.stem}-{number}{own.suffix}"
-    try:
-        with os.fdopen(fd, "wb") as file:
-            if sharing is not None:
-                sharing.give(fd)
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(fd)
-        sync_name(target)
-    except BaseException:
-        target.unlink(missing_ok=True)
-        raise
-    return target.name
+            chosen = f"{own.stem}-{number}{own.suffix}"
+        else:
+            return chosen
 
 
-def copy_file(source: Path, directory: Path, *, name: str, sharing: Sharing, masker: Masker) -> Path:
-    """Copy a file that a person gives, readable for those who share the run; return where it is.
+def copy_file(source: Path, run: StoredRun, folder: str, *, name: str, masker: Masker) -> str:
+    """Copy a file that a person gives, readable for those who share the run; return its name.
 
     Raise ``UnreadableError`` for what is not a file of a user or has a secret in it, and ``OSError``.
     """
+    return keep(run, folder, name, lambda: file_parts(source, masker))
+
+
+def file_parts(source: Path, masker: Masker) -> Iterator[bytes]:
+    """Yield the content of a file that a person gives; see ``parts_of``."""
     with open_user_file(source) as given:
-        return directory / keep(name, directory, parts_of(given, source, masker), sharing=sharing)
+        yield from parts_of(given, source, masker)
 
 
 def parts_of(given: BinaryIO, source: Path, masker: Masker) -> Iterator[bytes]:
@@ -82,4 +78,4 @@ def parts_of(given: BinaryIO, source: Path, masker: Masker) -> Iterator[bytes]:
         raise SecretInFileError(source, reason) from None
 
 
-__all__ = ["SecretInFileError", "copy_file", "keep", "parts_of"]
+__all__ = ["ATTACHMENTS", "SecretInFileError", "copy_file", "file_parts", "keep", "parts_of"]

@@ -1,8 +1,8 @@
-"""Fold a trace file through a cache, which is valid only while the trace has not changed."""
+"""Fold a trace through a cache, which is valid only while the trace has not changed."""
 
 from __future__ import annotations
 
-import os
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -10,19 +10,20 @@ from msgspec import MsgspecError, Raw, Struct
 from msgspec import json as msgspec_json
 from msgspec.structs import replace
 
-from gert_core.kit.files import LINE_LIMIT, UnreadableError, open_file
+from gert_core.api.errors import RunError
+from gert_core.kit.files import MIB
 from gert_core.runs.fold import fold
 from gert_core.runs.state import RunState, StepState
 from gert_core.trace.reader import decode, other_run, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from gert_core.kit.owners import Owners
+    from gert_core.api.stores import StoredRun
 
 FORMAT: Final = 11
-_CHUNK: Final = 64 * 1024
+STATE: Final = "state.json"
+"""The blob with the cache."""
+_LIMIT: Final = 256 * MIB
+"""The largest cache that is read; a longer run is folded from its trace each time."""
 
 
 class _Cached(Struct, kw_only=True):
@@ -38,56 +39,36 @@ class _Cached(Struct, kw_only=True):
     void: Raw
 
 
-def load_state(
-    trace: Path,
-    *,
-    run_id: str = "",
-    owners: Owners | None = None,
-    cached: bytes | None = None,
-    store: Callable[[bytes], None] | None = None,
-) -> RunState:
-    """Return the run's state: from ``cached`` if that is of this trace, else folded anew and given to ``store``."""
-    stamp = last_line_stamp(trace, owners=owners)
+def load_state(run: StoredRun) -> RunState:
+    """Return the run's state: from its cache if that is of this trace, else folded anew and cached.
+
+    A cache that cannot be read or written is ignored.
+    """
+    stamp = last_line_stamp(run)
+    cached = None
+    if stamp is not None:
+        with suppress(RunError):
+            cached = run.get(STATE, limit=_LIMIT)
     if cached is not None and stamp is not None and (state := _unpack(cached, stamp)) is not None:
-        if run_id and state.run_id != run_id:
-            raise other_run(trace, state.run_id, run_id)
+        if state.run_id != run.run_id:
+            raise other_run(run.place, state.run_id, run.run_id)
         return state
-    state = fold(read(trace, run_id=run_id, owners=owners))
+    state = fold(read(run, run_id=run.run_id))
     # A run in progress is folded again next time anyway; only a trace that is complete is worth a write.
-    if store is not None and stamp is not None and state.seq == stamp[0] and (data := _pack(state, stamp)):
-        store(data)
+    if stamp is not None and state.seq == stamp[0] and not run.foreign and run.holder() is None:
+        with suppress(RunError):
+            if data := _pack(state, stamp):
+                run.put(STATE, data, durable=False)
     return state
 
 
-def last_line_stamp(trace: Path, *, owners: Owners | None = None) -> tuple[int, str] | None:
+def last_line_stamp(run: StoredRun) -> tuple[int, str] | None:
     """Return number and hash of the last complete event; while they stay the same, so does everything before it."""
     try:
-        with open_file(trace, owners=owners) as file:
-            line = _last_line(file.fileno())
-    except (OSError, UnreadableError):
+        line = run.last_line()
+        return (decode(line).seq, sha256(line[:-1]).hexdigest()) if line else None
+    except (OSError, RunError, ValueError):
         return None
-    try:
-        return (decode(line).seq, sha256(line).hexdigest()) if line else None
-    except ValueError:
-        return None
-
-
-def _last_line(fd: int) -> bytes:
-    end = _newline_before(fd, os.fstat(fd).st_size)
-    start = _newline_before(fd, end) if end >= 0 else -1
-    return os.pread(fd, end - start - 1, start + 1) if 0 <= end - start <= LINE_LIMIT else b""
-
-
-def _newline_before(fd: int, position: int) -> int:
-    """Return where the last newline before ``position`` is; -1 when there is none within the longest line."""
-    lowest = max(0, position - LINE_LIMIT)
-    while position > lowest:
-        size = min(_CHUNK, position - lowest)
-        position -= size
-        found = os.pread(fd, size, position).rfind(b"\n")
-        if found >= 0:
-            return position + found
-    return -1
 
 
 def _pack(state: RunState, stamp: tuple[int, str]) -> bytes | None:

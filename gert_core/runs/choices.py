@@ -70,13 +70,13 @@ class RunChoices(Struct, frozen=True, kw_only=True):
         return Path(self.runbook_path or "")
 
 
-def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, directory: Path) -> RunChoices:
+def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, where: str) -> RunChoices:
     """Return the choices that ``run_start`` recorded; those of an early 0.1 run are in ``meta.json``."""
     known = facts if "runbook_path" in facts and not _masked(facts) else {**_from_meta(meta), **_settings(facts)}
     path = known.get("runbook_path")
     if not isinstance(path, str):
         raise RunError(
-            f"{directory / 'meta.json'} is missing or empty; cannot determine the runbook to resume",
+            f"{where} is missing or empty; cannot determine the runbook to resume",
             kind=ErrorKind.NOT_RESUMABLE,
             hint="restore the file, or start a new run",
         )

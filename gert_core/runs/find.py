@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
-from gert_core.api.errors import UsageError
-from gert_core.runs.directory import RunDirectory, check_run_id
-from gert_core.runs.listing import run_directories
+from gert_core.api.errors import StoreError, UsageError
+from gert_core.runs.directory import check_run_id
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from gert_core.api.stores import RunStore, StoredRun
 
 LATEST: Final = "latest"
 _SHOWN: Final = 10
 """The number of candidates that a message names."""
 
 
-def find_run(root: Path, name: str) -> RunDirectory:
-    """Open the run of this id under ``root``, else the only one whose id begins so, or for ``latest`` the newest."""
+def find_run(store: RunStore, name: str) -> StoredRun:
+    """Open the run of this id, else the only one whose id begins so, or for ``latest`` the newest."""
     try:
-        return RunDirectory.open(root, name)
-    except UsageError as error:
+        return store.open(name)
+    except StoreError as error:
         if error.kind != ErrorKind.RUN_NOT_FOUND:
             raise
-        found = run_directories(root)
-        if name != LATEST:
-            found = [run for run in found if run.run_id.startswith(check_run_id(name))]
+        if name == LATEST:
+            found = list(islice(store.run_ids(), 1))
+        else:
+            found = [run_id for run_id in store.run_ids() if run_id.startswith(check_run_id(name))]
         if not found:
             raise
     if name != LATEST and len(found) > 1:
-        ids = [run.run_id for run in found]
-        more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise UsageError(
-            f"the ids of {len(ids)} runs begin with {name}: {', '.join(ids[:_SHOWN])}{more}",
+            f"the ids of {len(found)} runs begin with {name}: {', '.join(found[:_SHOWN])}{more}",
             kind=ErrorKind.RUN_ID,
             hint="give more of the id, or `latest` for the newest run",
         )
-    return RunDirectory.open(root, found[0].run_id)
+    return store.open(found[0])
 
 
 __all__ = ["LATEST", "find_run"]

@@ -1,28 +1,22 @@
-"""Lists the runs kept below a directory, whatever state their files are in."""
+"""Lists the runs of a store, whatever state they are in."""
 
 from __future__ import annotations
 
-import os
-from itertools import groupby
-from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
 from gert_core.api.error_kinds import ErrorKind
-from gert_core.api.errors import RunError
+from gert_core.api.errors import RunError, StoreError
 from gert_core.api.results import RunStatus
-from gert_core.kit.run_rows import matches
-from gert_core.runs.directory import RunDirectory, is_run_id
-from gert_core.runs.index import Index, stamp_of
+from gert_core.runs.cache import load_state
 from gert_core.runs.lifecycle.words import INTERRUPTED
-from gert_core.runs.rows import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from gert_core.api.store_records import RunQuery, RunRow
+    from gert_core.api.stores import RunStore, StoredRun
     from gert_core.runs.state import RunState, StepState
 
 SUSPENDED: Final = (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING, RunStatus.BLOCKED, RunStatus.QUEUED)
@@ -36,13 +30,23 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     a step is being executed or its process was killed.
     """
 
-    directory: RunDirectory
+    run: StoredRun
     state: RunState | None = None
-    trace: Path | None = None
-    """Its trace; ``None`` when ``problem`` is that it cannot be found."""
+    place: str | None = None
+    """Where its trace is: a path, or the run and the store's address; ``None`` when it cannot be found."""
     live: bool = False
     """Whether a process is executing it now."""
     problem: str | None = None
+
+    @property
+    def run_id(self) -> str:
+        """Return the run's id."""
+        return self.run.run_id
+
+    @property
+    def trace(self) -> Path | None:
+        """The path of its trace, where that is a file."""
+        return None if self.place is None or self.run.path is None else Path(self.place)
 
     @property
     def status(self) -> str:
@@ -90,84 +94,31 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         return None if self.state is None or self.live else self.state.resume_point
 
 
-def run_info(directory: RunDirectory) -> RunInfo:
-    """Return what is known about a run, whatever state its files are in."""
-    live, trace = False, None
+def run_info(run: StoredRun) -> RunInfo:
+    """Return what is known about a run, whatever state it is in."""
+    live, place = False, None
     try:
-        live = directory.locked()
-        trace = directory.find_trace(directory.meta())
-        state = directory.state(trace)
+        live = run.holder() is not None
+        place = run.place
+        state = load_state(run)
     except RunError as error:
-        return RunInfo(directory=directory, trace=trace, live=live, problem=error.message)
+        return RunInfo(run=run, place=place, live=live, problem=error.message)
     if not live and state.status == RunStatus.RUNNING:  # it may have been started since
-        live = directory.locked()
-    return RunInfo(directory=directory, state=state, trace=trace, live=live)
+        live = run.holder() is not None
+    return RunInfo(run=run, state=state, place=place, live=live)
 
 
-def list_runs(root: Path) -> Iterator[RunInfo]:
-    """Yield the runs kept under ``root``, newest first, each folded when it is yielded."""
-    for directory in run_directories(root):
-        yield run_info(directory)
-
-
-def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
-    """Yield the rows of the runs under ``root`` that are asked for, newest first; runs that ended by their index."""
-    index, place, left = Index(root), os.fspath(root), query.limit
-    complete, skipping = False, query.before is not None
-    try:
-        for name in newest_first(root):
-            if skipping:
-                skipping = name != query.before
+def list_runs(store: RunStore) -> Iterator[RunInfo]:
+    """Yield the runs of a store, newest first, each folded when it is yielded."""
+    for run_id in store.run_ids():
+        try:
+            run = store.open(run_id)
+        except StoreError as error:
+            if error.kind == ErrorKind.RUN_NOT_FOUND:  # it was deleted meanwhile
                 continue
-            row = _row(index, root, f"{place}/{name}", name)
-            if not matches(row, query):
-                continue
-            yield row
-            if left is not None and (left := left - 1) <= 0:
-                return
-        complete = query.before is None
-    finally:
-        index.save(complete=complete)
+            raise
+        with run:
+            yield run_info(run)
 
 
-def _row(index: Index, root: Path, path: str, name: str) -> RunRow:
-    stamp = stamp_of(path)
-    if (known := index.row(name, stamp)) is not None:
-        return known
-    info = run_info(RunDirectory(root / name))
-    row = row_of(info)
-    ended = info.state is not None and info.state.over and not info.live and info.trace == root / name / "trace.jsonl"
-    if ended and stamp is not None and not stamp.fresh and stamp == stamp_of(path):
-        index.add(row, stamp)
-    return row
-
-
-def run_directories(root: Path) -> list[RunDirectory]:
-    """Return the directories of the runs kept under ``root``, newest first; raise ``RunError``."""
-    return [RunDirectory(root / name) for name in newest_first(root)]
-
-
-def newest_first(root: Path) -> Iterator[str]:
-    """Yield the names of the runs under ``root``: by the second in them, and of one second by their first file."""
-    try:
-        with os.scandir(root) as found:
-            names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise RunError(f"{root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
-    known = sorted(((name.partition("-")[0], name) for name in names if is_run_id(name)), reverse=True)
-    for _, same in groupby(known, key=itemgetter(0)):
-        group = [name for _, name in same]
-        yield from sorted(group, key=lambda name: (_written(root / name), name), reverse=True) if group[1:] else group
-
-
-def _written(path: Path) -> int:
-    """Return when the first file of a run was written."""
-    try:
-        return os.lstat(path / "meta.json").st_mtime_ns
-    except OSError:
-        return 0
-
-
-__all__ = ["RunInfo", "list_rows", "list_runs", "newest_first", "run_directories", "run_info"]
+__all__ = ["RunInfo", "list_runs", "run_info"]

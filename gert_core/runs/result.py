@@ -25,8 +25,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     """
 
     state: RunState
-    trace: Path
-    """Where the trace is: the null device for a run that keeps none."""
+    trace: Path | None
+    """The file with the trace: the null device for a run that keeps none, ``None`` in a store without files."""
     variables: Variables | None = None
     """The variables when the run stopped, unmasked; for expectations of tests."""
     possible: tuple[Outcome, ...] = ()
@@ -49,8 +49,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     @property
     def traced(self) -> bool:
-        """Return whether there is a trace to read."""
-        return str(self.trace) != os.devnull
+        """Return whether there is a file with the trace."""
+        return self.trace is not None and str(self.trace) != os.devnull
 
     @property
     def status(self) -> RunStatus:

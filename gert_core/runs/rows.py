@@ -20,8 +20,8 @@ _WORDS: Final = {"reconcile": "unknown outcome"}
 def row_of(info: RunInfo) -> RunRow:
     """Return the row of a run, whatever state it is in."""
     if info.state is None:
-        return RunRow(run_id=info.directory.run_id, status=UNREADABLE, live=info.live, problem=info.problem)
-    return shown(_row(info.directory.run_id, info.state, live=info.live), live=info.live)
+        return RunRow(run_id=info.run_id, status=UNREADABLE, live=info.live, problem=info.problem)
+    return shown(_row(info.run_id, info.state, live=info.live), live=info.live)
 
 
 def _row(run_id: str, state: RunState, *, live: bool) -> RunRow:

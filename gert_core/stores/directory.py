@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
-from gert_core.api.store_records import BLOB_LIMIT, Blob, Lease, Recovered, SchemaInfo
+from gert_core.api.store_records import BLOB_LIMIT, Blob, BlobInfo, Lease, Recovered, SchemaInfo
 from gert_core.api.stores import RunStore, StoredRun
 from gert_core.kit.durable import sync_directory
-from gert_core.kit.files import MIB, UnreadableError, decode_record
 from gert_core.kit.owners import Owners
 from gert_core.runs.directory import check_run_id
+from gert_core.runs.meta import read_meta
 from gert_core.stores.files import Files
 from gert_core.stores.lock import LockFile
 from gert_core.stores.trace_file import TraceFile
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gert_core.api.stores import Ledger, Sink
 
 SCHEME: Final = "file"
-_META_LIMIT: Final = MIB
 
 
 class DirectoryRun(StoredRun):
@@ -61,6 +60,25 @@ class DirectoryRun(StoredRun):
         return str(self.trace.path)
 
     @property
+    def started(self) -> bool:
+        """Whether there is a file with the trace, or a link in its place."""
+        return os.path.lexists(self._trace_path(read_meta(self)))
+
+    @property
+    def torn(self) -> int:
+        """How many bytes a crash left behind the last complete line."""
+        return self.trace.torn
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this process runs as another user than the owner of the directory."""
+        return self.owners.foreign
+
+    def check_owner(self) -> None:
+        """Refuse to continue the run of another user that no group shares."""
+        self.owners.refuse_foreign(self.run_id)
+
+    @property
     def trace(self) -> TraceFile:
         """The trace: in the directory unless ``meta.json`` records another path."""
         if self._trace is None:
@@ -68,13 +86,8 @@ class DirectoryRun(StoredRun):
         return self._trace
 
     def _find_trace(self) -> Path:
-        meta = self._meta()
-        elsewhere = meta.get("trace")
-        if isinstance(elsewhere, str):
-            path = Path(elsewhere)
-            # A path given by the user may be a link; in the directory itself links are not followed.
-            return path.resolve() if os.path.islink(path) else path  # noqa: PTH114 - opening it reports errors
-        path = self.path / "trace.jsonl"
+        meta = read_meta(self)
+        path = self._trace_path(meta)
         if not meta and not self._fresh and not os.path.lexists(path) and os.access(self.path, os.X_OK):
             raise RunError(
                 f"run {self.run_id} has no trace.jsonl, and the meta.json that names a trace elsewhere is missing",
@@ -83,13 +96,13 @@ class DirectoryRun(StoredRun):
             )
         return path
 
-    def _meta(self) -> dict[str, object]:
-        try:
-            raw = self.get("meta.json", limit=_META_LIMIT)
-            return decode_record(raw, dict[str, object], path=self.path / "meta.json") if raw else {}
-        except UnreadableError as error:
-            error.hint = "restore the file"
-            raise
+    def _trace_path(self, meta: Mapping[str, object]) -> Path:
+        elsewhere = meta.get("trace")
+        if not isinstance(elsewhere, str):
+            return self.path / "trace.jsonl"
+        path = Path(elsewhere)
+        # A path given by the user may be a link; in the directory itself links are not followed.
+        return path.resolve() if os.path.islink(path) else path  # noqa: PTH114 - opening it reports errors
 
     # -- lines ----------------------------------------------------------------------------------------------
 
@@ -124,6 +137,10 @@ class DirectoryRun(StoredRun):
     def blob(self, name: str, *, limit: int = BLOB_LIMIT) -> Blob | None:
         """Return a file; links are not followed."""
         return self._files.read(name, self.owners, limit=limit)
+
+    def info(self, name: str) -> BlobInfo | None:
+        """Return size and time of a file."""
+        return self._files.info(name)
 
     def put(self, name: str, data: bytes | Iterable[bytes], *, new: bool = False, durable: bool = True) -> None:
         """Write a file."""
@@ -178,6 +195,11 @@ class DirectoryStore(RunStore):
         self.root = root
         self.url = f"{SCHEME}:{root}"
 
+    @property
+    def place(self) -> str:
+        """The directory of runs."""
+        return str(self.root)
+
     def schema_info(self) -> SchemaInfo:
         """Return what the store is."""
         return SchemaInfo(backend="file")
@@ -225,15 +247,15 @@ class DirectoryStore(RunStore):
             )
         return DirectoryRun(path)
 
-    def all_runs(self) -> list[DirectoryRun]:
-        """Return every run, the newest first; raise ``RunError`` when they cannot be listed."""
-        from gert_core.runs.listing import newest_first
+    def run_ids(self) -> Iterator[str]:
+        """Yield the ids of all runs, the newest first; raise ``RunError`` when they cannot be listed."""
+        from gert_core.stores.listed import newest_first
 
-        return [DirectoryRun(self.root / name) for name in newest_first(self.root)]
+        return newest_first(self.root)
 
     def runs(self, query: RunQuery) -> Iterator[RunRow]:
         """Yield the runs that a query asks for, those that ended by their index, others folded in turn."""
-        from gert_core.runs.listing import list_rows
+        from gert_core.stores.listed import list_rows
 
         return list_rows(self.root, query)
 
@@ -248,13 +270,19 @@ class DirectoryStore(RunStore):
         """Yield the tickets of all runs; one whose files cannot be read is left to those who look at its run."""
         from gert_core.stores.tickets import ticket_rows
 
-        for run in self.all_runs():
-            for row in ticket_rows(run, ticket_id):
+        for run_id in self.run_ids():
+            for row in ticket_rows(DirectoryRun(self.root / run_id), ticket_id):
                 if all(
                     wanted in (None, found)
                     for wanted, found in ((status, row.status), (runbook, row.runbook), (step_id, row.step_id))
                 ):
                     yield row
+
+    def tidy(self) -> None:
+        """Delete what is left of directories that were being deleted."""
+        from gert_core.stores.removal import remove_rests
+
+        remove_rests(self.root)
 
     def ledger(self) -> Ledger:
         """Return the ledger of the store."""

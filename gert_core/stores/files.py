@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
-from gert_core.api.store_records import BLOB_LIMIT, Blob
-from gert_core.kit.blob_names import check_blob_name
+from gert_core.api.store_records import BLOB_LIMIT, Blob, BlobInfo
+from gert_core.kit.blob_names import BEING_WRITTEN, check_blob_name
 from gert_core.kit.durable import replace_file, sync_directory, sync_name
 from gert_core.kit.files import UnreadableError, list_names, read_file_info
 from gert_core.kit.sharing import Sharing
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from gert_core.kit.owners import Owners
 
 _APPEND: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_BY_OTHERS: Final = frozenset({"answers", "uploads"})
+"""Directories that those make who answer, as well as the run: the users who share the run share them."""
+_FILES: Final = (".json", ".log")
+"""How the names of blobs end that something is read from: a directory in the place of one is named, as unreadable."""
 _NOT_BLOBS: Final = frozenset({"trace.jsonl", "lock", "children"})
 
 
@@ -45,8 +49,15 @@ class Files:
         if found is None:
             return None
         data, info = found
-        written = datetime.fromtimestamp(info.st_ctime, UTC).isoformat(timespec="milliseconds")
-        return Blob(data=data, written=written, uid=info.st_uid, links=info.st_nlink)
+        return Blob(data=data, written=_time(info.st_ctime), uid=info.st_uid, links=info.st_nlink)
+
+    def info(self, name: str) -> BlobInfo | None:
+        """Return size and time of a blob, ``None`` when there is none."""
+        try:
+            info = self._place(name).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return BlobInfo(size=info.st_size, written=_time(info.st_mtime, "microseconds"))
 
     def write(self, name: str, data: bytes | Iterable[bytes], *, new: bool = False, durable: bool = True) -> None:
         """Write a blob as a whole; with ``new`` only where there is none."""
@@ -123,7 +134,10 @@ class Files:
         if not above:
             return None
         folder = self.path / above[0]
-        folder.mkdir(mode=0o700, exist_ok=True)
+        if above[0] in _BY_OTHERS:
+            Sharing.of(self.path).make_directory(folder)
+        else:
+            folder.mkdir(mode=0o700, exist_ok=True)
         sharing = Sharing.of(folder)
         for part in above[1:]:
             folder /= part
@@ -132,13 +146,17 @@ class Files:
 
     def _below(self, folder: Path, prefix: str) -> Iterator[str]:
         for name in list_names(folder):
-            if name.startswith(".") or (not prefix and name in _NOT_BLOBS):
+            if name.startswith(BEING_WRITTEN) or (not prefix and name in _NOT_BLOBS):
                 continue
             path = folder / name
-            if path.is_dir() and not path.is_symlink():
+            if not name.endswith(_FILES) and path.is_dir() and not path.is_symlink():
                 yield from self._below(path, f"{prefix}{name}/")
             else:
                 yield prefix + name
+
+
+def _time(seconds: float, precision: str = "milliseconds") -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=precision)
 
 
 @contextmanager
@@ -159,6 +177,7 @@ def _unwritten(path: Path, error: OSError) -> RunError:
         f"{path} cannot be written: {error.strerror}",
         kind=ErrorKind.RUN_DIRECTORY,
         hint="free disk space and try again" if full else None,
+        reason=error.strerror,
     )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import stat
 from array import array
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
-from gert_core.api.errors import StoreError
+from gert_core.api.errors import StoreError, TraceError
 from gert_core.api.store_records import Recovered
-from gert_core.kit.files import LINE_LIMIT, UnreadableError, lines, open_file
+from gert_core.kit.durable import sync_directory
+from gert_core.kit.files import LINE_LIMIT, MIB, UnreadableError, lines, open_file
 from gert_core.trace.reader import is_torn
-from gert_core.trace.recovery import TraceEnd, cut_torn_end
-from gert_core.trace.sinks import FileSink
+from gert_core.trace.sinks import FileSink, check_same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gert_core.kit.owners import Owners
     from gert_core.trace.sinks import FileId
 
+_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _POLL: Final = 0.05
 _CHUNK: Final = 64 * 1024
 
@@ -124,13 +126,18 @@ class TraceFile:
             )
         return FileSink(self.path, append=True, file=known.file)
 
+    @property
+    def torn(self) -> int:
+        """How many bytes were behind the last complete line when the file was read to its end."""
+        return 0 if self._index is None else max(0, self._index.size - self._index.offsets[-1])
+
     def recover(self, *, aside: Path) -> Recovered:
         """Cut off what a crash left behind the last complete line of the file that was read; keep it in ``aside``."""
         known = self._read()
         seq, size = len(known.offsets) - 1, known.offsets[-1]
         torn = known.size - size if seq else 0
         if torn:
-            cut_torn_end(self.path, TraceEnd(seq=seq, size=size, torn=torn, file=known.file), aside=aside)
+            _cut(self.path, size, known.file, aside=aside)
             known.size = size
         return Recovered(seq=seq, torn=torn)
 
@@ -161,6 +168,40 @@ class TraceFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _cut(path: Path, size: int, file: FileId, *, aside: Path) -> None:
+    """Cut off a torn write behind the last complete line; what is cut is kept in ``aside``.
+
+    Nothing is cut from another file than the one that was read.
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_RDWR | _FLAGS), "r+b") as trace:
+            check_same(trace.fileno(), path, file)
+            trace.seek(size)
+            _keep(trace, aside)
+            trace.truncate(size)
+            os.fsync(trace.fileno())
+    except OSError as error:
+        raise TraceError(f"the trace {path} cannot be recovered: {error.strerror}", file=str(path)) from None
+
+
+def _keep(torn: BinaryIO, aside: Path) -> None:
+    """Append what is torn to a file of its own; raise ``UnreadableError`` when that is somebody's file."""
+    try:
+        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS, 0o600)
+    except OSError as error:
+        raise UnreadableError(aside, f"cannot be written: {error.strerror}") from None
+    with os.fdopen(fd, "wb") as file:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode) or info.st_nlink != 1:
+            raise UnreadableError(aside, "cannot be written: it is not a file of this run alone")
+        while part := torn.read(MIB):
+            file.write(part)
+        file.write(b"\n")
+        file.flush()
+        os.fsync(fd)
+    sync_directory(aside.parent)  # what is cut is lost unless the name of the copy is on disk too
 
 
 def _last_line(fd: int) -> bytes:

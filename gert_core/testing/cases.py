@@ -13,6 +13,7 @@ import pytest
 from gert_core.api import ProjectInfo, Services
 from gert_core.plugin.registry import Registry
 from gert_core.plugin.states import PluginState
+from gert_core.stores.directory import DirectoryRun
 from gert_core.testing.console import ScriptedConsole
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class PluginConformance:
         return Services(
             console=ScriptedConsole(self.answers),
             run_id="r1",
+            run=DirectoryRun(tmp_path),
             run_dir=tmp_path,
             project=project,
             actor="tester",

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gert_core.documents.project import Project, ProjectModel, find_project
 from gert_core.engine.cancel import Stop
 from gert_core.host import resume, run
-from gert_core.runs.directory import RunDirectory
+from gert_core.runs.cache import load_state
 from gert_core.runs.result import RunResult
+from gert_core.stores.directory import DirectoryStore
 from gert_core.testing.console import ScriptedConsole
 from gert_core.testing.findings import findings_shown
 from gert_core.trace.reader import read
@@ -118,8 +119,8 @@ class GertRunner:
 
     def read(self, run_id: str) -> Ran:
         """Return an earlier run of this runner as its trace has it, without resuming it."""
-        directory = RunDirectory.open(self.directory / "runs", run_id)
-        return self._ran(RunResult(state=directory.state(), trace=directory.trace), ScriptedConsole())
+        stored = DirectoryStore(self.directory / "runs").open(run_id)
+        return self._ran(RunResult(state=load_state(stored), trace=Path(stored.place)), ScriptedConsole())
 
     def findings(self, runbook: str | Path, *, files: Mapping[str, str] | None = None) -> list[Diagnostic]:
         """Return what validation says about a runbook, with the findings of plugins."""
@@ -158,6 +159,7 @@ class GertRunner:
                 stop.close()
 
     def _ran(self, result: RunResult, console: ScriptedConsole) -> Ran:
+        assert result.trace is not None, "its runs are kept in a directory"
         return Ran(result=result, events=list(read(result.trace)), directory=self.directory, console=console)
 
 

@@ -135,6 +135,7 @@ def crash_points(whole: Ran, *, most: int | None = None) -> Sequence[int]:
 def survive_crashes(case: StepTypeCase, runner: GertRunner, whole: Ran, *, at: Sequence[int]) -> None:
     """Assert that a run which lost its trace after so many events is resumed to the same end."""
     trace = whole.result.trace
+    assert trace is not None
     lines = trace.read_bytes().splitlines(keepends=True)
     home = trace.parent
     kept = home.with_name(f"{home.name}.whole")

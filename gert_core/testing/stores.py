@@ -120,9 +120,7 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance):
         assert store.open("r1").get("output/a.1.log") == b"one\ntwo\nthree\n"
         assert store.open("r1").names("output/") == ["output/a.1.log"]
 
-    @pytest.mark.parametrize(
-        "name", ["", "/a", "../a", "a/../b", "a//b", "a/", ".hidden", "a\0b", "lock", "trace.jsonl"]
-    )
+    @pytest.mark.parametrize("name", ["", "/a", "../a", "a/../b", "a//b", "a/", "a/.~b", "a\0b", "lock", "trace.jsonl"])
     def test_a_name_that_leads_elsewhere_is_refused(self, store: RunStore, name: str) -> None:
         run = store.create("r1", blobs=META)
         for call in (lambda: run.put(name, b"x"), lambda: run.get(name), lambda: run.delete(name)):

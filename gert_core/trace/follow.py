@@ -2,69 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING
 
-from gert_core.api.errors import TraceError
-from gert_core.kit.files import LINE_LIMIT, MIB, open_file
-from gert_core.trace.reader import altered, decode, other_run
+from gert_core.trace.reader import altered, decode, other_run, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
-    from types import TracebackType
 
     from gert_core.api.events import TraceEvent
-    from gert_core.kit.owners import Owners
-
-_PART: Final = MIB
+    from gert_core.api.stores import StoredRun
 
 
 class TraceFollower:
-    """The events of a trace in order, as far as they are written; the file is opened when there is one.
+    """The events of a run in order, as far as they are written.
 
     A last line without its newline is being written, or torn: it is read when it is complete.
     """
 
-    __slots__ = ("_file", "_owners", "_path", "_rest", "_run_id", "_seq")
+    __slots__ = ("_run", "_seq")
 
-    def __init__(self, path: Path, *, run_id: str, owners: Owners | None = None) -> None:
-        self._path = path
-        self._run_id = run_id
-        self._owners = owners
-        self._file: BinaryIO | None = None
-        self._rest: list[bytes] = []
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
         self._seq = 0
 
-    def __enter__(self) -> TraceFollower:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
+    @property
+    def seq(self) -> int:
+        """The number of the last event that was read."""
+        return self._seq
 
     def read(self) -> Iterator[tuple[TraceEvent, bytes]]:
         """Yield the events that were not read before, and their lines; raise ``TraceError`` for any other line."""
         try:
-            if self._file is None:
-                self._file = open_file(self._path, owners=self._owners)
-            while part := self._file.read(_PART):
-                yield from self._events(part)
+            for line in self._run.lines(self._seq):
+                if not line.endswith(b"\n"):
+                    return
+                yield self._event(line), line[:-1]
         except FileNotFoundError:
             return
         except OSError as error:
-            raise TraceError(f"the trace {self._path} cannot be read: {error.strerror}", file=str(self._path)) from None
-
-    def _events(self, part: bytes) -> Iterator[tuple[TraceEvent, bytes]]:
-        *complete, rest = part.split(b"\n")
-        for line in complete:
-            whole, self._rest = b"".join([*self._rest, line]), []
-            yield self._event(whole), whole
-        if rest:
-            self._rest.append(rest)
-            if sum(map(len, self._rest)) > LINE_LIMIT:
-                raise altered(self._path, ValueError("a line is longer than an event can be"))
+            raise unreadable(self._run.place, error) from None
 
     def _event(self, line: bytes) -> TraceEvent:
         try:
@@ -72,9 +48,9 @@ class TraceFollower:
             if event.seq != self._seq + 1:
                 raise ValueError(f"event {event.seq} comes after event {self._seq}")
         except ValueError as error:
-            raise altered(self._path, error) from None
-        if event.run_id != self._run_id:
-            raise other_run(self._path, event.run_id, self._run_id)
+            raise altered(self._run.place, error) from None
+        if event.run_id != self._run.run_id:
+            raise other_run(self._run.place, event.run_id, self._run.run_id)
         self._seq = event.seq
         return event
 

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from gert_core.api.errors import TraceError
-from gert_core.trace.reader import altered
+from gert_core.trace.reader import altered, unreadable
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from gert_core.api.stores import StoredRun
 
 
 class TraceLines:
-    """Where each line of a trace is: sixteen bytes per event instead of the event.
+    """The lines of a run: eight bytes per event instead of the event.
 
     A line is believed only if it is still the line that was read: its checksum has a key of this process.
     """
 
-    __slots__ = ("_checksums", "_fd", "_offsets", "path")
+    __slots__ = ("_checksums", "_run")
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._fd = -1
-        self._offsets = array("Q", [0])
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
         self._checksums = array("q")
-
-    def keep(self, fd: int) -> None:
-        """Keep the file open, by a descriptor of its own; ``close`` closes it."""
-        self.close()
-        self._fd = os.dup(fd)
 
     def add(self, line: bytes) -> None:
         """Note the next line."""
-        self._offsets.append(self._offsets[-1] + len(line))
         self._checksums.append(hash(line))
 
     def __len__(self) -> int:
@@ -49,20 +39,14 @@ class TraceLines:
 
     def line(self, number: int) -> bytes:
         """Return the line of the event with this number; raise ``TraceError`` when it is not as it was read."""
-        start, end = self._offsets[number - 1], self._offsets[number]
         try:
-            line = os.pread(self._fd, end - start, start)
+            line = self._run.line(number)
         except OSError as error:
-            raise TraceError(f"the trace {self.path} cannot be read: {error.strerror}", file=str(self.path)) from None
+            raise unreadable(self._run.place, error) from None
         if hash(line) != self._checksums[number - 1]:
-            raise altered(self.path, ValueError(f"event {number} changed while the run was being resumed"))
+            changed = ValueError(f"event {number} changed while the run was being resumed")
+            raise altered(self._run.place, changed)
         return line
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
 
 
 __all__ = ["TraceLines"]

@@ -1,15 +1,16 @@
-"""Read a trace file as events, up to an end that a crash tore."""
+"""Read a trace as events, up to an end that a crash tore."""
 
 from __future__ import annotations
 
 import json
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import MsgspecError
 
 from gert_core.api.error_kinds import ErrorKind
-from gert_core.api.errors import TraceError
+from gert_core.api.errors import StoreError, TraceError
 from gert_core.api.events import TraceEvent
 from gert_core.kit.files import lines, open_file
 from gert_core.trace.events import is_synced
@@ -17,9 +18,8 @@ from gert_core.trace.shapes import check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
-    from gert_core.kit.owners import Owners
+    from gert_core.api.stores import StoredRun
 
 
 def decode(line: bytes) -> TraceEvent:
@@ -62,60 +62,70 @@ def check_torn(line: bytes, rest: Iterable[bytes]) -> None:
             raise ValueError(f"there are zeros in front of event {event.seq}, {event.type}, which was synced to disk")
 
 
-def altered(path: Path, error: Exception) -> TraceError:
+def altered(place: str, error: Exception) -> TraceError:
     """Return the error of a trace that is not as it was written."""
     return TraceError(
-        f"the trace {path} was altered: {error}",
+        f"the trace {place} was altered: {error}",
         kind=ErrorKind.TRACE_ALTERED,
-        file=str(path),
+        file=place,
         hint="see gert trace verify; an altered run cannot be resumed",
     )
 
 
-def other_run(path: Path, found: str, run_id: str) -> TraceError:
+def other_run(place: str, found: str, run_id: str) -> TraceError:
     """Return the error of a trace in the place of another run's."""
     return TraceError(
-        f"the trace {path} is of run {found}, not of {run_id}",
+        f"the trace {place} is of run {found}, not of {run_id}",
         kind=ErrorKind.TRACE_ALTERED,
-        file=str(path),
+        file=place,
         hint="restore the trace of this run; nothing was changed",
     )
 
 
-def read(path: Path, *, run_id: str = "", owners: Owners | None = None) -> Iterator[TraceEvent]:
+def unreadable(place: str, error: OSError) -> TraceError:
+    """Return the error of a trace that the system, or its store, does not give."""
+    kind = error.kind if isinstance(error, StoreError) else None
+    return TraceError(f"the trace {place} cannot be read: {error.strerror}", kind=kind, file=place)
+
+
+def read(source: Path | StoredRun, *, run_id: str = "") -> Iterator[TraceEvent]:
     """Yield the events of a trace without a torn end (no newline, or zeros); raise on any other invalid line.
 
-    Every event must be of the same run, of ``run_id`` if that is given.
+    The trace is that of a stored run, or a file. Every event must be of the same run, of ``run_id`` if that is given.
     """
+    if isinstance(source, Path):
+        place, found = str(source), _file_lines(source)
+    else:
+        place, found = source.place, source.lines()
     try:
-        with open_file(path, owners=owners) as file:
-            found = lines(file, path)
-            for number, line in enumerate(found, 1):
-                if is_torn(line):
-                    _check_end(path, line, found)
-                    return
-                try:
-                    event = decode(line)
-                    run_id = run_id or event.run_id
-                    if event.run_id != run_id:
-                        raise other_run(path, event.run_id, run_id)
-                    yield event
-                except ValueError as error:
-                    raise TraceError(
-                        f"line {number} of {path} is {error}",
-                        file=str(path),
-                        line=number,
-                        hint="verify the trace",
-                    ) from None
+        for number, line in enumerate(found, 1):
+            if is_torn(line):
+                _check_end(place, line, found)
+                return
+            try:
+                event = decode(line)
+                run_id = run_id or event.run_id
+                if event.run_id != run_id:
+                    raise other_run(place, event.run_id, run_id)
+                yield event
+            except ValueError as error:
+                raise TraceError(
+                    f"line {number} of {place} is {error}", file=place, line=number, hint="verify the trace"
+                ) from None
     except OSError as error:
-        raise TraceError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
+        raise unreadable(place, error) from None
 
 
-def _check_end(path: Path, line: bytes, rest: Iterable[bytes]) -> None:
+def _file_lines(path: Path) -> Iterator[bytes]:
+    with open_file(path) as file:
+        yield from lines(file, path)
+
+
+def _check_end(place: str, line: bytes, rest: Iterable[bytes]) -> None:
     try:
         check_torn(line, rest)
     except ValueError as error:
-        raise altered(path, error) from None
+        raise altered(place, error) from None
 
 
-__all__ = ["altered", "check_torn", "decode", "is_torn", "other_run", "read"]
+__all__ = ["altered", "check_torn", "decode", "is_torn", "other_run", "read", "unreadable"]

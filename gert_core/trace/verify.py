@@ -1,4 +1,4 @@
-"""Verify a trace file: its hash chain, its order and its seals, on raw bytes and in constant memory."""
+"""Verify a trace: its hash chain, its order and its seals, on raw bytes and in constant memory."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import re
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gert_core.api.errors import UsageError
+from gert_core.api.errors import StoreError, UsageError
 from gert_core.api.events import EventType
 from gert_core.kit.files import UnreadableError, lines, open_named
 from gert_core.trace.events import ZEROS
@@ -20,8 +22,8 @@ from gert_core.trace.signing import AlgorithmRefusedError, require_scheme, verif
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
+    from gert_core.api.stores import StoredRun
     from gert_core.trace.seals import Seal
     from gert_core.trace.signing import Schemes
 
@@ -47,7 +49,7 @@ class TraceStatus(StrEnum):
 
 
 class Verification(Struct, frozen=True, kw_only=True):
-    """The result of verifying a trace file."""
+    """The result of verifying a trace."""
 
     status: TraceStatus
     events: int
@@ -80,22 +82,30 @@ class Verification(Struct, frozen=True, kw_only=True):
         }
 
 
-def verify(path: Path, *, key_for: KeyFor, schemes: Schemes) -> Verification:
-    """Verify the file; ``key_for(algorithm, key id)`` returns the verifying key or ``None``."""
+def verify(source: Path | StoredRun, *, key_for: KeyFor, schemes: Schemes) -> Verification:
+    """Verify a file that a person named, or a stored run; ``key_for(algorithm, key id)`` returns the verifying key.
+
+    A key that is not known is ``None``.
+    """
     seals: list[Seal] = []
+    if isinstance(source, Path):
+        place, raw = str(source), _file_lines(source)
+    else:
+        place, raw = source.place, source.lines()
     try:
-        with open_named(path) as file:
-            events, complete = _walk(file, seals, path)
-            file.seek(0)
-            facts = _facts(next(lines(file, path), b""))
+        first = next(raw, b"")
+        events, complete = _walk(chain((first,), raw) if first else raw, seals)
+        facts = _facts(first)
     except AlteredError as error:
         return Verification(
             status=TraceStatus.ALTERED, events=error.event, first_bad_event=error.event, detail=str(error)
         )
     except UnreadableError as error:
-        raise UsageError(error.message, file=str(path)) from None
+        raise UsageError(error.message, file=place) from None
+    except StoreError:
+        raise
     except OSError as error:
-        raise UsageError(f"the trace {path} cannot be read: {error.strerror}", file=str(path)) from None
+        raise UsageError(f"the trace {place} cannot be read: {error.strerror}", file=place) from None
     mode = str(facts["mode"]) if facts.get("mode") else None
     if not complete:
         return Verification(
@@ -125,13 +135,17 @@ def _facts(first: bytes) -> dict[str, object]:
     return data if isinstance(data, dict) else {}
 
 
-def _walk(file: BinaryIO, seals: list[Seal], path: Path) -> tuple[int, bool]:
+def _file_lines(path: Path) -> Iterator[bytes]:
+    with open_named(path) as file:
+        yield from lines(file, path)
+
+
+def _walk(found: Iterator[bytes], seals: list[Seal]) -> tuple[int, bool]:
     """Check every line; return the number of complete events and whether the last one ends the run."""
     previous = ZEROS
     run = b""
     number = 0
     sealed = False
-    found = lines(file, path)
     for line in found:
         if line[-1] != 10:
             _check_fragment(line, number + 1, sealed=sealed)

@@ -19,6 +19,7 @@ from gert_core.approvals.binding import document_hash
 from gert_core.approvals.requests import format_time, ticket_id
 from gert_core.cli import main as gert
 from gert_core.kit.tickets import TicketStore
+from gert_core.stores.directory import DirectoryRun
 
 RUN = "20260301T120000Z-fix-00000000"
 HMAC = {scheme.algorithm: scheme for scheme in gert_signature_hmac.gert_signature_schemes()}
@@ -78,7 +79,7 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setenv("GERT_ACTOR", "alice")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs" / RUN).mkdir(parents=True)
-    store = TicketStore(tmp_path / "runs" / RUN / "tickets")
+    store = TicketStore(DirectoryRun(tmp_path / "runs" / RUN))
     store.put(request())
     return store
 
@@ -153,7 +154,7 @@ def test_a_key_that_cannot_sign_writes_nothing(store, monkeypatch, capsys, varia
 
 
 def test_a_ticket_that_takes_signatures_only_refuses_an_unsigned_approval(store, tmp_path, capsys):
-    signed_only = TicketStore(tmp_path / "runs" / RUN / "tickets")
+    signed_only = TicketStore(DirectoryRun(tmp_path / "runs" / RUN))
     signed_only.put(request("t-2", require_signed=True))
     assert main(["approve", "t-2"]) == 2
     assert "GERT_APPROVAL_SIGNING_KEY" in capsys.readouterr().err
@@ -216,7 +217,8 @@ sys.exit(code)
 
 def test_three_hundred_tickets_are_listed_with_one_look_at_the_trace(tmp_path):
     """Counted, not timed: the trace is read once, however many tickets its run has."""
-    store = TicketStore(tmp_path / "runs" / RUN / "tickets")
+    (tmp_path / "runs" / RUN).mkdir(parents=True)
+    store = TicketStore(DirectoryRun(tmp_path / "runs" / RUN))
     for number in range(300):
         store.put(request(f"t-{number:03}"))
     (tmp_path / "runs" / RUN / "trace.jsonl").write_text("")
@@ -262,7 +264,8 @@ def test_an_approver_needs_a_name(store, capsys):
 
 def test_tickets_of_a_project_are_found_in_its_runs_directory(tmp_path, monkeypatch, store, capsys):
     (tmp_path / "gert-project.yaml").write_text("runs_dir: elsewhere\n")
-    other = TicketStore(tmp_path / "elsewhere" / "r1" / "tickets")
+    (tmp_path / "elsewhere" / "r1").mkdir(parents=True)
+    other = TicketStore(DirectoryRun(tmp_path / "elsewhere" / "r1"))
     other.put(request("t-7", run_id="r1"))
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")

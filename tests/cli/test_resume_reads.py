@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gert_core.approvals.inbox import entries, respond
+from gert_core.stores.directory import DirectoryStore
 from gert_core.trace import reader, recovery
 
 BOOK = """\
@@ -79,7 +80,7 @@ def run(tmp_path, monkeypatch, gert) -> Path:
         path.write_text(text)
     code, _, said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "policy.yaml")
     assert code == 0, said
-    (entry,) = entries(tmp_path / "runs")
+    (entry,) = entries(DirectoryStore(tmp_path / "runs"))
     respond(entry, approved=True, approver="bob", reason=None, environ={}, schemes=lambda _: None)
     return next((tmp_path / "runs").glob("[!.]*"))
 

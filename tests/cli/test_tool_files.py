@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from gert_core.approvals.inbox import entries
+from gert_core.stores.directory import DirectoryStore
 
 BOOK = """
     apiVersion: kernel/v0
@@ -155,7 +156,7 @@ def test_a_relative_program_is_found_from_the_tools_directory_by_preflight_and_a
     script.chmod(0o755)
     code, out, _ = gert("exec", book, "--approval", "inbox", "--json")
     assert json.loads(out)["status"] == "approval_pending"
-    (entry,) = entries(tmp_path / "runs")
+    (entry,) = entries(DirectoryStore(tmp_path / "runs"))
     command = entry.request.document["command"]
     assert command["cwd"] == str(tmp_path / "kit")
     assert command["program"] == str(script)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gert_core.plugin.registry import Registry
-from gert_core.runs.directory import RunDirectory
+from gert_core.stores.directory import DirectoryStore
 from gert_core.trace.signing import signer_from_environ
 from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
@@ -218,11 +218,11 @@ def test_show_of_what_is_no_trace(tmp_path) -> None:
 
 
 def make_runs(root: Path) -> None:
-    done = RunDirectory.create(root / "runs", "20260101T000000Z-health-aaaaaaaa")
-    write(done.trace, run_id=done.run_id)
-    crashed = RunDirectory.create(root / "runs", "20260102T000000Z-health-bbbbbbbb")
-    write(crashed.trace, run_id=crashed.run_id, end=False)
-    RunDirectory.create(root / "runs", "20260103T000000Z-health-cccccccc")
+    done = DirectoryStore(root / "runs").create("20260101T000000Z-health-aaaaaaaa", blobs={})
+    write(done.trace.path, run_id=done.run_id)
+    crashed = DirectoryStore(root / "runs").create("20260102T000000Z-health-bbbbbbbb", blobs={})
+    write(crashed.trace.path, run_id=crashed.run_id, end=False)
+    DirectoryStore(root / "runs").create("20260103T000000Z-health-cccccccc", blobs={})
 
 
 def test_runs_list(tmp_path) -> None:
@@ -242,8 +242,8 @@ def test_runs_list(tmp_path) -> None:
 
 def test_runs_list_uses_the_project(tmp_path) -> None:
     (tmp_path / "gert-project.yaml").write_text("name: p\nruns_dir: kept\n")
-    directory = RunDirectory.create(tmp_path / "kept", "20260101T000000Z-x-aaaaaaaa")
-    write(directory.trace, run_id=directory.run_id)
+    directory = DirectoryStore(tmp_path / "kept").create("20260101T000000Z-x-aaaaaaaa", blobs={})
+    write(directory.trace.path, run_id=directory.run_id)
     (tmp_path / "deep" / "er").mkdir(parents=True)
     document = json.loads(gert("runs", "list", "--json", cwd=tmp_path / "deep" / "er").stdout)
     assert [run["run_id"] for run in document["runs"]] == [directory.run_id]

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from gert_core.api import ApprovalRequest, ApprovalResponse, RunError
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
+from gert_core.stores.directory import DirectoryRun
 
 REQUEST = ApprovalRequest(
     ticket_id="t-1",
@@ -33,7 +34,7 @@ ANSWER = ApprovalResponse(
 
 @pytest.fixture
 def store(tmp_path):
-    return TicketStore(tmp_path / "tickets")
+    return TicketStore(DirectoryRun(tmp_path))
 
 
 def mode(path):
@@ -128,7 +129,7 @@ def test_a_directory_behind_a_link_is_not_used(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "tickets").symlink_to(tmp_path / "real")
     with pytest.raises(RunError, match="links"):
-        TicketStore(tmp_path / "tickets").put(REQUEST)
+        TicketStore(DirectoryRun(tmp_path)).put(REQUEST)
 
 
 def test_a_ticket_file_of_another_ticket_is_refused(store, tmp_path):

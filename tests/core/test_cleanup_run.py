@@ -7,6 +7,7 @@ from judging import compare
 from lab import Lab, tool
 
 from gert_core.plugin.registry import Registry
+from gert_core.stores.directory import DirectoryStore
 
 RULES = (
     "governance: { rules: [ { effects: [forbidden], action: deny }, { effects: [asked], action: require-approval } ] }"
@@ -108,7 +109,7 @@ def _answer(lab, ran, *, approved):
     from gert_core.approvals.inbox import entries, respond
 
     waiting = {ticket["ticket_id"] for ticket in ran.result.pending}
-    (entry,) = [entry for entry in entries(ran.runs) if entry.request.ticket_id in waiting]
+    (entry,) = [entry for entry in entries(DirectoryStore(ran.runs)) if entry.request.ticket_id in waiting]
     schemes = lab.runner.registry.signature_scheme
     respond(entry, approved=approved, approver="bob", reason=None, environ={}, schemes=schemes)
 

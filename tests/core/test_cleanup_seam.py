@@ -13,6 +13,7 @@ from gert_core.api import PURE, Block, BlockStatus, Branch, Completed, DocumentE
 from gert_core.approvals.inbox import entries, respond
 from gert_core.engine.cancel import Stop
 from gert_core.kit.models import StepModel, Steps
+from gert_core.stores.directory import DirectoryStore
 
 RULES = """
 governance:
@@ -186,7 +187,7 @@ def test_no_cleanup_while_suspended_and_after_the_resume_there_is(lab):
     assert ran.status == "approval_pending"
     assert seen == [BlockStatus.SUSPENDED]
     assert lab.values() == [None], "a suspended branch beats a failed one: no cleanup before the resume"
-    (entry,) = entries(ran.runs)
+    (entry,) = entries(DirectoryStore(ran.runs))
     respond(entry, approved=True, approver="bob", reason=None, environ={}, schemes=lab.runner.registry.signature_scheme)
     again = lab.runner.resume(ran.result.run_id)
     assert seen[1:] == [BlockStatus.FAILED, BlockStatus.SUCCESS]

@@ -194,8 +194,9 @@ def pending(lab):
 def answer(lab, ran, *keys):
     from gert_core.api import ApprovalResponse
     from gert_core.kit.tickets import TicketStore
+    from gert_core.stores.directory import DirectoryRun
 
-    store = TicketStore(ran.result.trace.parent / "tickets")
+    store = TicketStore(DirectoryRun(ran.result.trace.parent))
     for ticket in ran.result.pending:
         if ticket["step_key"] in keys:
             store.answer(

@@ -13,6 +13,7 @@ from lab import Lab, tool
 from gert_core.api import ApprovalResponse, RunError
 from gert_core.engine.resume.plan import RunFinished
 from gert_core.kit.tickets import TicketStore
+from gert_core.stores.directory import DirectoryRun
 from gert_core.trace.verify import verify
 
 SEEDS = range(250 if os.environ.get("GERT_FUZZ") else 4)
@@ -113,7 +114,7 @@ class Life:
         self.lab = lab
 
     def approve(self, ran) -> None:
-        store = TicketStore(ran.result.trace.parent / "tickets")
+        store = TicketStore(DirectoryRun(ran.result.trace.parent))
         for ticket in ran.result.pending:
             now = datetime.now(UTC).isoformat()
             store.answer(

@@ -345,12 +345,14 @@ def test_a_collision_that_was_recorded_is_recalled_as_the_error_it_was(lab, tmp_
     assert ran.steps["b"] == "error"
     # Validation would refuse the runbook on resume: the record alone is asked here.
     from gert_core.engine.resume.recorded import Recorded
+    from gert_core.stores.directory import DirectoryRun
     from gert_core.trace.recovery import CheckedTrace
 
-    events = CheckedTrace(ran.result.trace)
+    run = DirectoryRun(ran.result.trace.parent)
+    events = CheckedTrace(run)
     recorded = Recorded(events, events.lines)
     assert recorded.finished("b").failure["kind"] == "export_collision"
-    events.lines.close()
+    run.close()
 
 
 def test_the_outcome_is_written_once_however_often_the_last_moment_is_interrupted(lab: Lab):

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from gert_core.api import Claim, RunError
-from gert_core.runs.listing import run_directories
+from gert_core.stores.directory import DirectoryStore
 from gert_core.stores.ledger import FileLedger, ledger_key
 
 KEY = ledger_key("approval", "run-1", "act", 0)
@@ -130,4 +130,4 @@ def test_the_ledger_of_another_user_gives_no_claim(tmp_path):
 
 def test_it_is_not_a_run(tmp_path):
     FileLedger(tmp_path).claim(KEY, "a", "1")
-    assert run_directories(tmp_path) == []
+    assert list(DirectoryStore(tmp_path).run_ids()) == []

@@ -16,6 +16,7 @@ from gert_core.approvals.inbox import entries, respond
 from gert_core.engine.modes.real import RealBackend
 from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.registry import Registry
+from gert_core.stores.directory import DirectoryRun, DirectoryStore
 from gert_core.trace.verify import verify
 
 GATED = {
@@ -42,7 +43,7 @@ class ApprovalProcess:
 
     def answer(self, key, *, who="bob", approved=True, reason=None):
         open_tickets = {ticket["ticket_id"] for ticket in self.ran.result.pending}
-        for entry in entries(self.ran.runs):
+        for entry in entries(DirectoryStore(self.ran.runs)):
             if entry.request.step_key == key and entry.request.ticket_id in open_tickets:
                 schemes = self.lab.runner.registry.signature_scheme
                 respond(entry, approved=approved, approver=who, reason=reason, environ={}, schemes=schemes)
@@ -86,7 +87,7 @@ def test_the_same_approver_does_not_count_twice_across_resumes(desk):
     desk.start(ONE, more=", min_approvers: 2")
     desk.answer("ship", who="ann")
     desk.resume()
-    store = TicketStore(desk.ran.result.trace.parent / "tickets")
+    store = TicketStore(DirectoryRun(desk.ran.result.trace.parent))
     ticket = desk.ran.result.pending[0]["ticket_id"]
     ((_, first),) = store.answers(ticket)
     store.answer(replace(first, approver_id="Ann", reason="me again"))

@@ -11,6 +11,7 @@ from gert_core import hookimpl
 from gert_core.api import PolicyPack, RunError
 from gert_core.approvals.inbox import entries, respond
 from gert_core.plugin.registry import Registry
+from gert_core.stores.directory import DirectoryStore
 
 STEPS = """
 - { id: a, type: tool, tool: lab, inputs: { value: 1 } }
@@ -88,7 +89,7 @@ def test_a_step_that_waits_for_approval_still_needs_it(lab, clock):
     again = lab.runner.resume(waiting.result.run_id)
     assert (again.status, lab.calls) == ("approval_pending", [])
     for approver in ("bob", "carl"):
-        for entry in entries(lab.directory / "runs"):
+        for entry in entries(DirectoryStore(lab.directory / "runs")):
             respond(entry, approved=True, approver=approver, reason=None, environ={}, schemes=lambda _: None)
     lab.runner.resume(waiting.result.run_id).assert_outcome("resolved")
     assert lab.values() == [1, 2, 3]

@@ -14,6 +14,7 @@ from shapes import TOOLS, Shape
 from gert_core.approvals.inbox import entries, respond
 from gert_core.engine.resume.plan import RunFinished
 from gert_core.runs.fold import fold
+from gert_core.stores.directory import DirectoryStore
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 
@@ -52,7 +53,7 @@ class Life:
     def to_the_end(self, ran):
         """Approve and resume until nothing is pending."""
         while ran.status == "approval_pending":
-            for entry in entries(ran.runs):
+            for entry in entries(DirectoryStore(ran.runs)):
                 if entry.resolved is None and not entry.answered:
                     respond(entry, approved=True, approver="bob", reason=None, environ={}, schemes=lambda _: None)
             ran = self.lab.runner.resume(ran.result.run_id)

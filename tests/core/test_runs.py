@@ -11,15 +11,20 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from gert_core.api.errors import RunError, UsageError
-from gert_core.runs.directory import RunDirectory, new_run_id, runs_root
+from gert_core.api.errors import RunError, StoreError, UsageError
+from gert_core.engine.holding import hold
+from gert_core.runs.cache import load_state
+from gert_core.runs.directory import new_run_id, runs_root
 from gert_core.runs.listing import list_runs, run_info
+from gert_core.runs.meta import META, meta_blob, read_meta
+from gert_core.stores.directory import DirectoryRun, DirectoryStore
 from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 
@@ -31,12 +36,22 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def finish(directory: RunDirectory, *, status: str | None = "completed", path: Path | None = None) -> None:
-    trace = TraceWriter(FileSink(path or directory.trace), run_id=directory.run_id)
+def finish(directory: DirectoryRun, *, status: str | None = "completed", path: Path | None = None) -> None:
+    trace = TraceWriter(FileSink(path or directory.trace.path), run_id=directory.run_id)
     trace.add("run_start", {"runbook": "check"})
     if status:
         trace.close_run("run_complete", {"status": status, "outcome": {"category": "resolved", "code": "", "meta": {}}})
     trace.close()
+
+
+@contextmanager
+def lock(directory: DirectoryRun):
+    with ExitStack() as stack:
+        yield hold(directory, stack)
+
+
+def locked(directory: DirectoryRun) -> bool:
+    return directory.holder() is not None
 
 
 def test_run_ids_are_sortable_unique_and_safe() -> None:
@@ -57,13 +72,15 @@ def test_where_runs_are_kept(tmp_path) -> None:
 def test_directory_and_files_are_private(tmp_path) -> None:
     old = os.umask(0)
     try:
-        directory = RunDirectory.create(tmp_path / "a" / "runs", "r1")
-        directory.write_meta(runbook=tmp_path / "x.yaml")
+        directory = DirectoryStore(tmp_path / "a" / "runs").create("r1", blobs={})
+        directory.put(META, meta_blob("r1", runbook=tmp_path / "x.yaml"))
         finish(directory)
-        assert directory.state().status == "completed"
-        with directory.lock():
+        assert load_state(directory).status == "completed"
+        with lock(directory):
             pass
-        assert mode(directory.path) == mode(directory.attachments) == mode(directory.tickets) == 0o700
+        for name in ("attachments", "tickets"):
+            directory.put(f"{name}/x", b"")
+            assert mode(directory.path) == mode(directory.path / name) == 0o700
         for name in ("meta.json", "state.json", "trace.jsonl", "lock"):
             assert mode(directory.path / name) == 0o600, name
     finally:
@@ -74,164 +91,167 @@ def test_directory_and_files_are_private(tmp_path) -> None:
     "bad", ["", ".", "..", "../x", "a/b", "/etc", "a\0b", ".hidden", "-x", "a b", "x" * 300, "a\n"]
 )
 def test_ids_that_are_paths_are_refused(tmp_path, bad) -> None:
-    for attempt in (RunDirectory.open, RunDirectory.create):
+    store = DirectoryStore(tmp_path)
+    for attempt in (store.open, lambda run_id: store.create(run_id, blobs={})):
         with pytest.raises(UsageError, match="is not a valid run id"):
-            attempt(tmp_path, bad)
+            attempt(bad)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_existing_and_unwritable(tmp_path) -> None:
-    with pytest.raises(UsageError, match="there is no run r1"):
-        RunDirectory.open(tmp_path, "r1")
-    RunDirectory.create(tmp_path, "r1")
-    with pytest.raises(RunError, match="cannot be created"):
-        RunDirectory.create(tmp_path, "r1")
+    with pytest.raises(StoreError, match="there is no run r1"):
+        DirectoryStore(tmp_path).open("r1")
+    DirectoryStore(tmp_path).create("r1", blobs={})
+    with pytest.raises(StoreError, match=r"there is a run r1 in .* already"):
+        DirectoryStore(tmp_path).create("r1", blobs={})
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="cannot be created"):
-        RunDirectory.create(tmp_path / "file", "r1")
+        DirectoryStore(tmp_path / "file").create("r1", blobs={})
 
 
 def test_symbolic_links_are_refused(tmp_path) -> None:
-    target = RunDirectory.create(tmp_path / "elsewhere", "r1")
+    target = DirectoryStore(tmp_path / "elsewhere").create("r1", blobs={})
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "r1").symlink_to(target.path)
     with pytest.raises(RunError, match="symbolic link"):
-        RunDirectory.open(tmp_path / "runs", "r1")
-    assert list(list_runs(tmp_path / "runs")) == []
+        DirectoryStore(tmp_path / "runs").open("r1")
+    assert list(list_runs(DirectoryStore(tmp_path / "runs"))) == []
     for name in ("meta.json", "lock", "attachments", "tickets"):
         (target.path / name).symlink_to(tmp_path / "bait")
     with pytest.raises(RunError, match="cannot be read"):
-        target.meta()
-    with pytest.raises(RunError, match="cannot be locked"), target.lock():
+        read_meta(target)
+    with pytest.raises(RunError, match="cannot be locked"), lock(target):
         pass
     for name in ("attachments", "tickets"):
         with pytest.raises(RunError, match="symbolic link"):
-            getattr(target, name)
+            target.put(f"{name}/x", b"")
     assert not (tmp_path / "bait").exists()
 
 
 def test_metadata_and_a_trace_elsewhere(tmp_path) -> None:
-    directory = RunDirectory.create(tmp_path, "r1")
-    assert directory.meta() == {}
-    assert directory.trace == directory.path / "trace.jsonl"
-    directory.write_meta(runbook=tmp_path / "x.yaml", trace=tmp_path / "t.jsonl", extra={"mode": "real"})
-    again = RunDirectory.open(tmp_path, "r1")
-    assert again.meta() == {
+    directory = DirectoryStore(tmp_path).create("r1", blobs={})
+    assert read_meta(directory) == {}
+    assert directory.place == str(directory.path / "trace.jsonl")
+    meta = meta_blob("r1", runbook=tmp_path / "x.yaml", trace=tmp_path / "t.jsonl", extra={"mode": "real"})
+    directory.put(META, meta)
+    again = DirectoryStore(tmp_path).open("r1")
+    assert read_meta(again) == {
         "run_id": "r1",
         "runbook_path": str(tmp_path / "x.yaml"),
         "mode": "real",
         "trace": str(tmp_path / "t.jsonl"),
     }
-    assert again.trace == tmp_path / "t.jsonl"
-    finish(again, path=again.trace)
-    assert again.state().status == "completed"
+    assert again.place == str(tmp_path / "t.jsonl")
+    finish(again)
+    assert load_state(again).status == "completed"
     (directory.path / "meta.json").write_text("[")
     with pytest.raises(RunError, match="damaged"):
-        _ = again.trace
+        _ = DirectoryStore(tmp_path).open("r1").place
 
 
 def test_a_replaced_file_is_whole_and_leaves_nothing_behind(tmp_path) -> None:
-    directory = RunDirectory.create(tmp_path, "r1")
+    directory = DirectoryStore(tmp_path).create("r1", blobs={})
     for data in (b"one", b"two", b"x" * 100_000):
-        directory.write("f", data)
-        assert directory.read("f") == data
+        directory.put("f", data)
+        assert directory.get("f") == data
     assert [path.name for path in directory.path.iterdir()] == ["f"]
 
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from gert_core.runs.directory import RunDirectory
-with RunDirectory.open(Path(sys.argv[1]), "r1").lock():
+from gert_core.stores.directory import DirectoryStore
+run = DirectoryStore(Path(sys.argv[1])).open("r1")
+if run.acquire("w1", 1.0):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
 def test_a_locked_run_names_its_holder_and_a_killed_holder_holds_nothing(tmp_path) -> None:
-    directory = RunDirectory.create(tmp_path, "r1")
-    assert not directory.locked()
+    directory = DirectoryStore(tmp_path).create("r1", blobs={})
+    assert not locked(directory)
     with subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True) as holder:
         try:
             assert holder.stdout.readline() == "held\n"
-            assert directory.locked()
-            with pytest.raises(RunError, match=f"being executed by process {holder.pid}") as caught, directory.lock():
+            assert locked(directory)
+            with pytest.raises(RunError, match=f"being executed by process {holder.pid}") as caught, lock(directory):
                 pass
             assert caught.value.kind == "run_locked"
         finally:
             holder.send_signal(signal.SIGKILL)
-    assert not directory.locked()
-    with directory.lock():
-        assert directory.locked()
-    assert not directory.locked()
+    assert not locked(directory)
+    with lock(directory):
+        assert locked(directory)
+    assert not locked(directory)
 
 
 def test_asking_whether_a_run_is_locked_does_not_lock_it_out(tmp_path) -> None:
-    directory = RunDirectory.create(tmp_path, "r1")
-    with directory.lock():
+    directory = DirectoryStore(tmp_path).create("r1", blobs={})
+    with lock(directory):
         pass
     asking = os.open(directory.path / "lock", os.O_RDONLY)
     fcntl.flock(asking, fcntl.LOCK_SH)
     done = threading.Timer(0.01, os.close, [asking])
     done.start()
-    with directory.lock():
-        assert directory.locked()
+    with lock(directory):
+        assert locked(directory)
     done.join()
 
 
 def test_the_state_is_cached_rebuilt_and_never_required(tmp_path) -> None:
-    directory = RunDirectory.create(tmp_path, "r1")
+    directory = DirectoryStore(tmp_path).create("r1", blobs={})
     finish(directory)
-    assert directory.state().runbook == "check"
-    cache = directory.read("state.json")
-    directory.write("state.json", b"garbage")
-    assert directory.state().runbook == "check"
-    assert directory.read("state.json") == cache
-    stamp = directory.state_file.stat().st_mtime_ns
-    directory.state()
-    assert directory.state_file.stat().st_mtime_ns == stamp
+    assert load_state(directory).runbook == "check"
+    cache = directory.get("state.json")
+    directory.put("state.json", b"garbage")
+    assert load_state(directory).runbook == "check"
+    assert directory.get("state.json") == cache
+    stamp = (directory.path / "state.json").stat().st_mtime_ns
+    load_state(directory)
+    assert (directory.path / "state.json").stat().st_mtime_ns == stamp
 
 
 def test_a_run_in_progress_is_folded_but_not_cached(tmp_path) -> None:
-    directory = RunDirectory.create(tmp_path, "r1")
-    with directory.lock():
+    directory = DirectoryStore(tmp_path).create("r1", blobs={})
+    with lock(directory):
         finish(directory, status=None)
         assert run_info(directory).status == "running"
-        assert directory.read("state.json") is None
+        assert directory.get("state.json") is None
     assert run_info(directory).status == "interrupted"
-    assert directory.read("state.json") is not None
+    assert directory.get("state.json") is not None
 
 
 def test_the_list_is_newest_first_lazy_and_survives_broken_runs(tmp_path) -> None:
     for number in (1, 2, 3):
-        finish(RunDirectory.create(tmp_path, f"2026010{number}T000000Z-check-abcd"))
-    RunDirectory.create(tmp_path, "20260104T000000Z-empty-abcd")
-    damaged = RunDirectory.create(tmp_path, "20260105T000000Z-damaged-abcd")
-    damaged.write("meta.json", b"{")
+        finish(DirectoryStore(tmp_path).create(f"2026010{number}T000000Z-check-abcd", blobs={}))
+    DirectoryStore(tmp_path).create("20260104T000000Z-empty-abcd", blobs={})
+    damaged = DirectoryStore(tmp_path).create("20260105T000000Z-damaged-abcd", blobs={})
+    damaged.put("meta.json", b"{")
     (tmp_path / "a file").touch()
     (tmp_path / ".hidden").mkdir()
-    infos = list(list_runs(tmp_path))
-    assert [info.directory.run_id[:8] for info in infos] == ["20260105", "20260104", "20260103", "20260102", "20260101"]
+    infos = list(list_runs(DirectoryStore(tmp_path)))
+    assert [info.run_id[:8] for info in infos] == ["20260105", "20260104", "20260103", "20260102", "20260101"]
     assert [info.status for info in infos] == ["unreadable", "unreadable", *["completed"] * 3]
     assert "damaged" in infos[0].problem
     assert "has no trace.jsonl" in infos[1].problem
-    assert list(list_runs(tmp_path / "missing")) == []
-    first = next(iter(list_runs(tmp_path)))
-    assert first.directory.run_id.startswith("20260105")
+    assert list(list_runs(DirectoryStore(tmp_path / "missing"))) == []
+    first = next(iter(list_runs(DirectoryStore(tmp_path))))
+    assert first.run_id.startswith("20260105")
 
 
 def test_the_cache_holds_plain_json(tmp_path) -> None:
-    directory = RunDirectory.create(tmp_path, "r1")
+    directory = DirectoryStore(tmp_path).create("r1", blobs={})
     finish(directory)
-    directory.state()
-    raw = json.loads(directory.read("state.json"))
+    load_state(directory)
+    raw = json.loads(directory.get("state.json"))
     assert set(raw) == {"format", "seq", "hash", "digest", "state", "steps", "void"}
 
 
 def test_runs_of_one_second_are_listed_by_when_they_began(tmp_path) -> None:
     ids = [f"20260301T120000Z-fix-{end}" for end in ("5", "9", "1", "7")]
     for number, run_id in enumerate(ids):
-        directory = RunDirectory.create(tmp_path, run_id)
-        directory.write_meta(runbook=tmp_path / "fix.yaml")
+        directory = DirectoryStore(tmp_path).create(run_id, blobs={})
+        directory.put(META, meta_blob(run_id, runbook=tmp_path / "fix.yaml"))
         os.utime(directory.path / "meta.json", ns=(number, number))
-    assert [info.directory.run_id for info in list_runs(tmp_path)] == ids[::-1]
+    assert [info.run_id for info in list_runs(DirectoryStore(tmp_path))] == ids[::-1]

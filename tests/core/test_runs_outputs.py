@@ -7,13 +7,14 @@ import pytest
 from gert_core.runs import outputs
 from gert_core.runs.outputs import OutputFiles, file_name, kept_outputs, read_output
 from gert_core.secrets import Masker
+from gert_core.stores.directory import DirectoryRun
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.setattr(outputs, "CALL_LIMIT", 100)
     monkeypatch.setattr(outputs, "RUN_LIMIT", 250)
-    return OutputFiles(tmp_path / outputs.DIRECTORY, Masker({}), pytest.fail)
+    return OutputFiles(DirectoryRun(tmp_path), Masker({}), pytest.fail)
 
 
 def write(files: OutputFiles, key: str, data: bytes, *, attempt: int = 1) -> None:
@@ -23,7 +24,8 @@ def write(files: OutputFiles, key: str, data: bytes, *, attempt: int = 1) -> Non
 
 
 def kept(tmp_path, *keys: str) -> list[tuple[str, int, str]]:
-    return [(one.key, one.attempt, read_output(one)) for one in kept_outputs(tmp_path, keys)]
+    run = DirectoryRun(tmp_path)
+    return [(one.key, one.attempt, read_output(run, one)) for one in kept_outputs(run, keys)]
 
 
 def test_a_call_is_cut_at_its_limit(files, tmp_path):
@@ -42,7 +44,7 @@ def test_the_oldest_call_that_has_ended_makes_room(files, tmp_path):
         ("loop[web/1]", 3),
     ]
     running.close()
-    again = OutputFiles(files.directory, Masker({}), pytest.fail)
+    again = OutputFiles(DirectoryRun(tmp_path), Masker({}), pytest.fail)
     write(again, "later", b"y" * 90)
     assert [row[0] for row in kept(tmp_path, "first", "loop[web/1]", "later")] == [
         "loop[web/1]",

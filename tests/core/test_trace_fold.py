@@ -14,8 +14,9 @@ from gert_core.runs.cache import FORMAT, last_line_stamp, load_state
 from gert_core.runs.fold import fold
 from gert_core.runs.lifecycle.status import waiting_for
 from gert_core.runs.state import parent_key
+from gert_core.stores.directory import DirectoryRun
 from gert_core.trace.reader import read
-from gert_core.trace.recovery import CheckedTrace, TraceEnd, cut_torn_end
+from gert_core.trace.recovery import CheckedTrace, TraceEnd
 from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
 
@@ -203,19 +204,25 @@ def finished() -> Tape:
     )
 
 
+def trace_in(tmp_path: Path) -> Path:
+    """Where the trace of run r1 is in its directory."""
+    (tmp_path / "r1").mkdir()
+    return tmp_path / "r1" / "trace.jsonl"
+
+
 def test_the_cache_is_believed_only_for_this_very_trace(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     write(path, finished())
-    stored: list[bytes] = []
-    first = load_state(path, store=stored.append)
+    run, file = DirectoryRun(path.parent), path.with_name("state.json")
+    first = load_state(run)
     assert first == fold(read(path))
-    (cache,) = stored
+    cache = file.read_bytes()
     raw = json.loads(cache)
-    assert (raw["seq"], raw["hash"]) == last_line_stamp(path)
+    assert (raw["seq"], raw["hash"]) == last_line_stamp(run)
     raw["state"]["runbook_marker"] = 1
-    again: list[bytes] = []
-    assert load_state(path, cached=cache, store=again.append) == first
-    assert again == []
+    stamp = file.stat().st_ino
+    assert load_state(run) == first
+    assert file.stat().st_ino == stamp, "it was written again"
     marked = cache.replace(b'"runbook":"check"', b'"runbook":"faked"')
     broken = [
         b"",
@@ -228,38 +235,38 @@ def test_the_cache_is_believed_only_for_this_very_trace(tmp_path) -> None:
         json.dumps(raw).encode(),
     ]
     for bad in broken:
-        again.clear()
-        assert load_state(path, cached=bad, store=again.append) == first, bad
-        assert again == [cache], bad
+        file.write_bytes(bad)
+        assert load_state(run) == first, bad
+        assert file.read_bytes() == cache, bad
 
 
 def test_a_state_that_no_cache_can_hold_is_folded_every_time(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     write(path, Tape().add("run_start", runbook="half a pair: \ud800").add("run_complete", status="completed"))
-    stored: list[bytes] = []
-    assert load_state(path, store=stored.append) == fold(read(path))
-    assert stored == []
+    assert load_state(DirectoryRun(path.parent)) == fold(read(path))
+    assert not path.with_name("state.json").exists()
 
 
 def test_a_stale_cache_is_rebuilt(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     before = write(path, finished())
-    stored: list[bytes] = []
-    load_state(path, store=stored.append)
+    load_state(DirectoryRun(path.parent))
     more = TraceWriter(FileSink(path, append=True), run_id="r1", start_seq=before.seq, prev_hash=before.prev_hash)
     more.add("run_resumed", {})
     more.close()
-    assert load_state(path, cached=stored[0]).status == "running"
+    assert load_state(DirectoryRun(path.parent)).status == "running"
 
 
 def test_events_longer_than_a_block_are_stamped(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     write(path, begin().add("note", None, text="x" * 200_000))
-    assert last_line_stamp(path)[0] == 2
+    run = DirectoryRun(path.parent)
+    assert last_line_stamp(run)[0] == 2
     path.write_bytes(path.read_bytes() + b'{"type":"torn')
-    assert last_line_stamp(path)[0] == 2
+    assert last_line_stamp(run)[0] == 2
     assert fold(read(path)).seq == 2
-    assert last_line_stamp(tmp_path / "missing") is None
+    path.unlink()
+    assert last_line_stamp(run) is None
 
 
 def test_reading_names_the_bad_line(tmp_path) -> None:
@@ -272,24 +279,26 @@ def test_reading_names_the_bad_line(tmp_path) -> None:
         list(read(tmp_path / "missing"))
 
 
-def recover(path: Path, *, aside: Path | None = None) -> TraceEnd:
+def recover(path: Path) -> TraceEnd:
     """Read a trace to its end and cut what is torn, as a resumed run does."""
-    trace = CheckedTrace(path)
+    run = DirectoryRun(path.parent)
+    trace = CheckedTrace(run)
     assert len(list(trace)) == trace.end.seq
-    cut_torn_end(path, trace.end, aside=aside or path.with_name("torn"))
+    assert run.recover().torn == (trace.end.torn if trace.end.seq else 0)
     return trace.end
 
 
 def test_recovery_cuts_every_torn_end_and_keeps_it_aside(tmp_path) -> None:
-    path, aside = tmp_path / "t", tmp_path / "torn"
+    path = trace_in(tmp_path)
+    aside = path.with_name("trace.torn")
     write(path, finished())
     data = path.read_bytes()
     whole = data[: data.rstrip(b"\n").rfind(b"\n") + 1]
     for cut in range(len(whole) + 1, len(data)):
         path.write_bytes(data[:cut])
         aside.unlink(missing_ok=True)
-        found = recover(path, aside=aside)
-        assert (found.seq, found.size, found.torn) == (5, len(whole), cut - len(whole))
+        found = recover(path)
+        assert (found.seq, found.torn) == (5, cut - len(whole))
         assert path.read_bytes() == whole
         assert aside.read_bytes() == data[len(whole) : cut] + b"\n"
     more = TraceWriter(FileSink(path, append=True), run_id="r1", start_seq=found.seq, prev_hash=found.prev_hash)
@@ -300,15 +309,16 @@ def test_recovery_cuts_every_torn_end_and_keeps_it_aside(tmp_path) -> None:
 
 
 def test_recovery_of_blocks_a_power_loss_left_as_zeros(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     write(path, finished())
     whole = path.stat().st_size
     path.write_bytes(path.read_bytes() + b"\0" * 100 + b'","prev_hash":"ab"}\n{"type":')
-    assert recover(path, aside=tmp_path / "torn").size == whole
+    recover(path)
+    assert path.stat().st_size == whole
 
 
 def test_an_altered_trace_is_not_recovered(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     write(path, finished())
     data = path.read_bytes()
     for bad in (data.replace(b'"n":1', b'"n":2'), data + b"{}\n", data.replace(b'"seq":2', b'"seq":9')):
@@ -319,7 +329,7 @@ def test_an_altered_trace_is_not_recovered(tmp_path) -> None:
 
 
 def test_a_trace_of_two_runs_or_with_events_after_its_end_was_altered(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     before = write(path, finished())
     whole = path.read_bytes()
     for run_id, kind in (("r2", "run_resumed"), ("r1", "note")):
@@ -332,7 +342,7 @@ def test_a_trace_of_two_runs_or_with_events_after_its_end_was_altered(tmp_path) 
 
 
 def test_a_seal_that_does_not_fit_its_line_was_altered(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     write(path, finished())
     *lines, last = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines) + last.replace(b'"status":"completed"', b'"status":"cancelled"'))
@@ -341,7 +351,7 @@ def test_a_seal_that_does_not_fit_its_line_was_altered(tmp_path) -> None:
 
 
 def test_folding_takes_no_memory_for_events_that_leave_nothing(tmp_path) -> None:
-    path = tmp_path / "t"
+    path = trace_in(tmp_path)
     trace = TraceWriter(FileSink(path), run_id="r1", sync="none")
     trace.add("run_start", {"runbook": "check"})
     for number in range(4000):

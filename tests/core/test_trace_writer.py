@@ -21,9 +21,10 @@ import pytest
 from gert_core.api import ApprovalTicket, Principal
 from gert_core.api.errors import TraceError
 from gert_core.secrets import Masker
+from gert_core.stores.directory import DirectoryRun
 from gert_core.trace import sinks
 from gert_core.trace import writer as writer_module
-from gert_core.trace.recovery import CheckedTrace, cut_torn_end
+from gert_core.trace.recovery import CheckedTrace
 from gert_core.trace.signing import Signer
 from gert_core.trace.sinks import FileSink
 from gert_core.trace.writer import TraceWriter
@@ -504,16 +505,18 @@ while True:
 
 
 def test_a_killed_writer_leaves_a_chain_that_goes_on(tmp_path) -> None:
-    path = tmp_path / "t"
+    (tmp_path / "r1").mkdir()
+    path = tmp_path / "r1" / "trace.jsonl"
     with subprocess.Popen([sys.executable, "-c", ENDLESS, path], stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"on\n"
         while path.stat().st_size < 200_000:
             time.sleep(0.001)
         child.kill()
-    trace = CheckedTrace(path)
+    run = DirectoryRun(path.parent)
+    trace = CheckedTrace(run)
     assert {event.type for event in trace} == {"note"}
     found = trace.end
-    cut_torn_end(path, found, aside=tmp_path / "torn")
+    run.recover()
     assert found.seq == len(lines(path)) > 20
     more = open_writer(path, append=True, start_seq=found.seq, prev_hash=found.prev_hash)
     more.add("run_resumed", {})

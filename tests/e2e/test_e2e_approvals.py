@@ -22,6 +22,7 @@ from gert_core.api import ApprovalResponse
 from gert_core.approvals import verify_response
 from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.registry import Registry
+from gert_core.stores.directory import DirectoryRun
 
 TOOL = """\
 apiVersion: tool/v0
@@ -112,7 +113,7 @@ class ApprovalProcess:
         return [event["data"] for event in found if event["type"] in kinds]
 
     def store(self, run):
-        return TicketStore(self.root / "runs" / run / "tickets")
+        return TicketStore(DirectoryRun(self.root / "runs" / run))
 
     @property
     def written(self):

@@ -11,8 +11,9 @@ from gertproc import Gert
 from lab import Lab, tool
 
 from gert_core.api import GertError, RunError, TraceError
-from gert_core.runs.directory import RunDirectory
+from gert_core.runs.cache import load_state
 from gert_core.runs.listing import run_info
+from gert_core.stores.directory import DirectoryRun
 from gert_core.trace.verify import verify
 
 STEPS = """
@@ -95,7 +96,7 @@ def test_zeros_at_the_end_are_cut(broken, zeros, part):
     count = len(broken.lines) - 1
     data = b"".join(broken.lines[:count]) + broken.lines[count][:part] + bytes(zeros)
     broken.with_trace(data)
-    info = run_info(RunDirectory(broken.home))
+    info = run_info(DirectoryRun(broken.home))
     assert (info.status, info.state.seq) == ("interrupted", count)
     assert broken.resume().of("run_resumed")[-1]["torn_bytes"] == part + zeros
 
@@ -160,18 +161,18 @@ def test_a_corrupted_cache_is_rebuilt_and_never_in_the_way(broken, cache):
     broken.with_trace(b"".join(broken.lines[:5]))
     state = broken.home / "state.json"
     state.write_bytes(cache)
-    assert RunDirectory(broken.home).state().seq == 5
+    assert load_state(DirectoryRun(broken.home)).seq == 5
     assert json.loads(state.read_bytes())["seq"] == 5
     broken.resume()
 
 
 def test_a_stale_cache_is_not_believed(broken):
-    directory = RunDirectory(broken.home)
-    assert directory.state().status == "completed"
+    directory = DirectoryRun(broken.home)
+    assert load_state(directory).status == "completed"
     old = (broken.home / "state.json").read_bytes()
     broken.with_trace(b"".join(broken.lines[:5]))
     (broken.home / "state.json").write_bytes(old)
-    assert directory.state().status == "running"
+    assert load_state(directory).status == "running"
     broken.resume()
 
 
@@ -190,7 +191,7 @@ def test_a_directory_where_a_file_should_be_is_a_sentence(broken):
     broken.trace.mkdir()
     with pytest.raises(RunError, match="not a regular file"):
         broken.resume()
-    assert run_info(RunDirectory(broken.home)).status == "unreadable"
+    assert run_info(DirectoryRun(broken.home)).status == "unreadable"
 
 
 def test_zeros_in_the_middle_lose_what_stands_behind_them_and_nothing_else(lab):
@@ -200,7 +201,7 @@ def test_zeros_in_the_middle_lose_what_stands_behind_them_and_nothing_else(lab):
     lines = trace.read_bytes().splitlines(keepends=True)
     at = next(n for n, e in enumerate(ran.events) if e.type == "step_complete")
     trace.write_bytes(b"".join(lines[:at]) + bytes(len(lines[at])) + b"".join(lines[at + 1 : -1]))
-    assert run_info(RunDirectory(trace.parent)).state.unknown_outcomes[0].key == "w"
+    assert run_info(DirectoryRun(trace.parent)).state.unknown_outcomes[0].key == "w"
     with pytest.raises(RunError, match="cannot determine whether w took effect"):
         lab.runner.resume(ran.result.run_id)
     lab.runner.resume(ran.result.run_id, reconcile={"w": "done"}).assert_outcome("resolved")
@@ -231,7 +232,7 @@ def _refused(broken: Broken, data: bytes) -> None:
     assert caught.value.kind == "trace_altered"
     assert broken.trace.read_bytes() == data, "an altered trace is left as it is"
     assert not (broken.home / "trace.torn").exists()
-    info = run_info(RunDirectory(broken.home))
+    info = run_info(DirectoryRun(broken.home))
     assert info.status == "unreadable"
     assert "altered" in str(info.problem)
 

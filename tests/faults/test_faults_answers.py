@@ -18,6 +18,7 @@ from users import gert_as
 from gert_core.api import ApprovalRequest, ApprovalResponse, Services
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.kit.tickets import TicketStore
+from gert_core.stores.directory import DirectoryRun
 
 RUNNER, APPROVER, GROUP = 54320, 54321, 54322
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="root can run gert as another user")
@@ -149,9 +150,9 @@ def answered(session, ticket, deadline):
 
 def test_a_process_without_descriptors_waits_for_an_answer(tmp_path, caplog):
     """EMFILE is no rejection: the answer counts as soon as it can be read."""
-    session = open_session(Services(console=None, run_dir=tmp_path, config={}))
+    session = open_session(Services(console=None, run=DirectoryRun(tmp_path), config={}))
     ticket = session.submit(REQUEST)
-    TicketStore(tmp_path / "tickets").answer(ANSWER)
+    TicketStore(DirectoryRun(tmp_path)).answer(ANSWER)
     deadline = Deadline(Stop())
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
@@ -193,9 +194,9 @@ def test_a_damaged_answer_counts_as_nothing_and_blocks_no_other(tmp_path, damage
 
 def test_nothing_behind_an_answer_that_may_not_be_read_counts(tmp_path, monkeypatch):
     """It may be a rejection."""
-    session = open_session(Services(console=None, run_dir=tmp_path, config={}))
+    session = open_session(Services(console=None, run=DirectoryRun(tmp_path), config={}))
     ticket = session.submit(REQUEST)
-    store = TicketStore(tmp_path / "tickets")
+    store = TicketStore(DirectoryRun(tmp_path))
     for _ in range(3):
         store.answer(ANSWER)
     _, second, _ = sorted((tmp_path / "tickets" / "t-1.answers").iterdir())

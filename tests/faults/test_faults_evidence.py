@@ -14,6 +14,7 @@ from lab import Lab
 
 from gert_core.approvals.inbox import entries, respond
 from gert_core.runs.attachments import keep
+from gert_core.stores.directory import DirectoryRun, DirectoryStore
 
 BOOK = """\
 apiVersion: kernel/v0
@@ -63,11 +64,10 @@ def test_evidence_that_cannot_be_read_to_its_end_leaves_nothing(tmp_path):
         yield b"the beginning"
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    folder = tmp_path / "run" / "attachments"
-    folder.mkdir(parents=True)
+    (tmp_path / "run").mkdir()
     with pytest.raises(OSError, match="Input/output error"):
-        keep("shot.png", folder, parts())
-    assert list(folder.iterdir()) == []
+        keep(DirectoryRun(tmp_path / "run"), "attachments", "shot.png", parts)
+    assert list((tmp_path / "run" / "attachments").iterdir()) == []
 
 
 def test_evidence_is_synced_with_its_directories(tmp_path, synced):
@@ -78,8 +78,9 @@ def test_evidence_is_synced_with_its_directories(tmp_path, synced):
     home = ran.result.trace.parent
     (kept,) = (home / "attachments").iterdir()
     assert kept.read_bytes() == b"pixels"
-    start = synced.index(kept)
-    assert synced[start : start + 3] == [kept, home / "attachments", home]
+    start = synced.index(home / "attachments")
+    assert synced[start - 1].parent == home / "attachments", "the file, before it got its name"
+    assert synced[start : start + 2] == [home / "attachments", home]
 
 
 def test_tickets_and_answers_are_synced_with_their_directories(tmp_path, synced):
@@ -90,7 +91,7 @@ def test_tickets_and_answers_are_synced_with_their_directories(tmp_path, synced)
     assert synced[start - 1].parent == tickets
     assert synced[start + 1] == tickets.parent
     synced.clear()
-    (entry,) = entries(tmp_path / "runs")
+    (entry,) = entries(DirectoryStore(tmp_path / "runs"))
     respond(entry, approved=True, approver="bob", reason=None, environ={}, schemes=lambda _: None)
     (folder,) = tickets.glob("*.answers")
     assert synced[0].parent == folder

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 import pytest
 from lab import Lab
 
-from gert_core.runs.directory import RunDirectory, new_run_id
+from gert_core.runs.directory import new_run_id
 from gert_core.runs.listing import list_runs
+from gert_core.stores.directory import DirectoryRun, DirectoryStore
 from gert_core.trace.verify import verify
 
 FUZZ = bool(os.environ.get("GERT_FUZZ"))
@@ -113,10 +114,10 @@ def test_many_runs_at_once_from_separate_processes(tmp_path):
     results = [json.loads((tmp_path / f"out-{n}.json").read_text()) for n in range(count)]
     assert [result["outcome"]["code"] for result in results] == [f"n-{n}" for n in range(count)]
     assert len({result["run_id"] for result in results}) == count
-    infos = list(list_runs(tmp_path / "runs"))
-    assert {info.directory.run_id: info.status for info in infos} == {r["run_id"]: "completed" for r in results}
+    infos = list(list_runs(DirectoryStore(tmp_path / "runs")))
+    assert {info.run_id: info.status for info in infos} == {r["run_id"]: "completed" for r in results}
     for result in results:
-        verdict = verify(RunDirectory(tmp_path / "runs" / result["run_id"]).trace, key_for=_none, schemes=_none)
+        verdict = verify(DirectoryRun(tmp_path / "runs" / result["run_id"]), key_for=_none, schemes=_none)
         assert str(verdict.status) == "unsigned"
 
 
@@ -134,7 +135,7 @@ def test_two_runs_of_the_same_second_have_different_names():
 
 def test_a_run_directory_is_never_shared(tmp_path):
     """Should two runs ever get the same name, the second one is refused and the first one's trace is not touched."""
-    RunDirectory.create(tmp_path, "r1").write("meta.json", b"{}")
-    with pytest.raises(Exception, match="File exists"):
-        RunDirectory.create(tmp_path, "r1")
-    assert RunDirectory.open(tmp_path, "r1").meta() == {}
+    DirectoryStore(tmp_path).create("r1", blobs={"meta.json": b"{}"})
+    with pytest.raises(Exception, match="there is a run r1"):
+        DirectoryStore(tmp_path).create("r1", blobs={})
+    assert DirectoryStore(tmp_path).open("r1").get("meta.json") == b"{}"

@@ -14,8 +14,9 @@ from gert_core.approvals import valid_ticket_id
 from gert_core.documents.lookup import find_tool
 from gert_core.kit.tickets import TicketStore
 from gert_core.plugin.registry import Registry
-from gert_core.runs.directory import RunDirectory, check_run_id
+from gert_core.runs.directory import check_run_id
 from gert_core.runs.listing import list_runs
+from gert_core.stores.directory import DirectoryRun, DirectoryStore
 from gert_core.testing import GertRunner
 
 
@@ -51,9 +52,10 @@ def test_run_ids(tmp_path, name):
     """A run id is letters, digits, dots, dashes and underscores; everything else is refused before any path is made."""
     with pytest.raises(UsageError):
         check_run_id(name)
-    for make in (RunDirectory.create, RunDirectory.open):
+    store = DirectoryStore(tmp_path)
+    for make in (store.open, lambda run_id: store.create(run_id, blobs={})):
         with pytest.raises(UsageError):
-            make(tmp_path, name)
+            make(name)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -62,7 +64,7 @@ def test_tickets(tmp_path, name):
     """The same for tickets."""
     assert not valid_ticket_id(name)
     with pytest.raises(RunError):
-        TicketStore(tmp_path).get(name)
+        TicketStore(DirectoryRun(tmp_path)).get(name)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -231,7 +233,7 @@ def test_prepared_run_directories(gert, tmp_path):
         assert said.code == 0, said.err
         assert "Traceback" not in said.err
         assert "\x1b" not in said.all
-    names = [info.directory.run_id for info in list_runs(tmp_path / "runs")]
+    names = [info.run_id for info in list_runs(DirectoryStore(tmp_path / "runs"))]
     assert "linked" not in names
     assert "r-text" in names
     for name in names:

@@ -16,6 +16,7 @@ from gert_core.documents.load import load_runbook
 from gert_core.engine.cancel import Stop
 from gert_core.engine.flow import fork
 from gert_core.engine.steps.compiled import CompiledRunbook
+from gert_core.stores.directory import DirectoryStore
 from gert_core.trace.verify import verify
 
 SEEDS = range(1000 if os.environ.get("GERT_FUZZ") else 12)
@@ -182,7 +183,7 @@ def test_failures_timeouts_and_approvals_come_out_the_same(tmp_path):
         told = f"seed {seed}"
         assert (ran.status, world.time - START) == ("approval_pending", 4.0), told
         assert ran.steps == {"all/0/bad": "failed", "all/2/late": "error", "all/3/fine": "success"}, told
-        (entry,) = entries(ran.runs)
+        (entry,) = entries(DirectoryStore(ran.runs))
         respond(entry, approved=True, approver="bob", reason=None, environ={}, schemes=lambda _: None)
         lab.calls.clear()
         with seeded(seed + 1):

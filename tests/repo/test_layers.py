@@ -15,7 +15,7 @@ LAYERS = [
     {"values", "contracts", "governance", "keys", "secrets", "trace", "validation"},
     {"inputs", "approvals", "tools", "runs", "stores"},
     {"engine"},
-    {"scenarios", "host"},
+    {"scenarios", "host", "hosting"},
     {"cli", "__main__"},
     {"testing"},
 ]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.approvals.inbox import entries, respond
 from gert_core.runs.fold import fold
+from gert_core.stores.directory import DirectoryStore
 from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 
@@ -138,7 +139,7 @@ class Bench:
     def approve_all(self) -> None:
         """Say yes to every open ticket, in this process."""
         now = datetime.now(UTC)
-        for entry in entries(self.root / "runs"):
+        for entry in entries(DirectoryStore(self.root / "runs")):
             if entry.status(now) == "pending":
                 respond(entry, approved=True, approver="bob", reason=None, environ={}, schemes=lambda _: None)
 

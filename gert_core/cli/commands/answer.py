@@ -34,14 +34,14 @@ def answer(
 ) -> int:
     """Answer what a step of a suspended run asks; a resumed run uses the answers."""
     from gert_core.cli.pairs import parse_pairs
+    from gert_core.cli.stores import store_here
     from gert_core.engine.answering import answer as store
     from gert_core.engine.answering import open_questions
     from gert_core.engine.run import default_actor
-    from gert_core.runs.directory import runs_root
     from gert_core.runs.find import find_run
 
     given = parse_pairs(values or (), what="an answer")
-    asked = open_questions(find_run(runs_root(project_here()), run_id), step_key)
+    asked = open_questions(find_run(store_here(project_here()), run_id), step_key)
     by = default_actor(ctx.obj.environ) if as_ is None else as_
     if not given and reject is None:
         given = _typed(asked)
@@ -84,7 +84,7 @@ def _typed(asked: OpenQuestions) -> dict[str, str]:
 
 
 def _say(asked: OpenQuestions, stored: list[StoredAnswer]) -> None:
-    run_id = asked.directory.run_id
+    run_id = asked.run.run_id
     for one in stored:
         verb = "Answered" if one.declined is None else "Declined"
         out(escape(f"{verb} {one.name} of step {one.step_key} as {one.by}."))
@@ -106,7 +106,7 @@ def _json(asked: OpenQuestions, stored: list[StoredAnswer]) -> dict[str, object]
         for one in stored
     ]
     missing = [str(question["name"]) for question in asked.missing]
-    return {"run_id": asked.directory.run_id, "step_key": asked.key, "answers": answers, "missing": missing}
+    return {"run_id": asked.run.run_id, "step_key": asked.key, "answers": answers, "missing": missing}
 
 
 __all__ = ["answer"]

@@ -12,9 +12,9 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.session import project_here, registry_for
+from gert_core.cli.stores import store_here
 from gert_core.kit.approval_screen import describe, width
 from gert_core.kit.display import readable_key, readable_time
-from gert_core.runs.directory import runs_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def list_(
     now = datetime.now(UTC)
     unreadable: list[Unreadable] = []
     project = project_here()
-    tickets = entries(runs_root(project), report=unreadable.append, known=_known(project, ctx.obj))
+    tickets = entries(store_here(project), report=unreadable.append, known=_known(project, ctx.obj))
     found = [e for e in tickets if everything or e.status(now) == "pending"]
     if json:
         document = {"approvals": [entry.to_json(now) for entry in found]}
@@ -61,7 +61,7 @@ def show(
     """Show the request behind a ticket in full."""
     now = datetime.now(UTC)
     project = project_here()
-    entry = find(runs_root(project), ticket, known=_known(project, ctx.obj))
+    entry = find(store_here(project), ticket, known=_known(project, ctx.obj))
     for what in entry.unreadable:
         err(escape(f"an answer to ticket {ticket} is left out: {what.problem}"))
     if json:

@@ -10,7 +10,7 @@ from gert_core.cli.inbox import checked_against
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here, registry_for
-from gert_core.runs.directory import runs_root
+from gert_core.cli.stores import store_here
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalResponse
@@ -37,7 +37,7 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
     project, environ = project_here(), ctx.obj.environ
     registry = registry_for(project, ctx.obj)
     known = checked_against(project, lambda: registry, environ)
-    entry = find(runs_root(project), ticket, known=known)
+    entry = find(store_here(project), ticket, known=known)
     response = respond(
         entry,
         approved=approved,
@@ -46,7 +46,7 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
         environ=environ,
         schemes=registry.signature_scheme,
     )
-    entry = find(runs_root(project), ticket, known=known)
+    entry = find(store_here(project), ticket, known=known)
     for what in entry.unreadable:
         err(escape(f"an answer to ticket {ticket} is left out: {what.problem}"))
     if json:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json as json_
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.session import project_here, registry_for
-from gert_core.runs.directory import runs_root
+from gert_core.cli.stores import store_here
 
 if TYPE_CHECKING:
     from gert_core.runs.lifecycle.status import Standing
@@ -32,7 +31,7 @@ def block(
     project, environ = project_here(), ctx.obj.environ
     stands = write(
         run_id,
-        root=runs_root(project, cwd=Path.cwd()),
+        store=store_here(project),
         key=key,
         reason=reason,
         by=default_actor(environ) if as_ is None else as_,
@@ -58,7 +57,7 @@ def unblock(
     project, environ = project_here(), ctx.obj.environ
     stands = write(
         run_id,
-        root=runs_root(project, cwd=Path.cwd()),
+        store=store_here(project),
         key=key,
         by=default_actor(environ) if as_ is None else as_,
         registry=registry_for(project, ctx.obj),

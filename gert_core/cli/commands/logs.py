@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api import ErrorKind, EventType, RunError
@@ -11,9 +10,9 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import wanted
 from gert_core.cli.session import project_here
+from gert_core.cli.stores import store_here
 from gert_core.kit.display import readable_key
 from gert_core.kit.files import UnreadableError
-from gert_core.runs.directory import runs_root
 from gert_core.runs.find import find_run
 from gert_core.runs.outputs import kept_outputs, read_output
 from gert_core.trace.reader import read
@@ -32,13 +31,13 @@ def logs(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Print what the tools of a run wrote, also of calls that were stopped or that a kill interrupted."""
-    directory = find_run(runs_root(project_here(), cwd=Path.cwd()), run_id)
+    run = find_run(store_here(project_here()), run_id)
     found: Calls = {}
     keys: dict[str, None] = {}
     attempts: dict[str, int] = {}
     mode: str | None = None
     unreadable: list[str] = []
-    for event in read(directory.trace, run_id=directory.run_id, owners=directory.owners):
+    for event in read(run, run_id=run.run_id):
         if event.type == EventType.RUN_START:
             mode = event.data.get("mode")
         if event.step_key is None or not wanted(event, step=step, kind=None):
@@ -47,20 +46,20 @@ def logs(
         _recorded(event, attempts, found)
     if step is not None and not keys:
         raise RunError(
-            f"run {directory.run_id} has no step {step!r}",
+            f"run {run.run_id} has no step {step!r}",
             kind=ErrorKind.USAGE,
-            hint=f"gert runs show {directory.run_id} lists its steps",
+            hint=f"gert runs show {run.run_id} lists its steps",
         )
-    for kept in kept_outputs(directory.path, keys):
+    for kept in kept_outputs(run, keys):
         try:
-            found[kept.key, kept.attempt, kept.number] = read_output(kept, owners=directory.owners)
+            found[kept.key, kept.attempt, kept.number] = read_output(run, kept)
         except UnreadableError as error:
             unreadable.append(error.message)
     order = {key: number for number, key in enumerate(keys)}
     calls = sorted(found.items(), key=lambda call: (order[call[0][0]], *call[0][1:]))
     if json:
         rows = [{"step_key": k, "attempt": a, "call": c, "text": text} for (k, a, c), text in calls]
-        head = {"run_id": directory.run_id, "mode": mode}
+        head = {"run_id": run.run_id, "mode": mode}
         out(json_.dumps({**head, "logs": rows, "unreadable": unreadable}, ensure_ascii=False))
         return 0
     for problem in unreadable:

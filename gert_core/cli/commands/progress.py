@@ -23,8 +23,8 @@ def progress(
 ) -> int:
     """Print how far a run is: percent, what it does now, and which stages are completed."""
     from gert_core.api import ErrorKind, RunError
-    from gert_core.runs.lifecycle.asking import progress as ask
-    from gert_core.runs.lifecycle.asking import status, stream_progress
+    from gert_core.hosting.asking import progress as ask
+    from gert_core.hosting.asking import status, stream_progress
 
     root = runs_root(project_here(), cwd=Path.cwd())
     if not follow:

@@ -75,12 +75,12 @@ def resume(
     from gert_core.cli.execution import carry_out
     from gert_core.cli.pairs import parse_pairs
     from gert_core.cli.session import project_here, registry_for
+    from gert_core.cli.stores import store_here
     from gert_core.engine.again import RunAgain
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import DRIFT, Request, Resume
     from gert_core.engine.resume.plan import RunFinished, nothing_left
     from gert_core.engine.resume.read import read_run
-    from gert_core.runs.directory import runs_root
     from gert_core.runs.find import find_run
 
     wanted_run = _one_run(run_id, run)
@@ -96,13 +96,13 @@ def resume(
     stated = _outputs(outputs, reconciled)
     secrets, files = parse_pairs(var or (), what="--var"), read_inputs(input_file or ())
     here = project_here()
-    root = runs_root(here, cwd=Path.cwd())
-    found = find_run(root, wanted_run).run_id
+    store = store_here(here)
+    found = find_run(store, wanted_run).run_id
 
     needed: RunAgain | None = None
 
     def begin(stack: ExitStack, **given: Any) -> Any:
-        recorded = read_run(root, found, stack)
+        recorded = read_run(store, found, stack)
         runbook = recorded.choices.runbook
         project = project_here(runbook.parent, known=here) if runbook.parent.is_dir() else here
         wanted = Resume(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.cli.lazy import typer
@@ -16,9 +15,9 @@ from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, summary
 from gert_core.cli.render.values import one_line
 from gert_core.cli.session import project_here
+from gert_core.cli.stores import store_here
 from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.answers import answered
-from gert_core.runs.directory import runs_root
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.status import waiting_for
 from gert_core.runs.listing import run_info
@@ -37,7 +36,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show one run: its steps, results, pending approvals and where it would resume."""
-    info = run_info(find_run(runs_root(project_here(), cwd=Path.cwd()), run_id))
+    info = run_info(find_run(store_here(project_here()), run_id))
     if json:
         out(json_.dumps(_document(info), ensure_ascii=False))
         return 0 if info.state else 1
@@ -50,10 +49,10 @@ def artifacts(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """List what the steps of a run kept: files copied into it, and values."""
-    info = run_info(find_run(runs_root(project_here(), cwd=Path.cwd()), run_id))
+    info = run_info(find_run(store_here(project_here()), run_id))
     found = info.state.artifacts if info.state else {}
     if json:
-        head = {"run_id": info.directory.run_id, "mode": info.state.mode if info.state else None}
+        head = {"run_id": info.run_id, "mode": info.state.mode if info.state else None}
         out(json_.dumps({**head, "artifacts": found}, ensure_ascii=False))
         return 0 if info.state else 1
     for key, told in found.items():
@@ -65,10 +64,10 @@ def artifacts(
 
 def _entry(info: RunInfo) -> dict[str, object]:
     state = info.state
-    head = summary(state) if state else {"run_id": info.directory.run_id, "mode": None}
+    head = summary(state) if state else {"run_id": info.run_id, "mode": None}
     return {
         **head,
-        "run_id": info.directory.run_id,
+        "run_id": info.run_id,
         "status": info.status,
         "age_seconds": age(state.started) if state else None,
         "blocked_on": [one.to_json() for one in waiting_for(state, live=info.live)] if state else [],
@@ -79,7 +78,7 @@ def _entry(info: RunInfo) -> dict[str, object]:
 
 def _document(info: RunInfo) -> dict[str, object]:
     state = info.state
-    if state is None or info.trace is None:
+    if state is None:
         return _entry(info)
     return {
         **RunResult(state=state, trace=info.trace).to_json(),
@@ -105,7 +104,7 @@ def _step(info: RunInfo, record: StepState) -> dict[str, object]:
 
 def _describe(info: RunInfo) -> None:
     state = info.state
-    out(paint(info.directory.run_id, "bold"))
+    out(paint(info.run_id, "bold"))
     if state is None:
         out(f"  {paint(escape(info.problem), 'red')}")
         return
@@ -121,7 +120,7 @@ def _describe(info: RunInfo) -> None:
     if state.facts.get("inputs"):
         for line in facts_lines("inputs:  ", state.facts["inputs"]):
             out(f"  {line}")
-    out(f"  trace:    {info.trace}")
+    out(f"  trace:    {info.place}")
     if state.steps:
         out("  steps:")
     _describe_steps(info, state)
@@ -133,8 +132,8 @@ def _describe(info: RunInfo) -> None:
         step = readable_key(str(ticket["step_key"]))
         out(escape(f"  waits for approval {ticket['ticket_id']} of step {step}{expires}"))
     _describe_questions(info, state)
-    if state.holds and not RunResult(state=state, trace=info.directory.path).finished:
-        show_holds(info.directory.run_id, state.holds)
+    if state.holds and not RunResult(state=state, trace=None).finished:
+        show_holds(info.run_id, state.holds)
     _advise(info)
 
 
@@ -175,19 +174,19 @@ def _describe_warnings(state: RunState) -> None:
 
 def _describe_questions(info: RunInfo, state: RunState) -> None:
     """Print what people have not answered, and the commands for it; a run in progress asks by itself."""
-    asked = RunResult(state=state, trace=info.directory.path).questions
+    asked = RunResult(state=state, trace=None).questions
     if not asked or info.live:
         return
     show_questions(asked)
-    for answer in answered(info.directory.path, asked).values():
+    for answer in answered(info.run, asked).values():
         out(escape(f"    {answer.name} of step {readable_key(answer.step_key)} was answered by {answer.by}"))
-    show_commands(info.directory.run_id, _unanswered(info))
+    show_commands(info.run_id, _unanswered(info))
 
 
 def _unanswered(info: RunInfo) -> list[dict[str, object]]:
     """Return the questions that have no answer which waits for the run to be resumed."""
     asked = info.state.unanswered if info.state else []
-    given = answered(info.directory.path, asked)
+    given = answered(info.run, asked)
     return [one for one in asked if one["seq"] not in given]
 
 
@@ -197,13 +196,13 @@ def _advise(info: RunInfo) -> None:
         return
     if point["needs"] == "answer" and (asked := _unanswered(info)):
         key = str(asked[0]["step_key"])
-        command = answer_command(info.directory.run_id, key, [one for one in asked if one["step_key"] == key])
+        command = answer_command(info.run_id, key, [one for one in asked if one["step_key"] == key])
         err(escape(f"  next: {command}"))
         return
-    command = f"gert resume --run {info.directory.run_id}"
+    command = f"gert resume --run {info.run_id}"
     if point["needs"] == "unblock" and info.state is not None:
         keys = dict.fromkeys(hold.key for hold in info.state.holds)
-        command = f"gert runs unblock {info.directory.run_id} --key {shlex.quote(next(iter(keys)))}"
+        command = f"gert runs unblock {info.run_id} --key {shlex.quote(next(iter(keys)))}"
     risky = [record.key for record in info.state.risky_retries] if info.state else []
     more = {
         "reconcile": reconcile_options(point["steps"]),

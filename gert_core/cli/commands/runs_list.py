@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as json_
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from gert_core.api.errors import UsageError
@@ -16,10 +15,9 @@ from gert_core.cli.render.runs import age, ago, colour
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
+from gert_core.cli.stores import store_here
 from gert_core.kit.display import readable_key
 from gert_core.kit.run_rows import INTERRUPTED, UNREADABLE
-from gert_core.runs.directory import runs_root
-from gert_core.runs.listing import list_rows
 from gert_core.runs.rows import phrase
 from gert_core.runs.state import KEPT, MODES
 from gert_core.trace.events import timestamp
@@ -53,7 +51,7 @@ def list_(
     ] = None,
 ) -> int:
     """List the runs of this project, the newest first."""
-    root = runs_root(project_here(), cwd=Path.cwd())
+    store = store_here(project_here())
     modes = words(mode, MODES, what="modes") if mode is not None else KEPT
     query = RunQuery(
         status=words(status, _STATUSES, what="statuses") if status is not None else (),
@@ -65,10 +63,10 @@ def list_(
     )
     # A run whose mode cannot be known is listed unless modes are given.
     wanted = modes if mode is not None else (*modes, "")
-    found = islice((row for row in list_rows(root, query) if row.mode in wanted), limit)
+    found = islice((row for row in store.runs(query) if row.mode in wanted), limit)
     if _print(found, as_json=json, ids=ids) == 0 and not json:
         asked = "" if query == RunQuery() else " that are as asked for"
-        err(f"no {' or '.join(modes)} runs{asked} found in {root}")
+        err(f"no {' or '.join(modes)} runs{asked} found in {store.place}")
     return 0
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json as json_
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.api.error_kinds import ErrorKind
@@ -16,12 +15,13 @@ from gert_core.cli.commands.runs_list import moment, words
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
+from gert_core.cli.stores import store_here
 from gert_core.kit.run_rows import INTERRUPTED
-from gert_core.runs.directory import RunDirectory, runs_root
-from gert_core.runs.listing import list_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from gert_core.api.stores import RunStore
 
 _FINISHED: Final = tuple(map(str, (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.ERROR, RunStatus.CANCELLED)))
 
@@ -43,23 +43,21 @@ def prune(
     """
     if older_than is None:
         raise UsageError("--older-than is missing", hint="say which runs to delete, for example --older-than 30d")
-    root = runs_root(project_here(), cwd=Path.cwd())
+    store = store_here(project_here())
     before = moment(older_than, what="--older-than")
     wanted = words(status, _FINISHED, what="statuses of runs that ended") if status is not None else _FINISHED
-    rows = islice(list_rows(root, RunQuery(status=wanted)), keep, None)
+    rows = islice(store.runs(RunQuery(status=wanted)), keep, None)
     ids = [row.run_id for row in rows if row.finished is not None and row.finished < before]
     done: list[str] = []
     skipped: list[RunError] = []
     for run_id in ids:
         try:
-            if dry_run or _delete(root, run_id, before=before, statuses=wanted):
+            if dry_run or _delete(store, run_id, before=before, statuses=wanted):
                 done.append(run_id)
         except RunError as error:
             skipped.append(error)
     if not dry_run:
-        from gert_core.stores.removal import remove_rests
-
-        remove_rests(root)
+        store.tidy()
     word = "would be deleted" if dry_run else "deleted"
     return _report("pruned", done, skipped, word=word, as_json=json, more={"dry_run": dry_run})
 
@@ -86,8 +84,8 @@ def cleanup(
 
     age = None if older_than is None else _seconds(older_than)
     project = project_here()
-    root = runs_root(project, cwd=Path.cwd())
-    ids = [row.run_id for row in list_rows(root, RunQuery(status=(INTERRUPTED,)))]
+    store = store_here(project)
+    ids = [row.run_id for row in store.runs(RunQuery(status=(INTERRUPTED,)))]
     done: list[str] = []
     skipped: list[RunError] = []
     if ids:
@@ -97,29 +95,30 @@ def cleanup(
         for run_id in ids:
             try:
                 with suppress(NotStale):
-                    end_stale(run_id, root=root, age=age, actor=by, registry=registry, environ=environ)
+                    end_stale(run_id, store=store, age=age, actor=by, registry=registry, environ=environ)
                     done.append(run_id)
             except RunError as error:
                 skipped.append(error)
     return _report("ended", done, skipped, word="ended as stale", as_json=json)
 
 
-def _delete(root: Path, run_id: str, *, before: str, statuses: Sequence[str]) -> bool:
-    """Delete a run if it is still over once it is locked; its trace decides, not the index."""
-    from gert_core.stores.directory import DirectoryRun
+def _delete(store: RunStore, run_id: str, *, before: str, statuses: Sequence[str]) -> bool:
+    """Delete a run if it is still over once it is held; its trace decides, not the index."""
+    from gert_core.engine.holding import hold
+    from gert_core.runs.cache import load_state
 
-    directory = RunDirectory.open(root, run_id)
-    directory.owners.refuse_foreign(run_id)
-    try:
-        with directory.lock():
-            state = directory.state()
-            if state.status not in statuses or state.finished is None or state.finished >= before:
+    with store.open(run_id) as run, ExitStack() as stack:
+        run.check_owner()
+        try:
+            hold(run, stack)
+        except RunError as error:
+            if error.kind == ErrorKind.RUN_LOCKED:
                 return False
-            DirectoryRun(directory.path).remove()
-    except RunError as error:
-        if error.kind == ErrorKind.RUN_LOCKED:
+            raise
+        state = load_state(run)
+        if state.status not in statuses or state.finished is None or state.finished >= before:
             return False
-        raise
+        run.remove()
     return True
 
 

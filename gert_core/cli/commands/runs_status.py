@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json as json_
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
-from gert_core.runs.directory import runs_root
+from gert_core.cli.stores import store_here
 from gert_core.runs.find import find_run
 from gert_core.runs.listing import run_info
-from gert_core.stores.directory import DirectoryRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +66,7 @@ def summaries(
     found = sorted(info.state.summaries.items(), key=lambda named: named[1]["seq"], reverse=True)
     rows = [{"type": name, **told} for name, told in found if type in (None, name)][:limit]
     if json:
-        out(json_.dumps({"run_id": info.directory.run_id, "summaries": rows}, ensure_ascii=False))
+        out(json_.dumps({"run_id": info.run_id, "summaries": rows}, ensure_ascii=False))
         return 0
     for row in rows:
         out(f"{escape(row['type'])}\t{row['seq']}\t{escape(json_.dumps(row['payload'], ensure_ascii=False))}")
@@ -87,9 +85,9 @@ def lease(
     if held is not None:
         _print(lease_json(held), as_json=json)
     elif json:
-        out(json_.dumps({"run_id": info.directory.run_id, "lease": None}))
+        out(json_.dumps({"run_id": info.run_id, "lease": None}))
     else:
-        err(f"run {info.directory.run_id} is not being executed")
+        err(f"run {info.run_id} is not being executed")
     return 0 if held is not None else 1
 
 
@@ -104,16 +102,16 @@ def lease_json(held: Lease) -> dict[str, object]:
 
 
 def _info(run_id: str) -> RunInfo:
-    return run_info(find_run(runs_root(project_here(), cwd=Path.cwd()), run_id))
+    return run_info(find_run(store_here(project_here()), run_id))
 
 
 def _holder(info: RunInfo) -> Lease | None:
-    return DirectoryRun(info.directory.path).holder()
+    return info.run.holder()
 
 
 def _unreadable(info: RunInfo, *, as_json: bool) -> int:
     if as_json:
-        out(json_.dumps({"run_id": info.directory.run_id, "problem": info.problem}, ensure_ascii=False))
+        out(json_.dumps({"run_id": info.run_id, "problem": info.problem}, ensure_ascii=False))
     else:
         err(escape(info.problem))
     return 1

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
-from gert_core.runs.directory import runs_root
+from gert_core.cli.stores import store_here
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.stream import follow_lines
 from gert_core.runs.lifecycle.words import INTERRUPTED
@@ -39,20 +38,20 @@ def tail(
     With `--follow` it ends at `run_complete`, at `run_suspended`, and with exit code 1 when nothing has executed the
     run for two seconds.
     """
-    directory = find_run(runs_root(project_here(), cwd=Path.cwd()), run_id)
+    run = find_run(store_here(project_here()), run_id)
     found: Iterable[tuple[TraceEvent, bytes]] = follow_lines(
-        directory, since_seq=since_seq, follow=follow and limit is None, through_suspend=through_suspend
+        run, since_seq=since_seq, follow=follow and limit is None, through_suspend=through_suspend
     )
     seq = since_seq
     for event, line in found if limit is None else deque(found, maxlen=limit):
         _print(event, line, as_json=json, flush=follow)
         seq = event.seq
     if follow and limit is not None:  # what there was is known before what comes is waited for
-        for event, line in follow_lines(directory, since_seq=seq, follow=True, through_suspend=through_suspend):
+        for event, line in follow_lines(run, since_seq=seq, follow=True, through_suspend=through_suspend):
             _print(event, line, as_json=json, flush=True)
-    if not follow or run_info(directory).status != INTERRUPTED:
+    if not follow or run_info(run).status != INTERRUPTED:
         return 0
-    err(f"run {directory.run_id} is interrupted: nothing executes it\n  next: gert runs show {directory.run_id}")
+    err(f"run {run.run_id} is interrupted: nothing executes it\n  next: gert runs show {run.run_id}")
     return 1
 
 

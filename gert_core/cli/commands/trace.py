@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api.signatures import SignatureScheme
+    from gert_core.api.stores import StoredRun
     from gert_core.cli.session import Options
     from gert_core.trace.verify import Verification
 
@@ -45,7 +46,7 @@ def verify_(
     return 0 if found.valid and not unmet else 1
 
 
-def check(file: Path, options: Options) -> Verification:
+def check(file: Path | StoredRun, options: Options) -> Verification:
     """Return whether a trace is as it was written, by the keys and plugins of this command."""
     from gert_core.trace.signing import verifying_key
 

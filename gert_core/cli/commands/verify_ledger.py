@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json as json_
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from gert_core.api.errors import RunError, UsageError
 from gert_core.cli.commands.trace import check
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
-from gert_core.kit.files import open_file
-from gert_core.runs.directory import runs_root
+from gert_core.cli.stores import store_here
 from gert_core.runs.find import find_run
 from gert_core.trace.verify import TraceStatus
-
-if TYPE_CHECKING:
-    from gert_core.cli.session import Options
-    from gert_core.runs.directory import RunDirectory
-    from gert_core.trace.verify import Verification
 
 
 def verify_ledger(
@@ -32,10 +24,10 @@ def verify_ledger(
 
     It checks what `gert trace verify` does. A run that is being executed has no end yet and is valid as far as it is.
     """
-    directory = find_run(runs_root(project_here(), cwd=Path.cwd()), run_id)
-    held = directory.locked()  # before reading: a run that ends meanwhile has its end
+    run = find_run(store_here(project_here()), run_id)
+    held = run.holder() is not None  # before reading: a run that ends meanwhile has its end
     try:
-        found = _verify(directory, ctx.obj)
+        found = check(run, ctx.obj)
     except (RunError, UsageError) as error:
         document: dict[str, object] = {"valid": False, "problem": error.message}
         why = error.message
@@ -45,19 +37,12 @@ def verify_ledger(
         why = f"{found.status}: {found.detail}"
     valid = bool(document["valid"])
     if json:
-        out(json_.dumps({"run_id": directory.run_id, **document}, ensure_ascii=False))
+        out(json_.dumps({"run_id": run.run_id, **document}, ensure_ascii=False))
     else:
         out("valid" if valid else "invalid")
         if not valid:
             err(f"  {escape(why)}")
     return 0 if valid else 1
-
-
-def _verify(directory: RunDirectory, options: Options) -> Verification:
-    trace = directory.find_trace(directory.meta())
-    with suppress(FileNotFoundError):  # which verifying reports
-        open_file(trace, owners=directory.owners).close()  # a link, and what somebody else put there, is not its trace
-    return check(trace, options)
 
 
 __all__ = ["verify_ledger"]

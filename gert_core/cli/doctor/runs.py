@@ -18,7 +18,7 @@ from gert_core.cli.doctor import Check, fail, ok, warn
 from gert_core.kit.files import MIB
 from gert_core.kit.sharing import user_name
 from gert_core.runs.listing import list_runs
-from gert_core.stores.ledger import FileLedger
+from gert_core.stores.directory import DirectoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def check_runs(root: Path) -> Iterator[Check]:
     """Yield the checks of the directory of runs."""
     yield check_owner(root)
     yield check_disk(root)
-    problem = FileLedger(root).problem()
+    problem = DirectoryStore(root).ledger().problem()
     hint = "a step that was approved is not executed without it; repair it or give it to this user"
     yield ok("ledger", "can be used") if problem is None else fail("ledger", problem, hint)
     yield _waiting(root)
@@ -88,12 +88,12 @@ def _waiting(root: Path) -> Check:
     """Look for runs that ended without an end, and for those that cannot be read."""
     interrupted, unreadable, number = [], [], 0
     try:
-        for info in list_runs(root):
+        for info in list_runs(DirectoryStore(root)):
             number += 1
             if info.status == "interrupted":
-                interrupted.append(info.directory.run_id)
+                interrupted.append(info.run_id)
             elif info.status == "unreadable":
-                unreadable.append(info.directory.run_id)
+                unreadable.append(info.run_id)
     except RunError as error:
         return fail("interrupted", error.message, error.hint or "make it readable for this user")
     found = [
@@ -112,7 +112,7 @@ def _tickets(root: Path) -> Check:
     now, expired, pending = datetime.now(UTC), [], 0
     unreadable: list[Unreadable] = []
     with suppress(RunError):  # the check before reports it
-        for entry in entries(root, report=unreadable.append):
+        for entry in entries(DirectoryStore(root), report=unreadable.append):
             status = entry.status(now)
             pending += status == "pending"
             if status == "expired":

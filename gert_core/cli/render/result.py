@@ -139,7 +139,7 @@ def _unknown(result: RunResult) -> list[str]:
     from gert_core.trace.reader import read
 
     try:
-        state = fold(read(result.trace)) if result.traced else result.state
+        state = fold(read(result.trace)) if result.traced and result.trace is not None else result.state
     except GertError:
         state = result.state
     return [record.key for record in state.unknown_outcomes]

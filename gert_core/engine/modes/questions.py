@@ -24,13 +24,13 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
     facts, services = execution.facts, execution.services
     _refuse_late(execution, question)  # a pipe that has answers waiting makes no question wait
     prompt = services.masker.mask_text(question.prompt)
-    if services.recorded is not None and facts.directory is not None:
+    if services.recorded is not None and facts.stored is not None:
         from gert_core.engine.resume.answers import given_answer
 
         given = given_answer(execution, question, prompt)
         if given is not None:
             return _answered(execution, question, given.line, given.principal, reason=given.declined)
-    if facts.questions == "suspend" and facts.mode == "real" and facts.directory is not None:
+    if facts.questions == "suspend" and facts.mode == "real" and facts.stored is not None:
         suspend(execution, question, prompt)
     trace_asked(execution, question, prompt)
     services.journal.sync()

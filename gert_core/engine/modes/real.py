@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from gert_core.api import ErrorKind, RunError, StepProblem
+from gert_core.api import ErrorKind, RunError, StepProblem, StoreError
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.engine.modes.questions import ask_person
 from gert_core.engine.steps.keeping import shown_name
@@ -18,9 +18,8 @@ from gert_core.engine.steps.secret_outputs import learn_outputs
 from gert_core.engine.steps.spool import CallSpool
 from gert_core.kit.programs import find_program
 from gert_core.kit.spooling import spooled
-from gert_core.kit.user_files import open_user_file
 from gert_core.plugin.kinds import STEP
-from gert_core.runs.attachments import SecretInFileError, keep, parts_of
+from gert_core.runs.attachments import ATTACHMENTS, SecretInFileError, file_parts, keep
 from gert_core.tools import assessed, call_inputs, render_action
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import Action, Answer, ApprovalRequest, Question, Reply, Result, Services
     from gert_core.api.context import Peer
+    from gert_core.api.stores import StoredRun
     from gert_core.approvals import ApprovalDecision
     from gert_core.documents.tree import ToolNode
     from gert_core.engine.modes.peers import ToolSession
@@ -132,7 +132,7 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     secret = tool.contracts[action].secret_outputs
     try:
         # What an action with secret outputs writes cannot be masked before it has ended.
-        with spooled(None if secret or execution.facts.directory is None else CallSpool(execution)):
+        with spooled(None if secret or execution.facts.stored is None else CallSpool(execution)):
             reply = assessed(model, session.call(rendered, inputs, execution.deadline.within(timeout)))
     except StepProblem as problem:
         execution.acted = execution.acted or problem.acted
@@ -205,20 +205,21 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
 def attach_file(execution: StepExecution, path: str) -> Mapping[str, object]:
     """Copy a file into the run directory under a safe name, on disk before the trace tells of it; return its facts."""
     source = Path(path).expanduser()
-    directory = execution.facts.directory
-    if directory is None:
+    stored = execution.facts.stored
+    if stored is None:
         raise StepProblem(ErrorKind.ATTACHMENT, "this run has no directory for attachments")
     try:
-        return _copy(source, directory.attachments, execution.services.masker)
+        return _copy(source, stored, execution.services.masker)
     except FileNotFoundError:
         raise StepProblem(ErrorKind.ATTACHMENT, f"{path} does not exist") from None
     except SecretInFileError as error:
-        from gert_core.runs.answers import UPLOADS
+        from gert_core.engine.resume.answers import forget_upload
 
-        if source.parent == directory.path / UPLOADS:  # the person who gave it need not know all secrets
-            source.unlink(missing_ok=True)
+        if forget_upload(stored, source):  # the person who gave it need not know all secrets
             execution.services.progress.warn(error.message)
         raise StepProblem(ErrorKind.ATTACHMENT, error.message) from None
+    except StoreError as error:
+        raise StepProblem(ErrorKind.ATTACHMENT, f"{path} cannot be copied: {error.strerror}") from None
     except RunError as error:  # the file is not one to keep, or the run's directory has something else in its place
         raise StepProblem(ErrorKind.ATTACHMENT, error.message) from None
     except OSError as error:
@@ -270,19 +271,19 @@ def find_rejection(
     return process.find_rejection(before, deadline=deadline, recorded=recorded.responses)
 
 
-def _copy(source: Path, directory: Path, masker: Masker) -> dict[str, object]:
+def _copy(source: Path, stored: StoredRun, masker: Masker) -> dict[str, object]:
     """Copy a file; return name, hash and size of what was written."""
     digest, size = sha256(), 0
 
-    def parts(given: BinaryIO) -> Iterator[bytes]:
-        nonlocal size
-        for block in parts_of(given, source, masker):
+    def parts() -> Iterator[bytes]:
+        nonlocal digest, size
+        digest, size = sha256(), 0
+        for block in file_parts(source, masker):
             yield block
             digest.update(block)
             size += len(block)
 
-    with open_user_file(source) as given:
-        name = keep(shown_name(source, masker), directory, parts(given))
+    name = keep(stored, ATTACHMENTS, shown_name(source, masker), parts)
     return {"name": name, "sha256": digest.hexdigest(), "size": size}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,9 +15,9 @@ from gert_core.runs.answers import UPLOADS, AnswerStore, question_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from gert_core.api import Principal, Question
+    from gert_core.api.stores import StoredRun
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.runs.answers import StoredAnswer
 
@@ -36,18 +38,18 @@ class GivenAnswers:
     questions of an execution that is over do not count for the next one.
     """
 
-    def __init__(self, run_id: str, directory: Path, warn: Callable[[str], None]) -> None:
+    def __init__(self, run: StoredRun, warn: Callable[[str], None]) -> None:
         self._lock = threading.Lock()
         self._known: dict[tuple[str, str], list[StoredAnswer]] = {}
         self._warn = warn
         try:
-            found = AnswerStore(directory).all()
+            found = AnswerStore(run).all()
         except UnreadableError as error:
             found = [error]
         for answer in found:
             if isinstance(answer, UnreadableError):
                 warn(f"an answer is left out: {answer.message}")
-            elif answer.run_id == run_id:
+            elif answer.run_id == run.run_id:
                 self._known.setdefault((answer.step_key, answer.name), []).append(answer)
 
     def take(self, key: str, name: str, digest: str, *, since: int) -> StoredAnswer | None:
@@ -65,13 +67,13 @@ class GivenAnswers:
 
 def given_answer(execution: StepExecution, question: Question, prompt: str) -> GivenAnswer | None:
     """Return the answer that was given to a question of a step before the run was resumed, if there is one."""
-    services, directory = execution.services, execution.facts.directory
+    services, stored = execution.services, execution.facts.stored
     recorded, asked = services.recorded, services.journal.state.questions.get(execution.key)
-    if recorded is None or directory is None or asked is None:
+    if recorded is None or stored is None or asked is None:
         return None
     with recorded.lock:
         if recorded.answers is None:
-            recorded.answers = GivenAnswers(execution.facts.run_id, directory.path, services.progress.warn)
+            recorded.answers = GivenAnswers(stored, services.progress.warn)
     items = services.masker.mask(list(question.items))
     shown = {"name": question.name, "kind": question.kind, "prompt": prompt, "items": items}
     found = recorded.answers.take(execution.key, question.name, question_digest(shown), since=asked.since)
@@ -79,9 +81,40 @@ def given_answer(execution: StepExecution, question: Question, prompt: str) -> G
         return None
     line = str(services.masker.unmask(found.value))
     if question.kind == "attachment" and found.declined is None:
-        line = str(directory.path / UPLOADS / line.rpartition("/")[2])
+        line = str(_upload(stored, line.rpartition("/")[2]))
     reason = None if found.declined is None else str(services.masker.unmask(found.declined))
     return GivenAnswer(line=line, principal=principal_of(found.by), declined=reason, stored=found)
 
 
-__all__ = ["GivenAnswers", "given_answer"]
+def _upload(stored: StoredRun, name: str) -> Path:
+    """Return the path of a file that is an answer; what a store has no file of is copied for this process."""
+    if stored.path is not None:
+        return stored.path / UPLOADS / name
+    folder = _copies()
+    data = stored.get(f"{UPLOADS}/{name}")
+    if data is not None:
+        (folder / name).write_bytes(data)
+    return folder / name
+
+
+@cache
+def _copies() -> Path:
+    """Return a private directory for copies of uploads, which is removed when the process ends."""
+    import atexit
+    import shutil
+    import tempfile
+
+    folder = tempfile.mkdtemp(prefix="gert-uploads-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def forget_upload(stored: StoredRun, file: Path) -> bool:
+    """Delete a file that is an answer from the run; return False when it is another file."""
+    if file.parent != (_copies() if stored.path is None else stored.path / UPLOADS):
+        return False
+    stored.delete(f"{UPLOADS}/{file.name}")
+    return True
+
+
+__all__ = ["GivenAnswers", "forget_upload", "given_answer"]

@@ -71,7 +71,7 @@ def as_recorded(request: Request, resume: Resume) -> Request:
     _check_ticket(resume)
     choices = run.choices
     _check_directory(choices.cwd, run.run_id)
-    wait_for_survivors(run.directory, stop=request.stop, warn=request.progress.warn)
+    wait_for_survivors(run.stored, stop=request.stop, warn=request.progress.warn)
     return replace(
         request,
         mode=choices.mode,
@@ -142,8 +142,7 @@ def _with_output(error: RunError, resume: Resume, keys: list[str]) -> RunError:
     """Return the error with the last line that each of these interrupted steps wrote, where that was kept."""
     from gert_core.runs.outputs import last_lines
 
-    directory = resume.run.directory
-    lines = last_lines(directory.path, keys, owners=directory.owners)
+    lines = last_lines(resume.run.stored, keys)
     if not lines:
         return error
     said = "; ".join(f"the last line {key} wrote: {line[:_LINE]}" for key, line in lines.items())

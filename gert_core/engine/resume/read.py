@@ -1,22 +1,24 @@
-"""Reads a run that was started before, once: its directory, its trace and what it recorded when it began."""
+"""Reads a run that was started before, once: its trace and what it recorded when it began."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from gert_core.api import ErrorKind, RunError
+from gert_core.engine.holding import hold
 from gert_core.engine.resume.recorded import Recorded
 from gert_core.runs.choices import recorded_choices
-from gert_core.runs.directory import RunDirectory
+from gert_core.runs.meta import META, read_meta
 from gert_core.trace.recovery import CheckedTrace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import ExitStack
-    from pathlib import Path
 
+    from gert_core.api import Lease, RunStore, StoredRun
     from gert_core.runs.choices import RunChoices
     from gert_core.runs.state import RunState
     from gert_core.trace.recovery import TraceEnd
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
 class RecordedRun(Struct, frozen=True, kw_only=True, eq=False):
     """A run as an earlier process left it."""
 
-    directory: RunDirectory
-    trace: Path
+    store: RunStore
+    stored: StoredRun
+    lease: Lease
     choices: RunChoices
     recorded: Recorded
     end: TraceEnd
@@ -36,7 +39,12 @@ class RecordedRun(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def run_id(self) -> str:
         """Return the run's id."""
-        return self.directory.run_id
+        return self.stored.run_id
+
+    @property
+    def trace(self) -> Path | None:
+        """Return the file with its trace, where that is a file."""
+        return None if self.stored.path is None else Path(self.stored.place)
 
     @property
     def state(self) -> RunState:
@@ -44,22 +52,21 @@ class RecordedRun(Struct, frozen=True, kw_only=True, eq=False):
         return self.recorded.state
 
 
-def read_run(root: Path, run_id: str, stack: ExitStack) -> RecordedRun:
-    """Lock a run below ``root`` until ``stack`` closes, and read it; raise ``RunError`` when it cannot be resumed."""
-    directory = RunDirectory.open(root, run_id)
-    directory.owners.refuse_foreign(run_id)
-    stack.enter_context(directory.lock())
-    meta = directory.meta()
-    trace = directory.find_trace(meta)
-    events = CheckedTrace(trace, run_id=run_id, owners=directory.owners)
-    stack.callback(events.lines.close)
+def read_run(store: RunStore, run_id: str, stack: ExitStack) -> RecordedRun:
+    """Hold a run of a store until ``stack`` closes, and read it; raise ``RunError`` when it cannot be resumed."""
+    stored = store.open(run_id)
+    stack.callback(stored.close)
+    stored.check_owner()
+    lease = hold(stored, stack)
+    meta = read_meta(stored)
+    events = CheckedTrace(stored)
     recorded = Recorded(events, events.lines)
     facts = recorded.state.facts
     if not facts:
         raise RunError(
             f"run {run_id} never started: its trace is empty", kind=ErrorKind.NOT_RESUMABLE, hint="start a new run"
         )
-    choices = recorded_choices(facts, meta, directory=directory.path)
+    choices = recorded_choices(facts, meta, where=stored.where(META))
     if choices.mode != "real":
         raise RunError(
             f"run {run_id} was a {choices.mode} and cannot be resumed",
@@ -67,8 +74,9 @@ def read_run(root: Path, run_id: str, stack: ExitStack) -> RecordedRun:
             hint="start a new run without --mode",
         )
     return RecordedRun(
-        directory=directory,
-        trace=trace,
+        store=store,
+        stored=stored,
+        lease=lease,
         choices=choices,
         recorded=recorded,
         end=events.end,

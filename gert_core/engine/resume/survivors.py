@@ -11,12 +11,14 @@ from msgspec.json import Decoder
 
 from gert_core.api import ErrorKind, RunError
 from gert_core.kit.children import FILE, LINE, boot_id
+from gert_core.kit.files import read_file
+from gert_core.kit.owners import Owners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gert_core.api import StoredRun
     from gert_core.engine.cancel import Stop
-    from gert_core.runs.directory import RunDirectory
 
 WAIT: Final = 10.0
 """Seconds that a resumed run waits for them."""
@@ -61,12 +63,12 @@ class _Process(Struct, frozen=True):
     dead: bool
 
 
-def wait_for_survivors(directory: RunDirectory, *, stop: Stop, warn: Callable[[str], None]) -> None:
+def wait_for_survivors(run: StoredRun, *, stop: Stop, warn: Callable[[str], None]) -> None:
     """Wait until every program that an earlier process of the run started has ended.
 
     Raise ``RunError`` with those that have not ended after ten seconds, or when the run is cancelled meanwhile.
     """
-    entries = _entries(directory)
+    entries = _entries(run)
     left = _survivors(entries)
     if not left:
         return
@@ -89,10 +91,12 @@ def _listed(left: list[Survivor]) -> str:
     return "; ".join(str(survivor) for survivor in left)
 
 
-def _entries(directory: RunDirectory) -> list[_Entry]:
+def _entries(run: StoredRun) -> list[_Entry]:
     """Return what the file holds about this start of this machine; a damaged line is left out."""
+    if run.path is None:  # what another machine started cannot be looked for here
+        return []
     try:
-        data = directory.read(FILE, limit=_LIMIT) or b""
+        data = read_file(run.path / FILE, limit=_LIMIT, owners=Owners.of(run.path)) or b""
     except RunError:
         return []
     boot, decoder, found = boot_id(), Decoder(_Entry), []

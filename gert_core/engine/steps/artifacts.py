@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from gert_core.api import ErrorKind, EventType, RunError
+from gert_core.api import ErrorKind, EventType, RunError, StoreError
 from gert_core.documents.runbook import ArtifactFile
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.outputs import report_violations
 from gert_core.engine.view import View
-from gert_core.kit.files import MIB, UnreadableError, read_file
+from gert_core.kit.files import MIB, UnreadableError
 from gert_core.kit.user_files import read_user_file
-from gert_core.runs.attachments import keep
+from gert_core.runs.attachments import ATTACHMENTS, keep
 from gert_core.template import TemplateError, compile_value, to_text
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gert_core.api.stores import StoredRun
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
     from gert_core.template import Template
@@ -143,8 +144,8 @@ def _payload(execution: StepExecution, artifact: Artifact, value: object, key: s
 
 def _copy(execution: StepExecution, path: Path, name: str) -> dict[str, object]:
     """Copy a file, masked, into the run; it is on disk before the trace tells of it."""
-    directory = execution.facts.directory
-    if directory is None:
+    stored = execution.facts.stored
+    if stored is None:
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: this run has no directory for files")
     try:
         data = read_user_file(path, limit=FILE_LIMIT, follow=False)
@@ -154,13 +155,19 @@ def _copy(execution: StepExecution, path: Path, name: str) -> dict[str, object]:
         content = _masked(data, masker)
         # An interrupted attempt may have copied it.
         kept = keep(
-            shown_name(path, masker), directory.attachments, (content,), is_same=lambda file: _has(file, content)
+            stored,
+            ATTACHMENTS,
+            shown_name(path, masker),
+            lambda: (content,),
+            is_same=lambda blob: _has(stored, blob, content),
         )
+    except StoreError as error:
+        raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {path} cannot be copied: {error.strerror}") from None
     except RunError as error:  # the file is not one to keep, or the run's directory has something else in its place
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {error.message}") from None
     except OSError as error:
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name}: {path} cannot be copied: {error.strerror}") from None
-    return {"file": f"attachments/{kept}", "size": len(content), "sha256": sha256(content).hexdigest()}
+    return {"file": f"{ATTACHMENTS}/{kept}", "size": len(content), "sha256": sha256(content).hexdigest()}
 
 
 def _masked(data: bytes, masker: Masker) -> bytes:
@@ -170,10 +177,10 @@ def _masked(data: bytes, masker: Masker) -> bytes:
     return masker.mask_text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
-def _has(target: Path, data: bytes) -> bool:
-    """Return whether a file of the run has this content."""
+def _has(stored: StoredRun, name: str, data: bytes) -> bool:
+    """Return whether a blob of the run has this content."""
     try:
-        return read_file(target, limit=FILE_LIMIT) == data
+        return stored.get(name, limit=FILE_LIMIT) == data
     except UnreadableError:
         return False
 

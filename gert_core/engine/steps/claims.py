@@ -10,11 +10,11 @@ import secrets
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, RunError
-from gert_core.stores.ledger import FileLedger, ledger_key
+from gert_core.stores.ledger import ledger_key
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
-    from gert_core.api import ApprovalRequest
+    from gert_core.api import ApprovalRequest, Ledger
     from gert_core.engine.steps.execution import StepExecution
 
 
@@ -23,7 +23,7 @@ class ExecutionClaim:
 
     __slots__ = ("_key", "_ledger", "_owner")
 
-    def __init__(self, ledger: FileLedger, key: str, owner: str) -> None:
+    def __init__(self, ledger: Ledger, key: str, owner: str) -> None:
         self._ledger = ledger
         self._key = key
         self._owner = owner
@@ -47,9 +47,9 @@ def claim(execution: StepExecution, request: ApprovalRequest) -> bool:
     started under this ticket and interrupted, and may be repeated, goes on under the claim it has.
     """
     facts, recorded = execution.facts, execution.services.recorded
-    if facts.directory is None or facts.mode != "real":
+    if facts.store is None or facts.mode != "real":
         return True
-    ledger = FileLedger(facts.directory.path.parent)
+    ledger = facts.store.ledger()
     # The ticket is the hash of run, step and request, which has the number of the ticket among those of the step.
     key = ledger_key("approval", facts.run_id, execution.key, request.ticket_id)
     owner = f"{facts.run_id} {secrets.token_hex(8)}"

@@ -73,7 +73,7 @@ def _refuse(execution: StepExecution) -> None:
         raise StepProblem(ErrorKind.CANCELLED, "the run was cancelled")
     if execution.deadline.stopped:
         raise StepProblem(ErrorKind.TIMEOUT, "the deadline of the step passed before it paused")
-    if execution.facts.directory is None:
+    if execution.facts.stored is None:
         raise StepProblem(ErrorKind.PAUSE_REFUSED, "this run is not kept, so that nothing could resume it")
     if execution.acted and not execution.contract.repeatable:
         raise StepProblem(

@@ -34,14 +34,14 @@ class CallSpool:
             self._output.close()
 
     def _begin(self) -> CallOutput:
-        from gert_core.runs.outputs import DIRECTORY, OutputFiles
+        from gert_core.runs.outputs import OutputFiles
 
         execution = self._execution
-        run, directory = execution.run.top, execution.facts.directory
-        assert directory is not None  # noqa: S101 - asked by the caller
+        run, stored = execution.run.top, execution.facts.stored
+        assert stored is not None  # noqa: S101 - asked by the caller
         with _lock:
             if run.outputs is None:
-                run.outputs = OutputFiles(directory.path / DIRECTORY, run.services.masker, run.services.progress.warn)
+                run.outputs = OutputFiles(stored, run.services.masker, run.services.progress.warn)
             files = run.outputs
         return files.call(execution.key, attempt=execution.attempt, number=self._number)
 

@@ -94,7 +94,7 @@ def standing_of(info: RunInfo, *, lease: Mapping[str, Any] | None = None) -> Sta
     state = info.state
     if state is None:
         return Standing(
-            run_id=info.directory.run_id,
+            run_id=info.run_id,
             status=info.status,
             lifecycle=None,
             last_event_seq=0,
@@ -103,7 +103,7 @@ def standing_of(info: RunInfo, *, lease: Mapping[str, Any] | None = None) -> Sta
             failure_reason=info.problem,
         )
     return Standing(
-        run_id=info.directory.run_id,
+        run_id=info.run_id,
         status=str(info.status),
         lifecycle=lifecycle(info.status),
         last_event_seq=state.seq,

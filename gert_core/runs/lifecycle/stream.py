@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from gert_core.api.events import TraceEvent
-    from gert_core.runs.directory import RunDirectory
+    from gert_core.api.stores import StoredRun
     from gert_core.runs.lifecycle.progress import RunProgress
 
 LOOK: Final = 0.05
@@ -26,7 +26,7 @@ _RUN: Final = (EventType.RUN_START, EventType.RUN_COMPLETE, EventType.RUN_SUSPEN
 
 
 def follow_events(
-    directory: RunDirectory,
+    run: StoredRun,
     *,
     since_seq: int = 0,
     follow: bool = False,
@@ -38,12 +38,12 @@ def follow_events(
     It ends at ``run_complete``, at ``run_suspended`` unless ``through_suspend``, and when no process has executed the
     run for two seconds: then the run is interrupted, which its status tells.
     """
-    found = follow_lines(directory, since_seq=since_seq, follow=follow, through_suspend=through_suspend, sleep=sleep)
+    found = follow_lines(run, since_seq=since_seq, follow=follow, through_suspend=through_suspend, sleep=sleep)
     return (event for event, _ in found)
 
 
 def follow_lines(
-    directory: RunDirectory,
+    run: StoredRun,
     *,
     since_seq: int = 0,
     follow: bool = False,
@@ -52,24 +52,22 @@ def follow_lines(
 ) -> Iterator[tuple[TraceEvent, bytes]]:
     """Yield the same events, each with its line as it was written, without the newline."""
     ends = (EventType.RUN_COMPLETE,) if through_suspend else (EventType.RUN_COMPLETE, EventType.RUN_SUSPENDED)
-    trace = directory.find_trace(directory.meta())
-    last, alone = "", None
-    with TraceFollower(trace, run_id=directory.run_id, owners=directory.owners) as follower:
-        while True:
-            held = directory.locked()  # before reading: what its process wrote last is not missed
-            for event, line in follower.read():
-                last = event.type
-                if event.seq > since_seq:
-                    yield event, line
-            if not follow or last in ends:
-                return
-            if held or last == EventType.RUN_SUSPENDED:
-                alone = None
-            elif alone is None:
-                alone = time.monotonic()
-            elif time.monotonic() - alone >= ABANDONED:
-                return
-            sleep(LOOK)
+    follower, last, alone = TraceFollower(run), "", None
+    while True:
+        held = run.holder() is not None  # before reading: what its process wrote last is not missed
+        for event, line in follower.read():
+            last = event.type
+            if event.seq > since_seq:
+                yield event, line
+        if not follow or last in ends:
+            return
+        if held or last == EventType.RUN_SUSPENDED:
+            alone = None
+        elif alone is None:
+            alone = time.monotonic()
+        elif time.monotonic() - alone >= ABANDONED:
+            return
+        sleep(LOOK)
 
 
 def each_progress(events: Iterable[TraceEvent]) -> Iterator[RunProgress]:

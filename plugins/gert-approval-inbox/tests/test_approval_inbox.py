@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from gert_core.api import ApprovalRequest, ApprovalResponse, RunError, Services
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.kit.tickets import TicketStore
+from gert_core.stores.directory import DirectoryRun
 
 REQUEST = ApprovalRequest(
     ticket_id="t-1",
@@ -45,14 +46,14 @@ def waited(session, ticket, deadline):
 
 
 def session(run_dir, **config):
-    return open_session(Services(console=None, run_dir=run_dir, config=config))
+    return open_session(Services(console=None, run=run_dir and DirectoryRun(run_dir), config=config))
 
 
 def test_submit_is_idempotent_and_writes_the_ticket_into_the_run_directory(tmp_path):
     inbox = session(tmp_path)
     ticket = inbox.submit(REQUEST)
     assert inbox.submit(REQUEST) == ticket
-    assert TicketStore(tmp_path / "tickets").get("t-1") == REQUEST
+    assert TicketStore(DirectoryRun(tmp_path)).get("t-1") == REQUEST
 
 
 def test_wait_returns_at_once_without_an_answer(tmp_path):
@@ -66,7 +67,7 @@ def test_wait_returns_at_once_without_an_answer(tmp_path):
 def test_each_answer_is_handed_over_once_and_again_to_a_later_process(tmp_path):
     inbox = session(tmp_path)
     ticket = inbox.submit(REQUEST)
-    store = TicketStore(tmp_path / "tickets")
+    store = TicketStore(DirectoryRun(tmp_path))
     store.answer(ANSWER)
     store.answer(replace(ANSWER, approver_id="bob"))
     deadline = Deadline(Stop())
@@ -80,7 +81,7 @@ def test_each_answer_is_handed_over_once_and_again_to_a_later_process(tmp_path):
 def test_with_patience_it_waits_for_the_answer(tmp_path):
     inbox = session(tmp_path, wait=20)
     ticket = inbox.submit(REQUEST)
-    store = TicketStore(tmp_path / "tickets")
+    store = TicketStore(DirectoryRun(tmp_path))
     threading.Timer(0.2, store.answer, [ANSWER]).start()
     assert waited(inbox, ticket, Deadline(Stop())) == ANSWER
 
@@ -94,7 +95,7 @@ def test_patience_ends_with_the_deadline(tmp_path):
 
 
 def test_without_a_run_directory_it_refuses():
-    with pytest.raises(RunError, match="run directory"):
+    with pytest.raises(RunError, match="needs a run that is kept"):
         session(None)
 
 

@@ -6,6 +6,7 @@ import gert_approval_inbox
 
 from gert_core.api import ApprovalResponse
 from gert_core.kit.tickets import TicketStore
+from gert_core.stores.directory import DirectoryRun
 from gert_core.testing.conformance import ApprovalProviderConformance
 
 
@@ -20,4 +21,4 @@ class TestInboxConformance(ApprovalProviderConformance):
             method="inbox",
             timestamp="2026-01-01T00:00:00Z",
         )
-        TicketStore(tmp_path / "tickets").answer(answer)
+        TicketStore(DirectoryRun(tmp_path)).answer(answer)

@@ -72,12 +72,12 @@ class InboxSession:
 
 def open_session(services: Services) -> InboxSession:
     """Open the provider for one run."""
-    if services.run_dir is None:
+    if services.run is None:
         raise RunError(
-            "the approval inbox needs a run directory and this run has none",
+            "the approval inbox needs a run that is kept, and this one is not",
             hint="choose another provider with --approval",
         )
-    return InboxSession(TicketStore(services.run_dir / "tickets"), wait_seconds=_wait_seconds(services.config))
+    return InboxSession(TicketStore(services.run), wait_seconds=_wait_seconds(services.config))
 
 
 def _wait_seconds(config: Any) -> float:

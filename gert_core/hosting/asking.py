@@ -1,4 +1,4 @@
-"""Ask where runs below a directory stand, by their ids."""
+"""Ask where the runs of a store stand, by their ids."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gert_core.runs.lifecycle.progress import progress_of
 from gert_core.runs.lifecycle.status import resume_point_of, standing_of
 from gert_core.runs.lifecycle.stream import each_progress, follow_events
 from gert_core.runs.listing import list_runs, run_info
+from gert_core.stores.directory import DirectoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +42,8 @@ def stream(
     It ends at ``run_complete``, at ``run_suspended`` unless ``through_suspend``, and when no process has executed the
     run for two seconds.
     """
-    directory = find_run(Path(root), run_id)
-    return follow_events(directory, since_seq=since_seq, follow=follow, through_suspend=through_suspend)
+    run = find_run(DirectoryStore(Path(root)), run_id)
+    return follow_events(run, since_seq=since_seq, follow=follow, through_suspend=through_suspend)
 
 
 def stream_progress(
@@ -54,7 +55,7 @@ def stream_progress(
 
 def active(*, root: str | Path) -> list[Standing]:
     """Return the runs that are executed, queued or interrupted, the newest first."""
-    found = (standing_of(info) for info in list_runs(Path(root)))
+    found = (standing_of(info) for info in list_runs(DirectoryStore(Path(root))))
     return [standing for standing in found if standing.lifecycle == "active"]
 
 
@@ -70,7 +71,7 @@ def artifacts(run_id: str, *, root: str | Path) -> dict[str, dict[str, Any]]:
 
 
 def _info(run_id: str, root: str | Path) -> RunInfo:
-    return run_info(find_run(Path(root), run_id))
+    return run_info(find_run(DirectoryStore(Path(root)), run_id))
 
 
 def _state(info: RunInfo) -> RunState:

@@ -1,0 +1,81 @@
+"""Lists the runs below a directory, those that ended by their index."""
+
+from __future__ import annotations
+
+import os
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import RunError
+from gert_core.kit.run_rows import matches
+from gert_core.runs.directory import is_run_id
+from gert_core.runs.listing import run_info
+from gert_core.runs.rows import row_of
+from gert_core.stores.directory import DirectoryRun
+from gert_core.stores.index import Index, stamp_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gert_core.api.store_records import RunQuery, RunRow
+
+
+def list_rows(root: Path, query: RunQuery) -> Iterator[RunRow]:
+    """Yield the rows of the runs under ``root`` that are asked for, newest first; runs that ended by their index."""
+    index, place, left = Index(root), os.fspath(root), query.limit
+    complete, skipping = False, query.before is not None
+    try:
+        for name in newest_first(root):
+            if skipping:
+                skipping = name != query.before
+                continue
+            row = _row(index, root, f"{place}/{name}", name)
+            if not matches(row, query):
+                continue
+            yield row
+            if left is not None and (left := left - 1) <= 0:
+                return
+        complete = query.before is None
+    finally:
+        index.save(complete=complete)
+
+
+def _row(index: Index, root: Path, path: str, name: str) -> RunRow:
+    stamp = stamp_of(path)
+    if (known := index.row(name, stamp)) is not None:
+        return known
+    info = run_info(DirectoryRun(root / name))
+    row = row_of(info)
+    ended = info.state is not None and info.state.over and not info.live and info.trace == root / name / "trace.jsonl"
+    if ended and stamp is not None and not stamp.fresh and stamp == stamp_of(path):
+        index.add(row, stamp)
+    return row
+
+
+def newest_first(root: Path) -> Iterator[str]:
+    """Yield the names of the runs under ``root``: by the second in them, and of one second by their first file."""
+    try:
+        with os.scandir(root) as found:
+            names = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise RunError(f"{root} cannot be read: {error.strerror}", kind=ErrorKind.RUN_DIRECTORY) from None
+    known = sorted(((name.partition("-")[0], name) for name in names if is_run_id(name)), reverse=True)
+    for _, same in groupby(known, key=itemgetter(0)):
+        group = [name for _, name in same]
+        yield from sorted(group, key=lambda name: (_written(root / name), name), reverse=True) if group[1:] else group
+
+
+def _written(path: Path) -> int:
+    """Return when the first file of a run was written."""
+    try:
+        return os.lstat(path / "meta.json").st_mtime_ns
+    except OSError:
+        return 0
+
+
+__all__ = ["list_rows", "newest_first"]
