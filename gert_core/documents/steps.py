@@ -149,14 +149,14 @@ class StepReader:
             return self._imported(name)
         from gert_core.documents.foreign import foreign_type  # only mistakes need it
 
-        near = foreign_type(name, self._types.values()) or self._suggest(name, self._types)
-        install = self._origin(name) if self._origin is not None and _TYPE_NAME.fullmatch(name) else ""
+        foreign, near = foreign_type(name, self._types.values()), self._suggest(name, self._types)
+        install = self._origin(name) if self._origin is not None and _TYPE_NAME.fullmatch(name) else None
         self._report(
             (*path, "type"),
             "unknown-step-type",
             f"there is no step type {name!r}; installed are {', '.join(sorted(self._types)) or 'none'}",
             phase=1,
-            hint="; ".join(part for part in (near, install) if part) or None,
+            hint=foreign or (f"{near} {install[0].upper()}{install[1:]}" if near and install else near or install),
         )
         return None
 

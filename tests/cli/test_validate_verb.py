@@ -254,3 +254,12 @@ def test_validate_needs_neither_jinja_nor_jsonschema_nor_the_engine(here):
         [sys.executable, "-c", script], cwd=here, check=False, capture_output=True, text=True, encoding="utf-8"
     )
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+
+
+def test_two_hints_about_a_step_type_are_two_sentences(here, gert):
+    text = "apiVersion: kernel/v0\nmeta: { name: b }\nsteps:\n  - { id: a, type: maual }\n"
+    (here / "book.yaml").write_text(text + "  - { type: end, outcome: { category: resolved } }\n")
+    done = gert("book.yaml")
+    assert done.returncode == 1
+    said = "hint: did you mean `manual`? A distribution that provides it would be called gert-step-maual\n"
+    assert said in done.stdout

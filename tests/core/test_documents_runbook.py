@@ -232,7 +232,7 @@ def test_a_loop_without_a_name_for_its_items_is_refused_with_the_right_spelling(
         ("{max: 2, delay: -1}", "a duration must be a positive number of seconds, not -1", None),
         ("{max: 2, backoff: 0.5}", "`backoff` should be greater than or equal to 1, not the number 0.5", None),
         ("{max: 2, backoff: .inf}", "`backoff` should be a number, not the string '.inf'", None),
-        ("{max: 2, on: []}", "`on` must not be empty", None),
+        ("{max: 2, on: []}", "`on` must not be empty", "remove it: without `on` all kinds count that may be retried"),
         ("{max: 2, on: timeout}", "`on` should be a list, not the string 'timeout'", "write a list: [timeout]"),
         ("{max: 2, dela: 1s}", "`dela` is not a field here", "did you mean `delay`?"),
     ],
