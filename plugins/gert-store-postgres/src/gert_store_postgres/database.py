@@ -1,0 +1,207 @@
+"""The connection to a PostgreSQL database: what need not be durable is not waited for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from gert_core.api import StoreError
+from gert_core.kit.store_urls import without_password
+from gert_core.kit.tables.database import Database, LostError, Transaction
+from gert_core.kit.tables.rows import assignments
+from gert_store_postgres.faults import is_lost, lost, told, unreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from gert_core.kit.tables.database import Group
+
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[Any, ...]]
+ATTEMPTS: Final = 3
+"""How often a read is asked again on a new connection."""
+_PAUSES: Final = (0.1, 0.4, 1.6)
+_NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
+_SETTINGS: Final[Mapping[str, str | int]] = {
+    "application_name": "gert",
+    "client_encoding": "utf8",
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""What an address may say otherwise; a server that is gone is noticed well before a lease ends."""
+_ADD: Final = """
+WITH held AS (SELECT 1 FROM gert_leases WHERE run_id = %s AND fence = %s FOR SHARE),
+moved AS (UPDATE gert_runs SET {what} WHERE run_id = %s AND last_seq = %s AND EXISTS (SELECT 1 FROM held)
+          RETURNING run_id),
+added AS (INSERT INTO gert_events (run_id, seq, line)
+          SELECT moved.run_id, %s + t.n, t.line FROM moved, unnest(%b::bytea[]) WITH ORDINALITY AS t (line, n))
+SELECT COUNT(*) FROM moved
+"""
+
+
+@cache
+def _text(sql: str) -> str:
+    """Return a statement as psycopg takes it."""
+    return sql.replace("%", "%%").replace("?", "%s").replace(":now", _NOW)
+
+
+class _Statements(Transaction):
+    """The statements of one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Execute a statement and return its rows."""
+        return self._connection.execute(_text(sql).encode(), tuple(values)).fetchall()
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> int:
+        """Execute a statement and return how many rows it changed."""
+        return self._connection.execute(_text(sql).encode(), tuple(values)).rowcount
+
+    def alone(self, name: str) -> None:
+        """Take a lock of the database that belongs to the name; it ends with the transaction."""
+        self._connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"gert {name}",))
+
+
+class PostgresDatabase(Database):
+    """One connection, in which each statement is a transaction of its own unless one is begun."""
+
+    backend: ClassVar[str] = "postgres"
+    types: ClassVar[Mapping[str, str]] = {
+        "bytes": "BYTEA",
+        "integer": "BIGINT",
+        "real": "DOUBLE PRECISION",
+        "unordered": "",
+    }
+
+    def __init__(self, address: str) -> None:
+        self.url = without_password(address)
+        self._address = address
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._known = False
+        """Whether there was a connection before: one that is lost then is made again."""
+
+    def exists(self) -> bool:
+        """Return that there is a database; connecting to it shows whether that is so."""
+        return True
+
+    def has_tables(self) -> bool:
+        """Return whether the table ``gert_schema`` is found by the search path."""
+        # Of the table of tables itself: to_regclass remembers that there was none, beyond a lock that was waited for.
+        return bool(self.read("SELECT 1 FROM pg_class WHERE relname = 'gert_schema' AND pg_table_is_visible(oid)"))
+
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; a lost connection is made anew up to three times."""
+        for pause in (*_PAUSES, None):
+            try:
+                with self._connected() as connection:
+                    return connection.execute(_text(sql).encode(), tuple(values)).fetchall()
+            except LostError:
+                if pause is None:
+                    raise
+                time.sleep(pause)
+        raise AssertionError
+
+    def change(self, work: Callable[[Transaction], T], *, durable: bool = True) -> T:
+        """Do the work in one transaction, whose COMMIT waits for the disk if it is to be durable."""
+        with self._connected() as connection, connection.transaction():
+            if durable:
+                connection.execute("SET LOCAL synchronous_commit = on")
+            return work(_Statements(connection))
+
+    def add(self, group: Group, *, durable: bool) -> bool:
+        """Write lines and row in one statement, if the fence is the lease's and the last line the one before.
+
+        The row of the lease is locked with it, so that who takes the run over waits for a write that is under way.
+        """
+        what, values = assignments(group.row, told=group.told)
+        sql = _ADD.format(what=what.replace("?", "%s")).encode()
+        fenced = (group.run_id, group.fence, *values, group.run_id, group.before, group.before, list(group.lines))
+        with self._connected() as connection:
+            if not durable:
+                return self._moved(connection.execute(sql, fenced))
+            # One way to the server and back; without BEGIN the setting would end with its own statement.
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                connection.execute("SET LOCAL synchronous_commit = on")
+                cursor = connection.execute(sql, fenced)
+                connection.execute("COMMIT")
+            return self._moved(cursor)
+
+    @staticmethod
+    def _moved(cursor: psycopg.Cursor[tuple[Any, ...]]) -> bool:
+        found = cursor.fetchone()
+        return found is not None and bool(found[0])
+
+    def twin(self) -> PostgresDatabase:
+        """Return another connection to the database."""
+        other = PostgresDatabase(self._address)
+        other._known = self._known
+        return other
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def __del__(self) -> None:
+        """Close a connection whose owner was forgotten; the server would keep it otherwise."""
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            connection.close()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """Give the connection to one thread at a time; one that broke is thrown away."""
+        with self._lock:
+            connection = self._connection or self._connect()
+            try:
+                yield connection
+            except psycopg.Error as error:
+                if is_lost(error, connection):
+                    self.close()
+                    raise lost(self.url, error) from None
+                self._end(connection)
+                raise told(self.url, error) from None
+            except StoreError:
+                self._end(connection)
+                raise
+
+    def _end(self, connection: Connection) -> None:
+        """Leave a transaction that something went wrong in."""
+        with suppress(psycopg.Error):
+            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.rollback()
+
+    def _connect(self) -> Connection:
+        try:
+            known = conninfo_to_dict(self._address)
+            options = f"{known.get('options') or ''} -c synchronous_commit=off".strip()
+            settings = {**_SETTINGS, **known, "options": options}
+            self._connection = psycopg.connect(autocommit=True, **settings)  # type: ignore[arg-type]
+        except psycopg.ProgrammingError:
+            raise StoreError(
+                f"{self.url} is not an address of PostgreSQL", hint="write it as postgres://USER@HOST/DATABASE"
+            ) from None
+        except psycopg.Error as error:
+            if self._known or (error.sqlstate or "").startswith("57P03"):
+                raise lost(self.url, error) from None
+            raise unreachable(self.url, error) from None
+        self._known = True
+        return self._connection
+
+
+__all__ = ["ATTEMPTS", "PostgresDatabase"]

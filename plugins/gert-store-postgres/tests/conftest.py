@@ -1,0 +1,108 @@
+"""A PostgreSQL server of the tests' own, in a directory of its own, reached by a socket in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+NOBODY = 65534
+
+
+class Server:
+    """A server that tests may stop and start."""
+
+    def __init__(self, place: Path, programs: Path) -> None:
+        self.place, self.data, self.programs = place, place / "data", programs
+        # PostgreSQL refuses to run as root.
+        self.user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+
+    def run(self, program: str, *arguments: str) -> None:
+        log = self.place / "programs.log"
+        with log.open("ab") as output:  # a pipe would stay open as long as the server runs
+            done = subprocess.run(
+                [self.programs / program, "-D", self.data, *arguments],
+                check=False,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                timeout=120,
+                cwd=self.place,
+                env={"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"},
+                **self.user,
+            )
+        assert done.returncode == 0, log.read_text(errors="replace")
+
+    def start(self) -> None:
+        options = f"-c listen_addresses= -c unix_socket_directories={self.place} -c fsync=off"
+        self.run("pg_ctl", "-w", "-l", str(self.place / "server.log"), "-o", options, "start")
+
+    def stop(self, how: str = "fast") -> None:
+        self.run("pg_ctl", "-w", "-m", how, "stop")
+
+    def url(self, schema: str, host: str | None = None) -> str:
+        options = quote(f"-csearch_path={schema}", safe="")
+        return f"postgres://postgres@/postgres?host={quote(host or str(self.place), safe='')}&options={options}"
+
+
+def programs(place: Path) -> Path:
+    """Where initdb and pg_ctl are: in the distribution pgserver, else on this machine."""
+    found = find_spec("pgserver")
+    places = [Path(found.origin).parent / "pginstall" / "bin"] if found and found.origin else []
+    if (here := shutil.which("pg_ctl")) is not None:
+        places.append(Path(here).parent)
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in places:
+        if (folder / "initdb").exists():
+            if os.geteuid() == 0 and not _reachable(folder):
+                shutil.copytree(folder.parent, place / "pginstall", symlinks=True)
+                libraries = folder.parent.parent.parent / "pgserver.libs"
+                if libraries.is_dir():
+                    shutil.copytree(libraries, place.parent / "pgserver.libs", dirs_exist_ok=True)
+                return place / "pginstall" / "bin"
+            return folder
+    pytest.fail(
+        "no PostgreSQL was found: install pgserver from PyPI (Python 3.11, 3.12), or PostgreSQL on this machine"
+    )
+
+
+def _reachable(folder: Path) -> bool:
+    return all(path.stat().st_mode & 0o005 == 0o005 for path in [folder / "initdb", folder, *folder.parents])
+
+
+@pytest.fixture(scope="session")
+def server():
+    """Start a server; each process of pytest-xdist has its own."""
+    place = Path(tempfile.mkdtemp(prefix="gert-pg-", dir="/tmp"))  # the path of a socket has at most 107 bytes
+    try:
+        if os.geteuid() == 0:
+            os.chown(place, NOBODY, NOBODY)
+        made = Server(place, programs(place))
+        made.run("initdb", "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
+        made.start()
+        try:
+            yield made
+        finally:
+            made.stop("immediate")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture
+def url(server):
+    """An address with an empty schema for one test."""
+    schema = f"t{uuid4().hex[:12]}"
+    address = server.url(schema)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+    yield address
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {schema} CASCADE")
