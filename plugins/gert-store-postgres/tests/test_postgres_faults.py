@@ -1,0 +1,254 @@
+"""A connection may be lost at any moment: nothing is lost that was promised to be there, and nothing is written twice."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from contextlib import suppress
+from decimal import Decimal
+
+import psycopg
+import pytest
+from gert_store_postgres.store import open_store
+
+from gert_core.api import ErrorKind, RunQuery, StoreError, StoreServices
+from gert_core.testing.store_lines import event_lines, write_run
+
+META = {"meta.json": b"{}"}
+KEY = "ab" * 32
+
+
+class Proxy:
+    """Passes on what clients and the server say, until a client's COMMIT: the server gets it, the answer is dropped."""
+
+    def __init__(self, folder, target):
+        self.folder, self.target = folder, target
+        self.cut_after = None
+        self.cuts = 0
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(folder / ".s.PGSQL.5432"))
+        self._listener.listen()
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self._threads.append(threading.Thread(target=self._pass_on, args=(client,), daemon=True))
+            self._threads[-1].start()
+
+    def _pass_on(self, client):
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(self.target)
+        dropped = None
+        with client, server, suppress(OSError):
+            while True:
+                for ready in select.select([client, server], [], [])[0]:
+                    data = ready.recv(1 << 20)
+                    if not data:
+                        return
+                    if ready is client:
+                        if self.cut_after is not None and self.cut_after in data:
+                            self.cut_after, dropped = None, b""
+                            self.cuts += 1
+                        server.sendall(data)
+                    elif dropped is None:
+                        client.sendall(data)
+                    else:
+                        dropped += data
+                        if dropped.endswith(b"Z\0\0\0\5I"):  # done, and ready for the next: the COMMIT is in
+                            return
+
+    def close(self):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.fixture
+def opened(url):
+    stores, warnings = [], []
+
+    def open_(address=url):
+        stores.append(open_store(address, StoreServices(root=None, warn=warnings.append)))
+        return stores[-1]
+
+    open_.warnings = warnings
+    yield open_
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def proxied(server, url, tmp_path_factory):
+    """The address of the test's schema through a proxy."""
+    import shutil
+    import tempfile
+    from pathlib import Path
+    from urllib.parse import quote
+
+    folder = Path(tempfile.mkdtemp(prefix="gert-px-", dir="/tmp"))
+    proxy = Proxy(folder, str(server.place / ".s.PGSQL.5432"))
+    proxy.url = url.replace(quote(str(server.place), safe=""), quote(str(folder), safe=""))
+    yield proxy
+    proxy.close()
+    shutil.rmtree(folder)
+
+
+def end_connections(url):
+    """End every other connection to the server, as an administrator may."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND application_name = 'gert'"
+        )
+
+
+def test_a_read_survives_a_closed_connection(opened, url):
+    store = opened()
+    run = write_run(store, "r1")
+    end_connections(url)
+    assert len(list(run.lines())) == 4
+    end_connections(url)
+    assert [row.run_id for row in store.runs(RunQuery())] == ["r1"]
+
+
+def test_a_write_goes_on_after_a_closed_connection(opened, url):
+    run = opened().create("r1", blobs=META)
+    sink, lines = run.sink(seq=0, lease=run.acquire("w1", 30)), event_lines("r1", 9)
+    for number, line in enumerate(lines, 1):
+        sink.write([line], number)
+        end_connections(url)
+        sink.sync()
+    sink.close()
+    assert list(opened().open("r1").lines()) == [line + b"\n" for line in lines]
+    assert "was lost" in opened.warnings[0]
+    assert opened.warnings[0].endswith("; gert connects again")
+
+
+def test_a_group_whose_commit_was_not_answered_is_there_once(opened, proxied):
+    run = opened(proxied.url).create("r1", blobs=META)
+    sink, lines = run.sink(seq=0, lease=run.acquire("w1", 30)), event_lines("r1", 12)
+    for number, line in enumerate(lines, 1):
+        sink.write([line], number)
+        if number % 3 == 0:
+            proxied.cut_after = b"COMMIT"
+        sink.sync()
+    sink.close()
+    assert proxied.cuts == 4
+    assert list(opened().open("r1").lines()) == [line + b"\n" for line in lines]
+
+
+def test_changes_whose_commit_was_not_answered_are_made_once(opened, proxied):
+    store = opened(proxied.url)
+    store.schema_info()
+    store.ledger().problem()
+
+    def cut(work):
+        before = proxied.cuts
+        proxied.cut_after = b"COMMIT"
+        found = work()
+        assert proxied.cuts == before + 1
+        return found
+
+    run = cut(lambda: store.create("r1", blobs=META))
+    cut(lambda: run.put("tickets/t1.json", b"{}"))
+    cut(lambda: run.put("tickets/t1.answers/0001-aa.json", b"yes", new=True))
+    run.append("output/a.log", b"one")
+    assert cut(lambda: run.names("output/")) == ["output/a.log"]
+    assert run.get("output/a.log") == b"one"
+    lease = cut(lambda: run.acquire("w1", 30))
+    assert cut(lambda: run.renew(lease, 30))
+    assert cut(lambda: run.release(lease))
+    ledger = store.ledger()
+    assert cut(lambda: ledger.claim(KEY, "a", "t1")).owner == "a"
+    assert cut(lambda: ledger.settle(KEY, "a", "success", "t2"))
+    assert cut(lambda: ledger.reserve(KEY, "a", Decimal(1), limit=Decimal(1)))
+    assert ledger.total(KEY).count == 1
+    assert cut(lambda: run.delete("output/a.log"))
+
+
+def test_a_server_that_is_restarted_is_waited_for(opened, server):
+    run = opened().create("r1", blobs=META)
+    sink, lines = run.sink(seq=0, lease=run.acquire("w1", 60)), event_lines("r1", 6)
+    sink.write(lines[:3], 3)
+    sink.sync()
+    server.stop("immediate")
+    later = threading.Timer(0.7, server.start)
+    later.start()
+    sink.write(lines[3:], 6)
+    sink.sync()
+    sink.close()
+    later.join()
+    assert list(opened().open("r1").lines()) == [line + b"\n" for line in lines]
+
+
+def test_a_worker_that_was_replaced_while_it_could_not_reach_the_server_writes_nothing(opened, proxied):
+    run, lines = opened(proxied.url).create("r1", blobs=META), event_lines("r1", 4)
+    sink = run.sink(seq=0, lease=run.acquire("w1", 0.01))
+    sink.write(lines[:2], 2)
+    sink.sync()
+    other = opened().open("r1")
+    taken = other.sink(seq=2, lease=other.acquire("w2", 30))
+    taken.write(lines[2:3], 3)
+    taken.close()
+    sink.write([lines[2].replace(b"noted", b"wrong")], 3)
+    proxied.cut_after = b"COMMIT"
+    with pytest.raises(StoreError, match="is not written by this worker any more") as caught:
+        sink.sync()
+    assert caught.value.kind == ErrorKind.LEASE_LOST
+    with suppress(StoreError):
+        sink.close()
+    assert list(other.lines()) == [line + b"\n" for line in lines[:3]]
+
+
+def test_a_server_that_is_not_there_is_said_in_one_sentence(tmp_path):
+    store = open_store(f"postgres://ann:s3cret@/x?host={tmp_path}", StoreServices(root=tmp_path))
+    with pytest.raises(StoreError) as caught:
+        store.create("r1", blobs={})
+    assert (caught.value.kind, caught.value.exit_code) == (ErrorKind.STORE_UNAVAILABLE, 2)
+    assert "s3cret" not in caught.value.message
+    assert caught.value.message.startswith(f"postgres://ann@/x?host={tmp_path} cannot be reached: ")
+    assert "\n" not in caught.value.message
+
+
+def test_reading_makes_no_tables(opened, url):
+    assert list(opened().runs(RunQuery())) == []
+    assert opened().ledger().get(KEY) is None
+    with pytest.raises(StoreError, match="there is no run r1 in postgres://"):
+        opened().open("r1")
+    with psycopg.connect(url) as connection:
+        assert (
+            connection.execute(
+                "SELECT 1 FROM pg_class WHERE relname = 'gert_runs' AND pg_table_is_visible(oid)"
+            ).fetchall()
+            == []
+        )
+
+
+def test_a_sync_is_durable_and_a_write_does_not_wait(opened, url, server):
+    """What the server logs of the statements shows which of them wait for the disk."""
+    run = opened().create("r1", blobs=META)
+    sink = run.sink(seq=0, lease=run.acquire("w1", 30))
+    database = sink._store.__self__._database
+    assert database.read("SHOW synchronous_commit") == [("off",)]
+    asked = []
+    connection = database._connection
+    execute = connection.execute
+    connection.execute = lambda sql, *rest: (asked.append(sql), execute(sql, *rest))[1]
+    lines = event_lines("r1", 2)
+    sink.write(lines[:1], 1)
+    sink.sync()
+    assert [str(sql)[:40] for sql in asked if sql is not asked[2]] == [
+        "BEGIN",
+        "SET LOCAL synchronous_commit = on",
+        "COMMIT",
+    ]
+    asked.clear()
+    sink.write(lines[1:], 2)
+    sink._flush(durable=False)
+    assert len(asked) == 1, "one statement, which is a transaction of its own"
+    sink.close()
