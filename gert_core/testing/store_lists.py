@@ -32,6 +32,7 @@ class ListsConformance(StoreCase):
         assert (first.duration, first.last_seq) == ("1.500s", 4)
         assert list(rows[2].blocked_on) == [{"kind": "approval", "key": "ticket-1"}]
         assert rows[2].finished is None
+        assert list(store.run_ids()) == [row.run_id for row in rows]
         self.check_queries(store)
         live.close()
 

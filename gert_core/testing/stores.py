@@ -76,6 +76,10 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance):
         assert seen.names() == ["attachments/a b.bin", "attachments/parts.txt", "meta.json", "state.json"]
         assert seen.names("attachments/") == ["attachments/a b.bin", "attachments/parts.txt"]
         assert seen.names("none/") == []
+        info = seen.info("attachments/a b.bin")
+        assert info is not None
+        assert (info.size, bool(info.written)) == (len(data), True)
+        assert seen.info("attachments/none") is None
         assert run.delete("attachments/a b.bin")
         assert not run.delete("attachments/a b.bin")
         assert seen.names("attachments/") == ["attachments/parts.txt"]

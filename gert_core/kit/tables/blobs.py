@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
-from gert_core.api.store_records import BLOB_LIMIT, HOLD_BYTES, Blob
+from gert_core.api.store_records import BLOB_LIMIT, HOLD_BYTES, Blob, BlobInfo
 from gert_core.kit.blob_names import check_blob_name, is_answer, ticket_of
 from gert_core.kit.files import MIB
 from gert_core.kit.tables.rows import timestamp
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 APPEND_SECONDS: Final = 2.0
 """How long what is appended to a blob is held back."""
+_SIZE: Final = "SELECT SUM(LENGTH(data)), MAX(written) FROM gert_blobs WHERE run_id = ? AND name = ?"
 _INSERT: Final = (
     "INSERT INTO gert_blobs (run_id, name, part, data, written, token) "
     "SELECT ?, ?, COALESCE(MAX(part) + 1, 0), ?, :now, ? FROM gert_blobs WHERE run_id = ? AND name = ?"
@@ -43,9 +44,7 @@ class Blobs:
         check_blob_name(name)
         self.flush()
         where = (self._run_id, name)
-        size = self._database.read(
-            "SELECT SUM(LENGTH(data)), MAX(written) FROM gert_blobs WHERE run_id = ? AND name = ?", where
-        )
+        size = self._database.read(_SIZE, where)
         if not size or size[0][0] is None:
             return None
         if size[0][0] > limit:
@@ -54,6 +53,15 @@ class Blobs:
             )
         parts = self._database.read("SELECT data FROM gert_blobs WHERE run_id = ? AND name = ? ORDER BY part", where)
         return Blob(data=b"".join(bytes(part) for (part,) in parts), written=timestamp(size[0][1]))
+
+    def info(self, name: str) -> BlobInfo | None:
+        """Return size and time of a blob, which is not read for that."""
+        check_blob_name(name)
+        self.flush()
+        found = self._database.read(_SIZE, (self._run_id, name))
+        if not found or found[0][0] is None:
+            return None
+        return BlobInfo(size=int(found[0][0]), written=timestamp(found[0][1]))
 
     def write(self, name: str, data: bytes | Iterable[bytes], *, new: bool, durable: bool) -> None:
         """Write a blob as a whole; with ``new`` only where there is none."""

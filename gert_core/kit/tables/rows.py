@@ -95,6 +95,12 @@ def select_runs(database: Database, query: RunQuery) -> Iterator[RunRow]:
         before, left = found[-1][0], None if left is None else left - size
 
 
+def select_ids(database: Database) -> Iterator[str]:
+    """Yield the ids of all runs, the newest first."""
+    for (run_id,) in database.read("SELECT run_id FROM gert_runs ORDER BY began DESC, created DESC, run_id DESC"):
+        yield run_id
+
+
 def _shown(row: RunRow) -> RunRow:
     from gert_core.kit.run_rows import shown
 
@@ -155,6 +161,7 @@ __all__ = [
     "COLUMNS",
     "assignments",
     "row_of",
+    "select_ids",
     "select_runs",
     "select_tickets",
     "stored_row",

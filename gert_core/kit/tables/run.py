@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gert_core.api.context import Deadline
-    from gert_core.api.store_records import Blob, RunRow
+    from gert_core.api.store_records import Blob, BlobInfo, RunRow
     from gert_core.api.stores import Sink
     from gert_core.kit.tables.database import Database, Transaction
 
@@ -122,6 +122,10 @@ class TableRun(StoredRun):
     def blob(self, name: str, *, limit: int = BLOB_LIMIT) -> Blob | None:
         """Return a blob."""
         return self._blobs.read(name, limit)
+
+    def info(self, name: str) -> BlobInfo | None:
+        """Return size and time of a blob."""
+        return self._blobs.info(name)
 
     def put(self, name: str, data: bytes | Iterable[bytes], *, new: bool = False, durable: bool = True) -> None:
         """Write a blob."""

@@ -15,7 +15,7 @@ from gert_core.kit.tables import schema
 from gert_core.kit.tables.blobs import put_blob
 from gert_core.kit.tables.database import marks
 from gert_core.kit.tables.ledger import TableLedger
-from gert_core.kit.tables.rows import COLUMNS, select_runs, select_tickets, values_of
+from gert_core.kit.tables.rows import COLUMNS, select_ids, select_runs, select_tickets, values_of
 from gert_core.kit.tables.run import TableRun
 
 if TYPE_CHECKING:
@@ -98,6 +98,11 @@ class TableStore(RunStore):
         """Yield the runs that a query asks for."""
         if self._ready(False):
             yield from select_runs(self._database, query)
+
+    def run_ids(self) -> Iterator[str]:
+        """Yield the ids of all runs."""
+        if self._ready(False):
+            yield from select_ids(self._database)
 
     def tickets(
         self,
