@@ -306,3 +306,11 @@ def test_an_export_under_another_name_that_clashes_is_read_as_the_output_it_is(v
     assert (rule, hint) == ("parallel-output-clash", "`c`: remove `q` from its `export`; read it as `.c.out`")
     use = "  - { id: use, type: tool, tool: echo, scope: two, inputs: { n: '{{ .c.out }}' } }\n"
     assert validate("".join(text.rpartition("q: out")[::2]).replace(END, use + END)) == []
+
+
+def test_an_end_deep_inside_finally_is_said_to_be_inside_finally(validate):
+    end = "{ type: end, outcome: { category: resolved } }"
+    arm = f"{{ type: branch, branches: [ {{ condition: default, steps: [ {end} ] }} ] }}"
+    found = validate(f"{HEAD}tools: [echo]\nsteps:\n{STEP}{END}finally: [ {arm} ]\n")
+    (message,) = [one["message"] for one in found if one["rule"] == "end-in-finally"]
+    assert message.endswith("would end the run inside `finally`, which runs whatever the outcome is")

@@ -129,7 +129,7 @@ def test_steps_that_write_are_warned_about(gert, here):
     (here / "look.tool.yaml").write_text(TOOL.replace("reads: [db]", "writes: [db]"))
     code, out, err = gert("validate", "book.yaml")
     assert code == 0
-    assert "11:9  warning  `look` writes, and `look` runs it once per round  [wait-look-writes]" in out + err
+    assert "11:9  warning  `look` writes, and `wait_db` runs it once per round  [wait-look-writes]" in out + err
 
 
 def test_a_dry_run_shows_one_look_and_a_probe_does_not_wait(gert, here):

@@ -492,3 +492,10 @@ def test_until_that_cannot_be_evaluated_fails_the_loop(lab):
     ran = lab(steps, meta="inputs: { other: { type: any, default: x } }")
     assert ran.status == "error"
     assert "for_each.until" in ran.result.failures[0].message
+
+
+def test_a_number_of_rounds_that_is_rendered_too_small_is_told_in_words(lab):
+    steps = '- { id: r, type: repeat, repeat: { max: "{{ .m }}" }, steps: [{ id: a, type: tool, tool: lab }] }'
+    ran = lab(steps, meta="constants: { m: -1 }")
+    (failure,) = ran.result.failures
+    assert failure.message == "`repeat.max` should be greater than or equal to 0, but it rendered to -1"

@@ -54,9 +54,9 @@ class Body:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             where = path_text(model_errors(error, rendered)[0].path)
-            raise StepProblem(
-                ErrorKind.WRONG_TYPE, f"{where}: {first['msg']}, but it rendered to {first['input']!r}"
-            ) from None
+            told = first["msg"]
+            told = f"`{where}` {told[6:]}" if told.startswith("Input should") else f"{where}: {told}"
+            raise StepProblem(ErrorKind.WRONG_TYPE, f"{told}, but it rendered to {first['input']!r}") from None
         except Exception as error:
             raise ModelFailed from error
         finally:

@@ -62,18 +62,19 @@ def _set(walk: Variables, changes: Changes) -> None:
         walk.env.set(key, entry)
 
 
-def check_no_end(ctx: Context, block: BlockNode) -> None:
+def check_no_end(ctx: Context, block: BlockNode, *, cleanup: str = "") -> None:
     """Report steps that would end the run in cleanup that always runs: the outcome is decided before it."""
+    cleanup = cleanup or str(block.path[-1])
     for step in block.steps:
         if step.type.flow is Flow.TERMINAL:
             ctx.add(
                 "end-in-finally",
-                f"step `{step.id}` would end the run inside `{block.path[-1]}`, which runs whatever the outcome is",
+                f"step `{step.id}` would end the run inside `{cleanup}`, which runs whatever the outcome is",
                 path=step.path,
                 hint="remove it; the run ends by a step outside of `finally`",
             )
         for inner in step.blocks:
-            check_no_end(ctx, inner)
+            check_no_end(ctx, inner, cleanup=cleanup)
 
 
 __all__ = ["check_no_end", "clean_up"]

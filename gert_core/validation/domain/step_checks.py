@@ -19,7 +19,7 @@ def check_step_types(ctx: Context, facts: FactTable) -> None:
     for step in ctx.steps:
         for block in step.blocks:
             if block.block is not None and block.block.read_only:
-                _check_reads(ctx, facts, block, block.block.read_only)
+                _check_reads(ctx, facts, block, block.block.read_only, owner=step.id)
         ctx.runbook.functions.gate(step)  # what it raises is an error here, not in a run
         for finding in ctx.runbook.functions.check(step):
             ctx.add(
@@ -31,14 +31,14 @@ def check_step_types(ctx: Context, facts: FactTable) -> None:
             )
 
 
-def _check_reads(ctx: Context, facts: FactTable, block: BlockNode, rule: str) -> None:
+def _check_reads(ctx: Context, facts: FactTable, block: BlockNode, rule: str, *, owner: str) -> None:
     """Warn about the steps of a block that only reads, where they write."""
     for step in _leaves(block):
         contract = facts.contracts.whole(step) if step.includes else facts.of(step).contract
         if contract is not None and contract.writing:
             ctx.add(
                 rule,
-                f"`{step.id}` writes, and `{block.name}` runs it once per round",
+                f"`{step.id}` writes, and `{owner}` runs it once per round",
                 path=step.path,
                 severity=Severity.WARNING,
                 hint="look with steps that only read, and write before or after it",

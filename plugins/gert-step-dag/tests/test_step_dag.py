@@ -52,6 +52,16 @@ def test_a_diamond_runs_in_its_order(runner: GertRunner, n) -> None:
     assert start["serialized"] == []
 
 
+def test_every_circle_is_reported_beside_unknown_nodes(runner: GertRunner) -> None:
+    text = RUNBOOK.replace("name: first, steps", "name: first, depends_on: [first, nowhere, last], steps")
+    with pytest.raises(DocumentError) as caught:
+        runner(text)
+    assert sorted(d.rule for d in caught.value.diagnostics if d.rule.startswith("dag-")) == [
+        *["dag-cycle"] * 2,
+        "dag-unknown-node",
+    ]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "finding"),
     [

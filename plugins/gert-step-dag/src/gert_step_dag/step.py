@@ -60,11 +60,14 @@ def check(step: DagStep) -> list[Finding]:
                         rule="dag-unknown-node",
                         message=f"`{node.name}` depends on the node `{wanted}`, which does not exist",
                         path=("nodes", index, "depends_on", place),
-                        hint=f"did you mean `{near[0]}`?" if near else f"the nodes are {', '.join(names)}",
+                        hint=f"did you mean `{near[0]}`?"
+                        if near
+                        else f"the nodes are {', '.join(dict.fromkeys(names))}",
                     )
                 )
-    circle = None if found else _circle({node.name: node.depends_on for node in step.nodes})
-    if circle is not None:
+    before = {node.name: [name for name in node.depends_on if name in names] for node in reversed(step.nodes)}
+    while (circle := _circle(before)) is not None:
+        before[circle[0]] = [name for name in before[circle[0]] if name != circle[1]]
         last = names.index(circle[0])
         found.append(
             Finding(
