@@ -314,3 +314,11 @@ def test_an_end_deep_inside_finally_is_said_to_be_inside_finally(validate):
     found = validate(f"{HEAD}tools: [echo]\nsteps:\n{STEP}{END}finally: [ {arm} ]\n")
     (message,) = [one["message"] for one in found if one["rule"] == "end-in-finally"]
     assert message.endswith("would end the run inside `finally`, which runs whatever the outcome is")
+
+
+def test_the_status_of_the_run_is_read_only_in_its_own_cleanup(validate):
+    step = STEP.replace("n: x", "n: '{{ .run.status }}'")
+    (found,) = validate(f"{HEAD}tools: [echo]\nsteps:\n{step}{END}")
+    assert found["message"] == "`.run.status` exists only in the cleanup of the run"
+    assert found["hint"] == "use it inside `on_failure` or `finally` of the runbook itself"
+    assert validate(f"{HEAD}tools: [echo]\nsteps:\n{END}finally:\n{step}") == []

@@ -57,6 +57,9 @@ class UnresolvedReferences:
                 f"`{parent}` is a list, one result per item, so it has no `{miss.segment}`",
                 f'write `index {parent} 0 "{member}"`, or give the for_each a `key`',
             )
+        if (parent, miss.segment) == (".run", "status"):
+            hint = "use it inside `on_failure` or `finally` of the runbook itself"
+            return _RULE, "`.run.status` exists only in the cleanup of the run", hint
         if shape.kind == "object":
             known = shape.fields or {}
             hint = self.ctx.report.did_you_mean(miss.segment, known, prefix=f"{parent}.")

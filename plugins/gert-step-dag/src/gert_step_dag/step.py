@@ -65,7 +65,9 @@ def check(step: DagStep) -> list[Finding]:
                         else f"the nodes are {', '.join(dict.fromkeys(names))}",
                     )
                 )
-    before = {node.name: [name for name in node.depends_on if name in names] for node in reversed(step.nodes)}
+    before: dict[str, list[str]] = {}
+    for node in step.nodes:
+        before.setdefault(node.name, [name for name in node.depends_on if name in names])
     while (circle := _circle(before)) is not None:
         before[circle[0]] = [name for name in before[circle[0]] if name != circle[1]]
         last = names.index(circle[0])
