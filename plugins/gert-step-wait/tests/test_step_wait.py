@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gert_step_wait
 import pytest
+from gert_step_wait.step import WaitStep, check
 
-from gert_core.api import DocumentError
+from gert_core.api import DocumentError, Severity
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
 from gert_core.testing.conformance import StepTypeConformance
@@ -83,3 +84,27 @@ def test_a_loop_of_no_rounds_of_time_is_refused(runner: GertRunner) -> None:
     with pytest.raises(DocumentError) as caught:
         runner(RUNBOOK.replace("every: 10ms", "every: 0s"))
     assert [d.rule for d in caught.value.diagnostics] == ["duration-syntax"]
+
+
+def test_a_wait_without_a_look_is_refused(runner: GertRunner) -> None:
+    step = "{ id: a, type: wait, timeout: 3s, steps: [] }"
+    with pytest.raises(DocumentError) as caught:
+        runner(f"apiVersion: kernel/v0\nmeta: {{ name: shapes }}\nsteps:\n  - {step}\n  - type: finish\n")
+    (finding,) = caught.value.diagnostics
+    assert (finding.rule, finding.message) == ("wait-shape", "`steps` has no step that looks")
+    assert finding.hint == "add a step that looks, or write `for` to wait for a time"
+
+
+@pytest.mark.parametrize(
+    ("fields", "rules"),
+    [
+        ({"for": "3s", "timeout": "1s"}, ["wait-shape"]),
+        ({"for": "3s", "every": "1s"}, ["not-acted-on"]),
+        ({"for": "3s", "timeout": "5s"}, []),
+        ({"for": "3s", "timeout": "{{ .t }}"}, []),
+    ],
+)
+def test_what_a_wait_for_a_time_never_does_is_a_warning(fields, rules) -> None:
+    found = check(WaitStep.model_validate(fields))
+    assert [(one.rule, one.severity) for one in found] == [(rule, Severity.WARNING) for rule in rules]
+    assert all((one.hint or "").startswith("remove") for one in found)

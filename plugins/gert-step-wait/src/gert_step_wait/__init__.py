@@ -15,6 +15,7 @@ def gert_step_types() -> list[StepType]:
             model="gert_step_wait.step:WaitStep",
             run="gert_step_wait.step:run",
             blocks="gert_step_wait.step:blocks",
+            check="gert_step_wait.step:check",
             contract=PURE,
             flow=Flow.IN_ORDER,
             fields={"rounds": "int", "waited": "float"},

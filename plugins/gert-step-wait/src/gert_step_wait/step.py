@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from gert_core.api import Block, BlockStatus, Completed, ErrorKind, Failed
+from gert_core.api import Block, BlockStatus, Completed, ErrorKind, Failed, Finding, Severity
 from gert_core.kit.models import Duration, LenientExpr, StepModel, Steps, Templated
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EVERY: Final = 10.0
 """Seconds from the start of one look to the start of the next."""
+_LOOK: Final = "add a step that looks, or write `for` to wait for a time"
 _NULL: Final[JsonDict] = {"type": "null"}
 
 
@@ -66,6 +67,28 @@ def _problem(step: WaitStep) -> str | None:
     if step.steps is None:
         return "`until` needs `steps` that look" if step.until is not None else "a wait needs `for` or `steps`"
     return None if step.timeout is not None else "a wait with `steps` needs a `timeout`, such as `timeout: 10m`"
+
+
+def check(step: WaitStep) -> list[Finding]:
+    """Report what a wait never does: look again in a wait for a time, come to the end of one that is cut, or look."""
+    if step.for_ is None:
+        if step.steps:
+            return []
+        return [Finding(rule="wait-shape", message="`steps` has no step that looks", path=("steps",), hint=_LOOK)]
+    found = []
+    if "every" in step.model_fields_set:
+        message = "`every` has no effect: `for` waits once"
+        found.append(
+            Finding(rule="not-acted-on", message=message, path=("every",), hint="remove it", severity=Severity.WARNING)
+        )
+    limit = step.timeout
+    if isinstance(limit, float) and isinstance(step.for_, float) and limit < step.for_:
+        message = f"the timeout of {limit:g}s is shorter than the wait, which therefore always fails"
+        hint = "remove `timeout`"
+        found.append(
+            Finding(rule="wait-shape", message=message, path=("timeout",), hint=hint, severity=Severity.WARNING)
+        )
+    return found
 
 
 def blocks(step: WaitStep) -> list[Block]:
@@ -137,4 +160,4 @@ def _message(step: WaitStep, result: BlockResult, number: int) -> str:
     return f"not true {rounds}: {step.until}"
 
 
-__all__ = ["WaitStep", "blocks", "run"]
+__all__ = ["WaitStep", "blocks", "check", "run"]
