@@ -58,8 +58,8 @@ class UnresolvedReferences:
                 f'write `index {parent} 0 "{member}"`, or give the for_each a `key`',
             )
         if (parent, miss.segment) == (".run", "status"):
-            hint = "use it inside `on_failure` or `finally` of the runbook itself"
-            return _RULE, "`.run.status` exists only in the cleanup of the run", hint
+            where = "use it inside `on_failure` or `finally` of the runbook itself"
+            return _RULE, "`.run.status` exists only in the cleanup of the run", where
         if shape.kind == "object":
             known = shape.fields or {}
             hint = self.ctx.report.did_you_mean(miss.segment, known, prefix=f"{parent}.")
