@@ -271,6 +271,19 @@ class StepContext(Protocol):
         does not allow repeating it is refused with ``StepProblem``. Returns at once in dry-run, probe and replay.
         """
 
+    def summarise(self, type: str, payload: Mapping[str, object]) -> None:  # noqa: A002 - the event's field name
+        """Record a summary for the run as a whole, of at most 256 KiB; the latest of a type counts.
+
+        ``task_progress`` has ``{"units": [{"id": ..., "state": "pending|in_progress|done|failed"}]}``, from which
+        progress is computed, ``artifact::KEY`` has ``{"value": ...}``. Nothing is recorded in dry-run and probe.
+        """
+
+    def artifact(self, key: str) -> Any:
+        """Return the latest value of an artifact that an earlier step of the run kept, None when there is none.
+
+        In dry-run and probe nothing is kept, and it raises ``Undecided``.
+        """
+
     def attach(self, path: str) -> Mapping[str, object]:
         """Copy a file into the run directory; returns its name, size and SHA-256."""
 

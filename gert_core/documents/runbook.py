@@ -214,6 +214,9 @@ class StepFields(Model):
         default_factory=no_items,
         description="What is kept after success: a list of files, or a map of names to files and values.",
     )
+    checkpoint: Given[Name] = Field(
+        default=None, description="After success, record under this name a hash of the variables as they are then."
+    )
     timeout: Given[Duration] = Field(default=None, description="How long the step, or one attempt of it, may take.")
     retry: Given[Retry] = Field(
         default=None, description="How often the step is attempted; never more often than its tool allows."

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _WARNINGS: Final = 50
 
+_APPROVAL: Final = ("ticket_id", "step_id", "risk_level", "expires_at", "min_approvers", "approvers", "reason")
+"""What is kept of the approval of a step."""
+
 
 class Fold:
     """A fold of events, fed one by one in order; ``state`` is current after each of them."""
@@ -31,7 +34,7 @@ class Fold:
             EventType.RUN_SUSPENDED: self._run_suspended,
             EventType.RUN_RESUMED: self._run_resumed,
             EventType.CONTRACT_EVALUATED: self._contract,
-            EventType.GOVERNANCE_DECISION: self._record,
+            EventType.GOVERNANCE_DECISION: self._decision,
             EventType.APPROVAL_SUBMITTED: self._submitted,
             EventType.APPROVAL_RESPONSE: self._response,
             EventType.APPROVAL_RESOLVED: self._resolved,
@@ -114,11 +117,24 @@ class Fold:
         contract = data.get("resolved_contract", data.get("contract"))
         _recovery(record, {**contract, **data} if isinstance(contract, dict) else data)
 
+    def _decision(self, event: TraceEvent) -> None:
+        self._record(event)
+        self.state.decision = {"seq": event.seq, "step_key": event.step_key, "data": dict(event.data)}
+
+    def _approval(self, event: TraceEvent, status: str) -> None:
+        """Note how the approval of a step stands."""
+        known = self.state.approvals.setdefault(str(event.step_key), {})
+        told = {name: event.data[name] for name in _APPROVAL if name in event.data}
+        if status == "pending":
+            known.clear()
+        known.update({**told, "seq": event.seq, "status": status})
+
     def _submitted(self, event: TraceEvent) -> None:
         submitted = event.data.get("created") or event.timestamp
         known = {name: value for name, value in event.data.items() if name != "request"}
         ticket = {**known, "step_key": event.step_key, "submitted": submitted, "responses": []}
         self.state.tickets[str(event.data.get("ticket_id"))] = ticket
+        self._approval(event, "pending")
         self._record(event)
 
     def _response(self, event: TraceEvent) -> None:
@@ -128,6 +144,8 @@ class Fold:
 
     def _resolved(self, event: TraceEvent) -> None:
         ticket = self.state.tickets.pop(str(event.data.get("ticket_id")), None)
+        void = event.type == EventType.APPROVAL_VOID
+        self._approval(event, "void" if void else str(event.data.get("status") or "resolved"))
         if ticket is not None:
             self.state.times.wait(ticket["submitted"], event.timestamp)
 

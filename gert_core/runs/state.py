@@ -143,6 +143,10 @@ class RunState(Struct, kw_only=True):
     """By step key and unblock key how many pauses of its current execution were unblocked."""
     summaries: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By type: the latest ``run_summary`` with its number and step key."""
+    decision: dict[str, Any] | None = None
+    """The last decision of the policies, with its number and step key."""
+    approvals: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By step key how the last approval that it needed stands."""
     resumed: int = 0
     aborting: bool = False
     """Whether it was resumed only to be ended: every later process continues that."""

@@ -142,7 +142,7 @@ def test_life_latest_artifact_and_summaries_of_a_run_that_is_executed(live):
     assert sorted(gert("runs", "artifacts", "latest").out.splitlines()) == ["more  [1]", 'note  "hello"']
     said = gert("runs", "summaries", "latest")
     rows = [line.split("\t") for line in said.out.splitlines()]
-    assert {row[0] for row in rows} == {"artifact::note", "artifact::more"}
+    assert {row[0] for row in rows} == {"artifact::note", "artifact::more", "policy_decision"}
     assert int(rows[0][1]) > int(rows[1][1]), "the latest first"
     assert {"value": "hello"} in [json.loads(row[2]) for row in rows]
     document = gert("runs", "summaries", "latest", "--type", "artifact::note", "--json").document

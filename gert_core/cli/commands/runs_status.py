@@ -10,6 +10,7 @@ from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
 from gert_core.cli.stores import store_here
 from gert_core.runs.find import find_run
+from gert_core.runs.lifecycle.summaries import summaries_of
 from gert_core.runs.listing import run_info
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ def summaries(
     info = _info(run_id)
     if info.state is None:
         return _unreadable(info, as_json=json)
-    found = sorted(info.state.summaries.items(), key=lambda named: named[1]["seq"], reverse=True)
-    rows = [{"type": name, **told} for name, told in found if type in (None, name)][:limit]
+    found = [one for one in reversed(summaries_of(info.state)) if type in (None, one.summary_type)]
+    rows = [one.to_json() for one in found][:limit]
     if json:
         out(json_.dumps({"run_id": info.run_id, "summaries": rows}, ensure_ascii=False))
         return 0
     for row in rows:
-        out(f"{escape(row['type'])}\t{row['seq']}\t{escape(json_.dumps(row['payload'], ensure_ascii=False))}")
+        out(f"{escape(str(row['type']))}\t{row['seq']}\t{escape(json_.dumps(row['payload'], ensure_ascii=False))}")
     if not rows:
         err("the run has no summaries" if type is None else f"the run has no summary of type {type!r}")
     return 0

@@ -12,10 +12,12 @@ from gert_core.api import ErrorKind, EventType, RunError, StoreError
 from gert_core.documents.runbook import ArtifactFile
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.outputs import report_violations
+from gert_core.engine.steps.summaries import LIMIT, keep_checkpoint, recorded_types, summary_data
 from gert_core.engine.view import View
 from gert_core.kit.files import MIB, UnreadableError
 from gert_core.kit.user_files import read_user_file
 from gert_core.runs.attachments import ATTACHMENTS, keep
+from gert_core.runs.lifecycle.summaries import ARTIFACT
 from gert_core.template import TemplateError, compile_value, to_text
 from gert_core.values import canonical
 
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     from gert_core.template import Template
 
 FILE_LIMIT: Final = 64 * MIB
-SUMMARY_LIMIT: Final = 256 * 1024
-"""The most bytes that the payload of a ``run_summary`` has as JSON."""
-PREFIX: Final = "artifact::"
 
 
 class Artifact(Struct, frozen=True):
@@ -71,46 +70,39 @@ def in_words(given: Any) -> tuple[str, ...]:
 
 
 def keep_artifacts(execution: StepExecution, outputs: Mapping[str, object], fields: Mapping[str, object]) -> None:
-    """Keep every artifact, with the step's own outputs in view; one that is missing is a violation, not a failure.
+    """Keep the checkpoint and every artifact, with the step's own outputs in view; a missing one is only a violation.
 
     Nothing is kept where nothing was done (dry-run, probe), and a replay has no files. On resume a step with blocks has
     what it kept before; a step that acts is only here if it acted again.
     """
     services, step_id = execution.services, execution.compiled.id
-    if services.backend.symbolic or execution.collected:
+    if services.backend.symbolic:
+        return
+    known, names = recorded_types(execution), set[str]()
+    if execution.compiled.checkpoint is not None:
+        keep_checkpoint(execution, execution.compiled.checkpoint, known)
+    if execution.collected or not execution.compiled.artifacts:
         return
     view = View(execution.layer, {step_id: {**fields, **outputs}, **outputs})
-    known, names = _recorded(execution), set[str]()
     lost: list[tuple[str, str, str]] = []
     for artifact in execution.compiled.artifacts:
         if artifact.file and not services.backend.acts:
             continue
         try:
             value, key = _rendered(artifact, view, services.masker)
-            name = f"{PREFIX}{key}{_item(execution)}"
+            name = f"{ARTIFACT}{key}{_item(execution)}"
             if name in known:
                 continue
             if key in names:
                 told = f"artifact {key!r}: the step has kept another file of that name; give each a key"
                 raise _Lost(ErrorKind.MISSING_ARTIFACT, told)
             names.add(key)
-            data = {"step_id": step_id, "summary_type": name, "payload": _payload(execution, artifact, value, key)}
+            data = summary_data(execution, name, _payload(execution, artifact, value, key))
         except _Lost as error:
             lost.append((error.kind, str(error), "warning"))
             continue
         execution.add(EventType.RUN_SUMMARY, data, fresh=True)
     report_violations(execution, lost)
-
-
-def _recorded(execution: StepExecution) -> set[object]:
-    """Return the types of the summaries that an earlier process wrote for a step with blocks."""
-    recorded, found, number = execution.services.recorded, set[object](), 0
-    if recorded is None or execution.compiled.leaf:
-        return found
-    while (event := recorded.event(execution.key, EventType.RUN_SUMMARY, number)) is not None:
-        found.add(event.get("summary_type"))
-        number += 1
-    return found
 
 
 def _item(execution: StepExecution) -> str:
@@ -137,8 +129,8 @@ def _payload(execution: StepExecution, artifact: Artifact, value: object, key: s
         size = len(canonical(payload))
     except (TypeError, ValueError) as error:
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name} cannot be written as JSON: {error}") from None
-    if size > SUMMARY_LIMIT:
-        raise _Lost(ErrorKind.ARTIFACT_TOO_LARGE, f"{name} has {size} bytes as JSON, more than {SUMMARY_LIMIT}")
+    if size > LIMIT:
+        raise _Lost(ErrorKind.ARTIFACT_TOO_LARGE, f"{name} has {size} bytes as JSON, more than {LIMIT}")
     return payload
 
 
@@ -185,4 +177,4 @@ def _has(stored: StoredRun, name: str, data: bytes) -> bool:
         return False
 
 
-__all__ = ["FILE_LIMIT", "PREFIX", "SUMMARY_LIMIT", "Artifact", "compiled", "in_words", "keep_artifacts"]
+__all__ = ["FILE_LIMIT", "Artifact", "compiled", "in_words", "keep_artifacts"]

@@ -119,7 +119,7 @@ def finish(
         outputs, fields = weighed(execution, outputs), weighed(execution, fields)
     try:
         execution.exported = apply_state(execution, status, outputs, fields)
-        if compiled.artifacts and status is StepStatus.SUCCESS:
+        if compiled.keeps and status is StepStatus.SUCCESS:
             from gert_core.engine.steps.artifacts import keep_artifacts
 
             keep_artifacts(execution, outputs, fields)

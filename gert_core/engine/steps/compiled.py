@@ -46,6 +46,7 @@ class CompiledStep:
         "asks_again",
         "blocks",
         "body",
+        "checkpoint",
         "contract",
         "contract_key",
         "declares_outputs",
@@ -60,6 +61,7 @@ class CompiledStep:
         "hidden",
         "id",
         "item_acts",
+        "keeps",
         "key_template",
         "lead",
         "leaf",
@@ -121,6 +123,9 @@ class CompiledStep:
         """The description as a template; ``description`` is that of a step whose description has none."""
         self.description = None if fields.description is None or self.described is not None else fields.description
         self.artifacts = compile_artifacts(fields.artifacts) if fields.artifacts else ()
+        self.checkpoint = fields.checkpoint
+        self.keeps = bool(fields.artifacts) or fields.checkpoint is not None
+        """Whether something of it is kept after success."""
         self.exports = tuple((name, tuple(path.split("."))) for name, path in fields.exports.items())
         self.scope = None if fields.scope is None else compile_value(fields.scope)
         self.timeout = fields.timeout if fields.timeout is not None else step_type.timeout

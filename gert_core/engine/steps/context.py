@@ -15,6 +15,7 @@ from gert_core.engine.steps.blocks import StepBlocks, block_result, is_outcome, 
 from gert_core.engine.steps.cleanup import Cleanup
 from gert_core.engine.steps.clock import Clock
 from gert_core.engine.steps.emitting import check_event, emit
+from gert_core.engine.steps.telling import Telling
 from gert_core.engine.steps.tool_calls import action_name, call_tool
 from gert_core.engine.steps.visibility import visible
 from gert_core.engine.trees import copy_data
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _CLOSED: Final = "a step context works only in the thread that called run, until run returns"
 
 
-class AttemptContext:
+class AttemptContext(Telling):
     """The ``StepContext`` of one attempt.
 
     It works only in the thread that called ``run`` and until ``run`` returns. While a signal of a block is
@@ -52,8 +53,6 @@ class AttemptContext:
     """What the step's cleanup blocks share, once one of them has run."""
     fault: Exception | None = None
     """The error because of which a block has no result. It ends the run; no step type can catch it."""
-    _paused: tuple[str, ...] = ()
-    """The keys of the pauses that were requested so far."""
 
     def __init__(self, execution: StepExecution) -> None:
         self._execution = execution
@@ -333,14 +332,6 @@ class AttemptContext:
     def attach(self, path: str) -> Mapping[str, object]:
         execution = self._enter(acts=True)
         return execution.services.backend.attach(execution, path)
-
-    def pause(self, key: str, *, reason: str = "", metadata: Mapping[str, Json] | None = None) -> None:
-        from gert_core.engine.steps.pausing import pause
-
-        execution = self._enter(acts=True)
-        self._paused = (*self._paused, key)
-        with self._faults():
-            pause(execution, key, reason=reason, metadata=metadata, number=self._paused.count(key))
 
 
 __all__ = ["AttemptContext"]
