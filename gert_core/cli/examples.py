@@ -73,6 +73,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "runs summaries": (("gert runs summaries ID --type task_progress", "the latest of one type"),),
     "runs resume-point": (("gert runs resume-point ID", "where it would go on, and what it needs"),),
     "runs lease": (("gert runs lease ID", "which process executes it"),),
+    "runs reconcile": (("gert runs reconcile ID clear=done", "after finding out that the step was done"),),
     "runs cleanup": (
         ("gert runs cleanup", "end what was killed and never resumed"),
         ("gert runs cleanup --older-than 2h", "if nothing happened for two hours"),

@@ -184,6 +184,15 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("run_id", (), "text", False, True, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "runs reconcile": (
+        ("ctx", (), "context", False, False, None, None),
+        ("run_id", (), "text", False, True, None, None),
+        ("results", (), "text", True, True, None, None),
+        ("outputs", ("--outputs",), "text", False, False, None, None),
+        ("actor", ("--as",), "text", False, False, None, None),
+        ("no_input", ("--no-input",), "flag", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "runs cleanup": (
         ("ctx", (), "context", False, False, None, None),
         ("older_than", ("--older-than",), "text", False, False, None, None),

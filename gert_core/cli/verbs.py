@@ -49,6 +49,7 @@ COMMANDS: Final[dict[str, str]] = {
     "runs summaries": "gert_core.cli.commands.runs_status:summaries",
     "runs resume-point": "gert_core.cli.commands.runs_status:resume_point",
     "runs lease": "gert_core.cli.commands.runs_status:lease",
+    "runs reconcile": "gert_core.cli.commands.runs_reconcile:reconcile",
     "runs cleanup": "gert_core.cli.commands.runs_prune:cleanup",
     "runs prune": "gert_core.cli.commands.runs_prune:prune",
     "trace verify": "gert_core.cli.commands.trace:verify_",
@@ -70,7 +71,7 @@ COMMANDS: Final[dict[str, str]] = {
 }
 """``"module:function"`` of every command, as typed: a verb, or a verb with a command of its own."""
 
-RUNS: Final = frozenset({"exec", "resume"})
+RUNS: Final = frozenset({"exec", "resume", "runs reconcile"})
 """The commands that execute a run; they handle signals themselves."""
 
 
