@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     PluginsOf = Callable[[InputResolver], Sequence[PluginInfo]]
     ServicesFor = Callable[[InputResolver], Services]
+
+_GIVING: Final = "give it with --var NAME=VALUE or --input FILE"
 
 
 class ResolvedInputs(Struct, frozen=True, kw_only=True):
@@ -164,6 +166,7 @@ class _Resolution:
     def finish(self, *, resolvers: Mapping[str, InputResolver], members: Mapping[str, str]) -> ResolvedInputs:
         """Add defaults and nulls for open inputs; raise one error for everything missing or invalid."""
         unreachable = _unreachable(self.declared, resolvers, members)
+        given = set(self.failed)  # their values are not accepted, however they are given
         for name, model in self.declared.items():
             if name in self.sources or name in self.failed:
                 continue
@@ -180,7 +183,7 @@ class _Resolution:
             raise InputError(
                 "; ".join(self.errors),
                 kind=self.kinds.pop() if len(self.kinds) == 1 else None,
-                hint="; ".join(self.hints) or "give it with --var NAME=VALUE or --input FILE",
+                hint="; ".join(self.hints) or (_GIVING if self.failed - given else None),
             )
         order = list(self.declared)
         return ResolvedInputs(

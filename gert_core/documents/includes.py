@@ -109,7 +109,7 @@ class IncludeLoader:
             try:
                 child = yaml.load(path)
             except UsageError as error:
-                return finding(NOT_FOUND, f"runbook `{include.path}`: {error.message}", _near(path))
+                return finding(NOT_FOUND, f"runbook `{include.path}`: {error.message}", _near(path, include.path))
             known = self._load(key, child, project)
         if self._counts[-1] + known.count > MAX_COUNT:
             hint = "call some of them by runs of their own instead"
@@ -157,13 +157,14 @@ def _resolved(path: Path) -> Path:
         return path
 
 
-def _near(path: Path) -> str:
-    """Return the file that may be meant."""
+def _near(path: Path, written: str) -> str:
+    """Return the file that may be meant, with the directory as it is written."""
+    lead = written[: len(written) - len(path.name)] if written.endswith(path.name) else ""
     try:
-        files = sorted(one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml"))
+        files = sorted(lead + one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml"))
     except (OSError, ValueError):
         files = []
-    return suggest(path.name, files) or "the path starts at the directory of the file that it is written in"
+    return suggest(lead + path.name, files) or "the path starts at the directory of the file that it is written in"
 
 
 __all__ = ["MAX_DEPTH", "IncludeLoader", "LoadedInclude"]

@@ -126,7 +126,10 @@ class ToolLoader:
     def _load_one(self, name: str, place: Place) -> None:
         found = find_tool(name, base=self._base, project=self._project, packs=self._packs)
         if found.path is None:
-            why = found.reason or f"looked at {', '.join(found.searched) or 'no place: it is not a simple name'}"
+            why = (
+                found.reason
+                or f"looked at {', '.join(dict.fromkeys(found.searched)) or 'no place: it is not a simple name'}"
+            )
             self._report(place, "tool-not-found", f"tool `{name}` is not found; {why}", hint=found.hint)
             return
         if found.hidden is not None:

@@ -139,3 +139,10 @@ def test_an_object_is_read_from_yaml_and_a_faulty_file_is_named(gert, book, tmp_
     assert "comes from the file x.yaml, which is not valid YAML: line 2: " in err
     path.write_text("- 1\n", encoding="utf-8")
     assert "must be object: a list is not a map" in gert("exec", file)[2]
+
+
+def test_a_value_that_is_not_accepted_is_not_answered_with_how_to_give_one(gert, book):
+    file = book("type: int, required: true, max: 5")
+    code, _, err = gert("exec", file, "--var", "x=9")
+    assert (code, "is not accepted: 9 is more than 5" in err, "hint:" in err) == (2, True, False)
+    assert "hint: give it with --var NAME=VALUE or --input FILE" in gert("exec", file, "--no-input")[2]

@@ -322,3 +322,23 @@ def test_the_status_of_the_run_is_read_only_in_its_own_cleanup(validate):
     assert found["message"] == "`.run.status` exists only in the cleanup of the run"
     assert found["hint"] == "use it inside `on_failure` or `finally` of the runbook itself"
     assert validate(f"{HEAD}tools: [echo]\nsteps:\n{END}finally:\n{step}") == []
+
+
+def test_the_hint_about_a_missing_runbook_has_the_directory_as_it_is_written(validate):
+    (validate.root / "other").mkdir()
+    (validate.root / "here").mkdir()
+    (validate.root / "other" / "stop.yaml").write_text(
+        HEAD.replace(", inputs: { word: { type: string } }", "") + f"steps:\n{END}"
+    )
+    for lead in ("../other/", "./../other/"):
+        text = f"{HEAD}steps:\n  - {{ id: a, type: runbook, runbook: {lead}stpo.yaml }}\n{END}"
+        rule, hint = validate.only(text, "here/book.yaml")
+        assert (rule, hint) == ("runbook-not-found", f"did you mean `{lead}stop.yaml`?")
+        assert validate(text.replace(f"{lead}stpo.yaml", f"{lead}stop.yaml"), "here/book.yaml") == []
+
+
+def test_a_missing_tool_names_each_place_once(validate):
+    (validate.root / "gert-project.yaml").write_text("{}\n")
+    (found,) = validate(f"{HEAD}tools: [other]\nsteps:\n{END}")
+    assert found["rule"] == "tool-not-found"
+    assert found["message"].count("tools/other.tool.yaml") == 1
