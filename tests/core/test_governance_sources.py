@@ -20,7 +20,7 @@ def runbook(governance=None):
     model = None if governance is None else GovernanceModel.model_validate(governance)
     meta = SimpleNamespace(governance=model, name="rb")
     document = SimpleNamespace(path=Path("rb.yaml"))
-    return SimpleNamespace(model=SimpleNamespace(meta=meta), document=document)
+    return SimpleNamespace(model=SimpleNamespace(meta=meta), document=document, by_id={})
 
 
 class Packs:
