@@ -109,6 +109,9 @@ def is_agent(person_id: str) -> bool:
     return comparable_id(person_id).startswith(AGENT)
 
 
+_MASK: Final = "<REDACTED"
+
+
 def id_fault(person_id: str) -> str | None:
     """Return why a text cannot be a person's id, or None.
 
@@ -122,6 +125,8 @@ def id_fault(person_id: str) -> str | None:
         return "has spaces at an end or doubled ones"
     if not is_plain(person_id):
         return "has characters that cannot be seen"
+    if _MASK in person_id:  # read again from a trace, it would be the secret
+        return "looks like a masked secret"
     if is_agent(person_id) and not person_id.startswith(AGENT):
         return f"is an agent's id in another spelling than {AGENT}NAME"
     if comparable_id(person_id) == NO_ONE:

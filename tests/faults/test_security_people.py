@@ -556,3 +556,20 @@ def test_nothing_counts_that_has_a_fault(given, exclude, personal, named):
             assert not facts["tampered"]
         if facts["identity"] is not None:
             assert (who, facts["identity"]) == ("alice", ("slack", "T1", "U1"))
+
+
+def test_an_id_that_looks_like_a_masked_secret_is_not_a_person(gert):
+    # Read again from the trace it would be the secret, so one approval would count as two and show the secret.
+    rule = '{"min_approvers": 2}'
+    ticket = start(gert, *policy(gert, rule=rule))
+    said = gert("approve", ticket, "--as", "<REDACTED:GERT_TRACE_SIGNING_KEY>")
+    assert said.code == 2
+    assert "cannot be an approver's id: it looks like a masked secret" in said.all
+    put(gert, ticket, "<REDACTED:TOKEN>")
+    assert resume(gert) == "approval_pending"
+    assert resume(gert) == "approval_pending"
+    assert "<REDACTED:TOKEN>" not in [
+        event["data"].get("approver_id")
+        for event in gert.events()
+        if event["type"] == "approval_response" and not event["data"].get("problem")
+    ]

@@ -34,6 +34,7 @@ _VOLATILE: Final[dict[str, tuple[str, ...]]] = {
     EventType.GOVERNANCE_DECISION: ("source", "reason"),
 }
 """What may differ between processes: times, the spelling of paths, and sentences, which versions word otherwise."""
+_ID: Final = "approver_id"
 _CONTRACTS: Final = ("resolved_contract", "contract_summary")
 """Where events have contracts; 0.1 left the effect ``unknown`` of a tool out beside those that a step adds."""
 _APPROVAL: Final = (
@@ -300,9 +301,14 @@ class Recorded:
             generation=len(submitted),
             voids=len(voids),
             spent=len(submitted) <= self._spent.get(key, 0) or any(one.get("ticket_id") == ticket for one in voids),
-            responses=[self.masker.unmask(one) for one in responses if one.get("ticket_id") == ticket],
+            responses=[self._response(one) for one in responses if one.get("ticket_id") == ticket],
             resolved=self.masker.unmask(resolved[-1]) if resolved else None,
         )
+
+    def _response(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a recorded answer; the id in it is never masked, so one that looks like a mask is that text."""
+        restored: dict[str, Any] = self.masker.unmask({k: v for k, v in data.items() if k != _ID})
+        return restored | {k: v for k, v in data.items() if k == _ID}
 
     # -- asked by the journal ------------------------------------------------------------------------------------
 
