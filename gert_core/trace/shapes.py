@@ -33,13 +33,72 @@ class _Outcome(Struct, forbid_unknown_fields=True):
     meta: _Map | None = None
 
 
+class _Policy(Struct):
+    name: str | None = None
+    kind: str | None = None
+    digest: str | None = None
+    answer: Any = None
+
+
+class _Tags(Struct):
+    """A contract, or the summary of one."""
+
+    effects: list[str] | None = None
+    writes: list[str] | None = None
+    reads: list[str] | None = None
+    writing: bool | None = None
+    deterministic: bool | None = None
+    idempotent: bool | None = None
+
+
+class _Branch(Struct):
+    parent: str
+    index: int | str
+    label: Any = None
+
+
+class _Previous(Struct):
+    kind: str | None = None
+    message: str | None = None
+    status: str | None = None
+    duration: str | None = None
+    detail: _Map | None = None
+
+
+class _Refusal(Struct):
+    reason: str | None = None
+    message: str | None = None
+
+
+class _Question(Struct):
+    name: str
+    kind: str | None = None
+    prompt: str | None = None
+    items: list[str] | None = None
+    title: str | None = None
+    instructions: str | None = None
+
+
 class _RunStart(Struct):
     runbook: str
     runbook_hash: str | None = None
     tool_hashes: dict[str, str] | None = None
     stages: list[str] | None = None
     policy_digest: str | None = None
-    policies: list[_Map] | None = None
+    policies: list[_Policy] | None = None
+    block_hashes: dict[str, str] | None = None
+    include_hashes: dict[str, str] | None = None
+    include_policies: dict[str, str] | None = None
+    policy_plugins: list[str] | None = None
+    plugins: list[_Map] | None = None
+    secrets: list[str] | None = None
+    project_file: str | None = None
+    floor_files: list[str] | None = None
+    os_user: str | None = None
+    tenant: str | None = None
+    gert_version: str | None = None
+    approval_keys: str | None = None
+    extensions: _Map | None = None
     actor: str | None = None
     host: str | None = None
     mode: str | None = None
@@ -63,6 +122,11 @@ class _RunEnd(Struct):
     outcome: _Outcome | None = None
     failure: _Failure | None = None
     failing: list[str] | None = None
+    reason: str | None = None
+    tickets: list[str] | None = None
+    questions: list[str] | None = None
+    unblock_key: str | None = None
+    unblock_keys: list[str] | None = None
     outputs: _Map | None = None
     duration: str | None = None
     waited: str | None = None
@@ -74,17 +138,31 @@ class _RunResumed(Struct):
     message: str | None = None
     waited: str | None = None
     void: list[str] | None = None
+    drift: list[str] | None = None
+    reconciled: dict[str, str] | None = None
+    ticket_id: str | None = None
+    torn_bytes: int | None = None
+    actor: str | None = None
+    host: str | None = None
     abort: bool | None = None
 
 
 class _Contract(Struct):
-    resolved_contract: _Map | None = None
-    contract: _Map | None = None
+    resolved_contract: _Tags | None = None
+    contract: _Tags | None = None
+    writing: bool | None = None
 
 
 class _Governance(Struct):
     decision: str | None = None
     risk_level: str | None = None
+    source: str | None = None
+    rule: Any = None
+    reason: str | None = None
+    policy_digest: str | None = None
+    min_approvers: int | None = None
+    exclude_actor: bool | None = None
+    approvers: list[str] | None = None
 
 
 class _Submitted(Struct):
@@ -94,6 +172,7 @@ class _Submitted(Struct):
     created: _Time | UnsetType = UNSET
     expires_at: _Time | UnsetType = UNSET
     request_hash: str | None = None
+    request: _Map | None = None
 
     def __post_init__(self) -> None:
         for moment in (self.created, self.expires_at):
@@ -129,14 +208,15 @@ class _StepStart(Struct):
     type: str
     description: str | None = None
     inputs: _Map | None = None
-    contract_summary: _Map | None = None
+    contract_summary: _Tags | None = None
+    branch: _Branch | None = None
     idempotency_key: str | None = None
 
 
 class _StepAttempt(Struct):
     attempt: int | None = None
     reason: str | None = None
-    previous: _Map | None = None
+    previous: _Previous | None = None
     delay: str | None = None
     detail: _Map | None = None
 
@@ -150,7 +230,8 @@ class _StepComplete(Struct):
     fields: _Map | None = None
     detail: _Map | None = None
     failure: _Failure | None = None
-    approval: _Map | None = None
+    approval: _Refusal | None = None
+    started: bool | None = None
     outcome: _Outcome | None = None
     reason: str | None = None
     message: str | None = None
@@ -160,7 +241,7 @@ class _StepComplete(Struct):
 
 class _QuestionAsked(Struct):
     step_id: str
-    question: _Map
+    question: _Question
     acted: bool | None = None
 
 
