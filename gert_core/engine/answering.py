@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from gert_core.api import ErrorKind, RunError, RunStatus, StoreError, UsageError
+from gert_core.engine.known_secrets import refuse_secret, run_masker
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.governance.people import id_fault, is_agent
 from gert_core.kit.answers import DECLINED, answer_fault, declined
@@ -17,7 +18,6 @@ from gert_core.kit.files import UnreadableError
 from gert_core.runs.answers import UPLOADS, AnswerStore, StoredAnswer, question_digest
 from gert_core.runs.attachments import copy_file
 from gert_core.runs.cache import load_state
-from gert_core.secrets import MINIMUM, Masker, own_keys
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gert_core.api.stores import StoredRun
     from gert_core.runs.state import RunState
+    from gert_core.secrets import Masker
 
 
 class OpenQuestions(Struct, frozen=True, kw_only=True):
@@ -97,6 +98,7 @@ def answer(
         values = {str(asked.missing[0]["name"]): f"reject {reject}"}
     wanted = [(_question(asked, name), text) for name, text in values.items()]
     masker = run_masker(asked.state, environ)
+    refuse_secret(masker, "name", by, flag="--as")
     for question, text in wanted:
         _check(asked, question, text, masker)
     return [_store(asked, question, text, by=by, masker=masker) for question, text in wanted]
@@ -171,13 +173,6 @@ def _upload(run: StoredRun, text: str, masker: Masker) -> str:
         raise UsageError(message, kind=ErrorKind.ATTACHMENT) from None
 
 
-def run_masker(state: RunState, environ: Mapping[str, str]) -> Masker:
-    """Return what masks the secrets of the run that this process knows; the run puts them back."""
-    names = [str(name) for name in state.facts.get("secrets") or ()]
-    known = {name: environ[name] for name in names if len(environ.get(name, "")) >= MINIMUM}
-    return Masker(known, always=own_keys(environ))
-
-
 def _not_asked(state: RunState, step: str, asking: list[str]) -> UsageError:
     """Return why a step of a run cannot be answered."""
     run_id, record = state.run_id, state.steps.get(step)
@@ -217,4 +212,4 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-__all__ = ["OpenQuestions", "answer", "fault_of", "open_questions", "run_masker"]
+__all__ = ["OpenQuestions", "answer", "fault_of", "open_questions"]

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, EventType, RunError, RunStatus, UsageError
-from gert_core.engine.answering import run_masker
 from gert_core.engine.journal import SYSTEM
+from gert_core.engine.known_secrets import refuse_secret, run_masker
 from gert_core.engine.place import recorded_place
 from gert_core.engine.request import Resume
 from gert_core.engine.resume.read import read_run
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
     from gert_core.runs.lifecycle.status import Standing
     from gert_core.runs.state import RunState
+    from gert_core.secrets import Masker
 
 
 def block(
@@ -53,7 +54,9 @@ def block(
     _check(key, by)
     with ExitStack() as stack:
         run = read_run(store, find_run(store, run_id).run_id, stack)
-        _refuse_secret(key, run.state, environ)
+        masker = run_masker(run.state, environ)
+        refuse_secret(masker, "key", key, flag="--key")
+        refuse_secret(masker, "name", by, flag="--as")
         _refuse_over(run.state)
         if any(hold.key == key and hold.step_key is None for hold in run.state.holds):
             raise RunError(
@@ -62,7 +65,7 @@ def block(
                 hint="give another --key to block it twice",
             )
         message = {"message": reason} if reason else {}
-        _write(run, BLOCK, key, stack, by=by, registry=registry, environ=environ, more=message)
+        _write(run, BLOCK, key, stack, by=by, masker=masker, registry=registry, environ=environ, more=message)
     return standing_of(run_info(run.stored))
 
 
@@ -83,7 +86,8 @@ def unblock(
     _check(key, by)
     with ExitStack() as stack:
         run = read_run(store, find_run(store, run_id).run_id, stack)
-        state = run.state
+        state, masker = run.state, run_masker(run.state, environ)
+        refuse_secret(masker, "name", by, flag="--as")
         keys = [] if state.over and state.status != RunStatus.CANCELLED else [hold.key for hold in state.holds]
         if not keys:
             raise RunError(
@@ -97,7 +101,7 @@ def unblock(
                 kind=ErrorKind.UNBLOCK_KEY,
                 hint="give the key that it is blocked on",
             )
-        _write(run, UNBLOCK, key, stack, by=by, registry=registry, environ=environ)
+        _write(run, UNBLOCK, key, stack, by=by, masker=masker, registry=registry, environ=environ)
     return standing_of(run_info(run.stored))
 
 
@@ -106,11 +110,6 @@ def _check(key: str, by: str) -> None:
         raise UsageError(f"{key!a} cannot be a key that unblocks a run: it {fault}", hint="give another with --key")
     if (fault := id_fault(by)) is not None:
         raise UsageError(f"{by!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
-
-
-def _refuse_secret(key: str, state: RunState, environ: Mapping[str, str]) -> None:
-    if run_masker(state, environ).mask_text(key) != key:
-        raise UsageError("the key has a secret of the run in it", hint="give another with --key")
 
 
 def _word(state: RunState) -> str:
@@ -132,6 +131,7 @@ def _write(
     stack: ExitStack,
     *,
     by: str,
+    masker: Masker,
     registry: Registry,
     environ: Mapping[str, str],
     more: Mapping[str, object] | None = None,
@@ -143,7 +143,7 @@ def _write(
     writer = TraceWriter(
         place.sink,
         run_id=run.run_id,
-        masker=run_masker(run.state, environ),
+        masker=masker,
         signer=signer,
         observers=registry.trace_observers(run.choices.mode),
         start_seq=place.start_seq,

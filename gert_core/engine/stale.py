@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, RunError, RunStatus
-from gert_core.engine.answering import run_masker
 from gert_core.engine.journal import SYSTEM
+from gert_core.engine.known_secrets import run_masker
 from gert_core.engine.place import recorded_place
 from gert_core.engine.request import Resume
 from gert_core.engine.resume.read import read_run

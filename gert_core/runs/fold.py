@@ -30,6 +30,7 @@ class Fold:
         self.state = state or RunState()
         self._handlers: dict[str, Callable[[TraceEvent], object]] = {
             EventType.RUN_START: self._run_start,
+            EventType.INPUT_RESOLVED: self._input,
             EventType.RUN_COMPLETE: self._run_complete,
             EventType.RUN_SUSPENDED: self._run_suspended,
             EventType.RUN_RESUMED: self._run_resumed,
@@ -68,6 +69,11 @@ class Fold:
         state.started = event.timestamp
         state.times.begin(event.timestamp)
         state.facts = dict(event.data)
+
+    def _input(self, event: TraceEvent) -> None:
+        data = event.data
+        if data.get("secret") is True and data.get("from"):
+            self.state.secret_inputs[str(data.get("input"))] = str(data["from"])
 
     def _run_complete(self, event: TraceEvent) -> None:
         state, data = self.state, event.data

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _RARE: Final = (
     EventType.RUN_START,
+    EventType.INPUT_RESOLVED,
     EventType.RUN_COMPLETE,
     EventType.RUN_SUSPENDED,
     EventType.RUN_RESUMED,

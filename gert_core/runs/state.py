@@ -127,6 +127,8 @@ class RunState(Struct, kw_only=True):
     """Keys of the steps that made the run fail."""
     facts: dict[str, Any] = field(default_factory=dict)
     """``run_start``'s data: runbook, hashes, actor, inputs and their sources ..."""
+    secret_inputs: dict[str, str] = field(default_factory=dict)
+    """By name of a secret input where its value came from, such as ``env/PASSWORD``."""
     result: dict[str, Any] = field(default_factory=dict)
     """The data of the event that ended (or suspended) the run last."""
     steps: dict[str, StepState] = field(default_factory=dict)

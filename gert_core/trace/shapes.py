@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, field
 from msgspec.structs import fields
 
 from gert_core.api.events import EventType
@@ -115,6 +115,13 @@ class _RunStart(Struct):
     inputs: _Map | None = None
     input_sources: _Map | None = None
     constants: _Map | None = None
+
+
+class _InputResolved(Struct):
+    input: str
+    source: str | None = None
+    from_: str | None = field(name="from", default=None)
+    secret: bool | None = None
 
 
 class _RunEnd(Struct):
@@ -286,6 +293,7 @@ class _SleepStart(Struct):
 
 _RUN: Final[dict[str, type[Struct]]] = {
     EventType.RUN_START: _RunStart,
+    EventType.INPUT_RESOLVED: _InputResolved,
     EventType.RUN_COMPLETE: _RunEnd,
     EventType.RUN_SUSPENDED: _RunEnd,
     EventType.RUN_RESUMED: _RunResumed,
@@ -334,7 +342,7 @@ def check_shape(event: TraceEvent) -> None:
 def required_fields(event_type: str) -> tuple[bool | None, list[str]]:
     """Return whether events of a type belong to a step, and what their data always has; None: they may or may not."""
     shape = _STEP.get(event_type) or _RUN.get(event_type)
-    names = [] if shape is None else [one.name for one in fields(shape) if one.required]
+    names = [] if shape is None else [one.encode_name for one in fields(shape) if one.required]
     return None if shape is None else event_type in _STEP, names
 
 

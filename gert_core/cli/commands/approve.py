@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json as json_
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
+from gert_core.api import RunError
 from gert_core.approvals.inbox import find, respond
 from gert_core.cli.inbox import checked_against
 from gert_core.cli.lazy import typer
@@ -13,6 +15,8 @@ from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.stores import store_here
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.api import ApprovalResponse
     from gert_core.approvals.inbox import Entry
 
@@ -38,6 +42,8 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
     registry = registry_for(project, ctx.obj)
     known = checked_against(project, lambda: registry, environ)
     entry = find(store_here(project), ticket, known=known)
+    if reason or as_:
+        _refuse_secrets(entry, reason or "", as_ or "", environ)
     response = respond(
         entry,
         approved=approved,
@@ -54,6 +60,20 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
     else:
         _say(entry, response)
     return 0
+
+
+def _refuse_secrets(entry: Entry, reason: str, name: str, environ: Mapping[str, str]) -> None:
+    """Refuse a reason or a name with a secret in it: an answer is kept, and signed, as it is."""
+    from gert_core.engine.known_secrets import refuse_secret, run_masker
+    from gert_core.runs.cache import load_state
+    from gert_core.runs.state import RunState
+
+    state = RunState()
+    with suppress(RunError):  # a ticket without a trace beside it says nothing of secrets
+        state = load_state(entry.run)
+    masker = run_masker(state, environ)
+    refuse_secret(masker, "reason", reason, flag="--reason")
+    refuse_secret(masker, "name", name, flag="--as")
 
 
 def _say(entry: Entry, response: ApprovalResponse) -> None:

@@ -1,0 +1,60 @@
+"""The secrets of a recorded run that the environment of another process knows, to hide them in what people write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import UsageError
+from gert_core.secrets import MINIMUM, Masker, own_keys
+from gert_core.secrets.collect import leaves
+from gert_core.secrets.environ import provider_variables
+from gert_core.values import coerce_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gert_core.runs.state import RunState
+
+_TYPES: Final[dict[type, str]] = {list: "list", dict: "object"}
+
+
+def run_masker(state: RunState, environ: Mapping[str, str]) -> Masker:
+    """Return what masks the secrets of the run that this process knows; the run puts them back.
+
+    These are its declared secrets and its secret inputs that come from the environment. What was typed, given with the
+    command or came from elsewhere is known to the processes of the run only.
+    """
+    names = [str(name) for name in state.facts.get("secrets") or ()]
+    known: dict[str, str | float | None] = {
+        name: environ[name] for name in names if len(environ.get(name, "")) >= MINIMUM
+    }
+    for label, leaf in _inputs(state, environ):
+        if len(str(leaf)) >= MINIMUM:
+            # The name that the masker of the run has for it.
+            known[label if known.get(label, leaf) == leaf else f"input.{label}"] = leaf
+    return Masker(known, always=own_keys(environ))
+
+
+def _inputs(state: RunState, environ: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:
+    """Yield the simple values in secret inputs, as far as they come from variables that are set."""
+    recorded = state.facts.get("inputs") or {}
+    for name, source in state.secret_inputs.items():
+        for text in filter(None, map(environ.get, provider_variables(source))):
+            yield from leaves(name, _value(text, _TYPES.get(type(recorded.get(name)))))
+
+
+def _value(text: str, kind: str | None) -> object:
+    """Return the value that a text stands for; another text than the run had need not be of the type."""
+    try:
+        return text if kind is None else coerce_text(text, kind)
+    except ValueError:
+        return text
+
+
+def refuse_secret(masker: Masker, what: str, text: str, *, flag: str) -> None:
+    """Refuse a key or a name, which events have as it is, with a secret in it."""
+    if masker.mask_text(text) != text:
+        raise UsageError(f"the {what} has a secret of the run in it", hint=f"give another with {flag}")
+
+
+__all__ = ["refuse_secret", "run_masker"]

@@ -1,0 +1,114 @@
+"""What people write about a run that waits: reasons, keys and answers hide the secrets that their shell knows."""
+
+from __future__ import annotations
+
+import pytest
+from gertproc import Gert
+
+SECRET = "swordfish-4711"
+TOKEN = "token-of-the-run"
+PARTS = '["first-part-of-it", "second-part-of-it"]'
+BOOK = """\
+apiVersion: kernel/v0
+meta:
+  name: q
+  inputs:
+    pw: { type: string, secret: true, from: env/PWX }
+    parts: { type: list, secret: true, from: env/PARTSX }
+  secrets: [{ env: TOKEN }]
+steps:
+  - id: look
+    type: manual
+    instructions: Look
+    required_evidence: [{ kind: text, name: note }, { kind: attachment, name: file }]
+  - { type: end, outcome: { category: resolved, code: done } }
+"""
+APPROVAL = """\
+steps:
+  - { id: sure, type: approval, message: Go on? }
+  - { type: end, outcome: { category: resolved, code: done } }
+"""
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path, PWX=SECRET, PARTSX=PARTS, TOKEN=TOKEN)
+    made.write(book=BOOK)
+    with made:
+        assert made("exec", "book.yaml", "--questions", "suspend").code == 0
+        yield made
+
+
+def everything(gert):
+    return "".join(file.read_text() for file in sorted(gert.run().rglob("*")) if file.is_file())
+
+
+def test_reasons_and_keys_of_a_block_hide_secret_inputs(gert):
+    run = gert.run().name
+    said = gert("runs", "block", run, "--key", "k", "--reason", f"it is {SECRET}, or second-part-of-it")
+    assert said.code == 0, said.all
+    assert SECRET not in everything(gert)
+    assert "second-part-of-it" not in everything(gert)
+    assert "it is <REDACTED:pw>, or <REDACTED:parts.1>" in everything(gert)
+    said = gert("runs", "block", run, "--key", f"x-{SECRET}")
+    assert (said.code, said.err.splitlines()[0]) == (2, "error: the key has a secret of the run in it")
+    assert SECRET not in said.all
+    assert gert("runs", "unblock", run, "--key", "k").code == 0
+
+
+@pytest.mark.parametrize("who", [SECRET, TOKEN])
+def test_no_name_of_who_answers_or_blocks_is_a_secret(gert, who):
+    run = gert.run().name
+    for argv in (
+        ("runs", "block", run, "--key", "k"),
+        ("answer", run, "look", "note=x"),
+    ):
+        said = gert(*argv, "--as", who)
+        assert (said.code, said.err.splitlines()[0]) == (2, "error: the name has a secret of the run in it"), said.all
+        assert who not in said.all
+    assert gert("runs", "block", run, "--key", "k").code == 0
+    assert gert("runs", "unblock", run, "--key", "k", "--as", who).code == 2
+    assert who not in everything(gert)
+
+
+def test_answers_hide_secret_inputs_and_the_run_has_them_again(gert):
+    run = gert.run().name
+    (gert.root / "seen.txt").write_text(f"it said {SECRET}")
+    said = gert("answer", run, "look", "file=seen.txt")
+    assert (said.code, "seen.txt has the value of secret pw in it and is not kept" in said.err) == (2, True), said.all
+    (gert.root / "seen.txt").write_text("it said nothing")
+    said = gert("answer", run, "look", f"note={SECRET}!", "file=seen.txt")
+    assert said.code == 0, said.all
+    assert SECRET not in everything(gert)
+    said = gert("resume", "--run", run)
+    assert said.code == 0, said.all
+    assert "<REDACTED:pw>!" in everything(gert)
+    assert SECRET not in everything(gert)
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_no_reason_of_an_approval_has_a_secret_in_it(tmp_path, verb):
+    gert = Gert(tmp_path, PWX=SECRET, PARTSX=PARTS, TOKEN=TOKEN)
+    gert.write(book=BOOK.partition("steps:")[0] + APPROVAL)
+    with gert:
+        assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
+        (ticket,) = (gert.run() / "tickets").glob("*.json")
+        for secret in (SECRET, TOKEN, "first-part-of-it"):
+            for what, flag, given in (("reason", "--reason", f"for {secret}."), ("name", "--as", secret)):
+                said = gert(verb, ticket.stem, flag, given)
+                assert (said.code, said.err.splitlines()[0]) == (
+                    2,
+                    f"error: the {what} has a secret of the run in it",
+                )
+                assert secret not in said.all + everything(gert)
+        assert gert(verb, ticket.stem, "--reason", "for the token", "--as", "bob").code == 0
+
+
+def test_what_the_shell_does_not_know_is_not_hidden_in_an_answer(gert):
+    """The page says so: the trace is masked when the run goes on, the file of the answer stays as it was written."""
+    run = gert.run().name
+    (gert.root / "seen.txt").write_text("x")
+    assert gert("answer", run, "look", f"note={SECRET}", "file=seen.txt", PWX="").code == 0
+    assert SECRET in everything(gert)
+    assert gert("resume", "--run", run).code == 0
+    assert SECRET not in (gert.run() / "trace.jsonl").read_text()
