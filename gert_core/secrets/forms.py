@@ -22,6 +22,8 @@ _NOT_TEXT: Final = re.compile("[\udc80-\udcff]")
 _ESCAPE: Final = re.compile(r"((?<!\\)(?:\\\\)*\\u)([0-9a-f]{4})")
 _COMPONENT: Final = "!*'()"
 """What JavaScript's encodeURIComponent leaves as it is, beside letters, digits and ``-_.~``."""
+_BASH: Final = re.compile(r"""((?:^|(?<=[:=]))~|^#|[\s|&;()<>!{}*\[\]?^$`'"\\,])""")
+"""What ``printf %q`` of bash escapes."""
 _SHELL_SAFE: Final = re.compile(r"([^A-Za-z0-9_./@%+=:,\-])")
 
 
@@ -94,9 +96,10 @@ def _url_forms(value: str) -> Iterator[tuple[str, str]]:
         lower = re.sub(r"%..", lambda match: match.group().lower(), text)
         yield form, text
         yield f"{form}-lower", lower
-        if form != "url-all":
-            yield f"{form}-twice", text.replace("%", "%25")
-            yield f"{form}-lower-twice", lower.replace("%", "%25")
+        yield f"{form}-twice", text.replace("%", "%25")
+        yield f"{form}-lower-twice", lower.replace("%", "%25")
+        if "+" in text:
+            yield f"{form}-twice-plus", text.replace("%", "%25").replace("+", "%2B")
 
 
 def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
@@ -107,9 +110,10 @@ def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
     yield "shell-quote", value.replace("'", "'\\''")
     yield "shell-double", re.sub(r'([\\"$`])', r"\\\1", value)
     yield "shell-words", _SHELL_SAFE.sub(r"\\\1", value)
-    yield "repr-bytes", repr(value.encode("utf-8", "surrogateescape"))[2:-1]
+    yield "shell-bash", _BASH.sub(r"\\\1", value)
     python = {"repr": repr(value)[1:-1], "repr-single": repr(value + '"')[1:-2]}
     python |= {"ascii": ascii(value)[1:-1], "ascii-single": ascii(value + '"')[1:-2]}
+    python |= {"repr-bytes": repr(value.encode("utf-8", "surrogateescape"))[2:-1]}
     for form, text in python.items():
         yield form, text
         yield f"{form}-twice", repr(text)[1:-1]
@@ -121,6 +125,7 @@ def _quoted_forms(value: str) -> Iterator[tuple[str, str]]:
     yield "html-double", escape(value, quote=False).replace('"', "&quot;")
     yield "html-apos", escape(value).replace("&#x27;", "&apos;")
     yield "html-mixed", escape(value).replace("&#x27;", "&#39;")
+    yield "html-padded", escape(value).replace("&#x27;", "&#039;")
 
 
 def _entities(value: str) -> Iterator[tuple[str, str]]:
@@ -134,6 +139,9 @@ def _entities(value: str) -> Iterator[tuple[str, str]]:
         pairs = list(zip(value, each, strict=True))
         yield f"html-ascii-{form}", "".join(escape(one) if one.isascii() else entity for one, entity in pairs)
         yield f"html-signs-{form}", "".join(one if one.isalnum() and one.isascii() else entity for one, entity in pairs)
+    yield "html-all-padded", "".join(f"&#{ord(one):03};" for one in value)
+    yield "html-all-capital", "".join(f"&#X{ord(one):x};" for one in value)
+    yield "html-all-capital-upper", "".join(f"&#X{ord(one):X};" for one in value)
     named = (f"&{codepoint2name[ord(one)]};" if ord(one) in codepoint2name else one for one in value)
     yield "html-named", "".join(named)
 
@@ -164,8 +172,12 @@ def encoded_forms(value: str) -> Iterator[tuple[str, str]]:
         yield f"{form}-spaced", shown
         yield f"{form}-colons", shown.replace(" ", ":")
     # What xxd shows: two bytes together, and the first of them may end a group.
-    yield "hex-words", data.hex(" ", -2)
-    yield "hex-words-odd", f"{data[:1].hex()} {data[1:].hex(' ', -2)}"
+    for form, shown in (
+        ("hex-words", data.hex(" ", -2)),
+        ("hex-words-odd", f"{data[:1].hex()} {data[1:].hex(' ', -2)}"),
+    ):
+        yield form, shown
+        yield f"{form}-upper", shown.upper()
     yield from _wide_forms(value)
 
 

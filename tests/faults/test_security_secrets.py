@@ -8,10 +8,13 @@ import os
 import re
 import shlex
 import textwrap
-from itertools import cycle
+from itertools import cycle, product
+from urllib.parse import quote_plus
 
 import pytest
 from gertproc import Gert
+
+from gert_core.secrets import Masker
 
 QUOTED = 'it\'s a \\ "p4ss"\u00a0word'
 LONG = "correct horse battery staple " * 5
@@ -170,6 +173,13 @@ SPELLINGS = {
     "xxd": ODD.encode().hex(" ", -2),
     "base64 of UTF-16": base64.b64encode(ODD.encode("utf-16-le")).decode(),
     "bytes of Python": r"""a&b<c>d \'\xc3\xa9\' "~!(*)=/+""",
+    "repr of repr of bytes": repr(repr(ODD.encode()))[4:-3],
+    "htmlspecialchars": "a&amp;b&lt;c&gt;d &#039;é&#039; &quot;~!(*)=/+",
+    "padded entities": "".join(f"&#{ord(one):03};" for one in ODD),
+    "entities with a capital X": "".join(f"&#X{ord(one):X};" for one in ODD),
+    "xxd -u": ODD.encode().hex(" ", -2).upper(),
+    "quote_plus twice": quote_plus(quote_plus(ODD)),
+    "every byte for a URL, twice": "".join(f"%25{byte:02X}" for byte in ODD.encode()),
 }
 
 
@@ -189,6 +199,28 @@ def test_what_other_languages_quote_is_masked_and_restored(tmp_path, spelling):
     assert re.fullmatch(r"before <REDACTED:PW:[a-z0-9-]+> after", output_of(gert, "spy"))
     resumed(gert)
     assert (tmp_path / "out").read_text(encoding="utf-8") == f"before {shown} after"
+
+
+@pytest.mark.parametrize(
+    "value", ["comma,one two", "a~b c123", "~lead ing1", "p,w~x:y z!12", "a:~b=~c#d #", "#1 {x}^?"]
+)
+def test_what_bash_quotes_is_masked(tmp_path, value):
+    gert = Gert(tmp_path, PW=value)
+    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}"))
+    (tmp_path / "quote").write_text('printf "%q" "$PW"')
+    said = gert("exec", "book.yaml", "--var", "script=bash quote")
+    assert said.code == 0, said.all
+    assert re.fullmatch(r"<REDACTED:PW(:[a-z0-9-]+)?>", output_of(gert, "spy"))
+
+
+@pytest.mark.parametrize(("encode", "size"), [(base64.b64encode, 13), (base64.b32encode, 11), (bytes.hex, 8)])
+def test_wrapped_encodings_are_masked_from_a_length_on(encode, size):
+    """The page has these lengths; a shorter secret is not found in each place and at each width."""
+    secret = "Zq7-hunter2-x"[:size]
+    for before, width in product(range(12), range(1, 40)):
+        text = encode(b"p" * before + secret.encode() + b" and more")
+        lines = textwrap.wrap(text if isinstance(text, str) else text.decode(), width)
+        assert "<REDACTED:" in Masker({"S": secret}).mask_text("\n".join(lines)), (before, width)
 
 
 @pytest.mark.parametrize(
