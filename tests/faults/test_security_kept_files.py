@@ -178,3 +178,26 @@ def test_an_attachment_with_a_secret_is_not_kept_while_the_run_waits(gert):
     said = gert("resume", run)
     assert said.code == 0, said.all
     assert [file.read_text() for file in (gert.run() / "attachments").iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("linked", ["the file", "the directory"])
+def test_an_upload_behind_a_link_is_not_kept(gert, linked, tmp_path_factory):
+    gert.write(book=HEAD + ATTACHMENT + TAIL)
+    (gert.root / "shot.txt").write_text("a picture")
+    assert gert("exec", "book.yaml", "--questions", "suspend").code == 0
+    assert gert("answer", gert.run().name, "look", "shot=shot.txt").code == 0
+    other = tmp_path_factory.mktemp("other")
+    (other / "shot.txt").write_text(f"not of the run: {SECRET}")
+    uploads = gert.run() / "uploads"
+    (uploads / "shot.txt").unlink()
+    if linked == "the file":
+        (uploads / "shot.txt").symlink_to(other / "shot.txt")
+    else:
+        uploads.rmdir()
+        uploads.symlink_to(other)
+    said = gert("resume", "--run", gert.run().name)
+    assert said.code == 1
+    assert "is a symbolic link" in said.all
+    assert "a plugin failed" not in said.all
+    assert (other / "shot.txt").exists()
+    assert not list((gert.run() / "attachments").glob("*"))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from gert_core.api import ErrorKind, StepProblem
 from gert_core.engine.journal import principal_of
-from gert_core.kit.files import UnreadableError
+from gert_core.kit.files import UnreadableError, open_file
 from gert_core.runs.answers import UPLOADS, AnswerStore, question_digest
 
 if TYPE_CHECKING:
@@ -89,12 +90,28 @@ def given_answer(execution: StepExecution, question: Question, prompt: str) -> G
 def _upload(stored: StoredRun, name: str) -> Path:
     """Return the path of a file that is an answer; what a store has no file of is copied for this process."""
     if stored.path is not None:
-        return stored.path / UPLOADS / name
+        file = stored.path / UPLOADS / name
+        _refuse_link(file)
+        return file
     folder = _copies()
     data = stored.get(f"{UPLOADS}/{name}")
     if data is not None:
         (folder / name).write_bytes(data)
     return folder / name
+
+
+def _refuse_link(file: Path) -> None:
+    """Refuse an upload behind a link, which would have another file copied into the run."""
+    try:
+        with open_file(file):
+            linked = file.parent.is_symlink()
+    except FileNotFoundError:
+        return  # said where it is copied
+    except UnreadableError as error:
+        raise StepProblem(ErrorKind.ATTACHMENT, error.message) from None
+    if linked:
+        message = f"{file.parent} is a symbolic link; what belongs to a run is not read behind links"
+        raise StepProblem(ErrorKind.ATTACHMENT, message)
 
 
 @cache
