@@ -55,6 +55,7 @@ class Masker:
         "_lock",
         "_masks",
         "_numbers",
+        "_own",
         "_triggers",
         "_wrapping",
         "_written",
@@ -73,6 +74,8 @@ class Masker:
         """The values that became known during the run."""
         self.lost: Callable[[str], bool] = lambda name: False
         """Whether a name is that of a secret output of an earlier process, which is not known now."""
+        self._own = frozenset(always or ()) - secrets.keys()
+        """gert's own keys, which are masked and never put back: no step has a use for them."""
         self._lock = threading.Lock()
         self._masks: dict[str, str] = {}
         self._wrapping: dict[str, str] = {}
@@ -251,12 +254,16 @@ class Masker:
                 name = (match[1] or "").partition(":")[0]
                 if name and match[1] not in texts and self.lost(name):
                     return LostSecret(f"{MARK}{match[1]}>" if match[0] == value else f"{MARK}{name}>")
-            return _MASK.sub(lambda match: _original(match.group(1), texts), value)
+            return _MASK.sub(lambda match: self._restored(match, texts), value)
         if isinstance(value, (list, tuple)):
             return [self.unmask(item) for item in value]
         if hasattr(value, "keys"):
             return {self.unmask(key): self.unmask(value[key]) for key in value}
         return value
+
+    def _restored(self, match: re.Match[str], texts: Mapping[str, str]) -> str:
+        label = match[1]
+        return match[0] if label and label.partition(":")[0] in self._own else _original(label, texts)
 
     def unmask_message(self, text: str) -> str:
         """Restore a sentence; secrets that are lost stay hidden in it."""

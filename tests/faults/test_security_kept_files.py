@@ -201,3 +201,19 @@ def test_an_upload_behind_a_link_is_not_kept(gert, linked, tmp_path_factory):
     assert "a plugin failed" not in said.all
     assert (other / "shot.txt").exists()
     assert not list((gert.run() / "attachments").glob("*"))
+
+
+def test_a_planted_answer_does_not_bring_a_key_of_gert_out(gert):
+    ask = "  - { id: look, type: manual, instructions: Look, required_evidence: [{ kind: text, name: note }] }\n"
+    use = "  - { id: use, type: tool, tool: sh, inputs: { do: 'printf %s \"{{ .look.note }}\" > got' } }\n"
+    gert.write(book=HEAD + ask + use + TAIL)
+    key = "ed25519:" + base64.b64encode(bytes(range(32))).decode()
+    keys = {"GERT_TRACE_SIGNING_KEY": key, "GERT_TRACE_SIGNING_KEY_ID": "k1"}
+    assert gert("exec", "book.yaml", "--questions", "suspend", **keys).code == 0
+    assert gert("answer", gert.run().name, "look", "note=hello", **keys).code == 0
+    (answer,) = (gert.run() / "answers").iterdir()
+    answer.write_text(answer.read_text().replace("hello", "<REDACTED:GERT_TRACE_SIGNING_KEY>"))
+    said = gert("resume", "--run", gert.run().name, **keys)
+    assert said.code == 0, said.all
+    assert (gert.root / "got").read_text() == "<REDACTED:GERT_TRACE_SIGNING_KEY>"
+    assert key[8:] not in said.all + everything(gert.run()).decode()
