@@ -265,6 +265,17 @@ class Masker:
         label = match[1]
         return match[0] if label and label.partition(":")[0] in self._own else _original(label, texts)
 
+    def unmask_event(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Restore an event's data as it was before ``mask_event``, which leaves alone what gert itself writes."""
+        return {key: self._unmask_field(key, data[key]) for key in data}
+
+    def _unmask_field(self, name: str, value: Any) -> Any:
+        if written_by_gert(name, value):
+            return value
+        if name in PARTS and hasattr(value, "keys"):
+            return self.unmask_event(value)
+        return self.unmask(value)
+
     def unmask_message(self, text: str) -> str:
         """Restore a sentence; secrets that are lost stay hidden in it."""
         found = self.unmask(text)

@@ -104,6 +104,32 @@ def test_no_reason_of_an_approval_has_a_secret_in_it(tmp_path, verb):
         assert gert(verb, ticket.stem, "--reason", "for the token", "--as", "bob").code == 0
 
 
+@pytest.mark.parametrize("name", ["TOKEN", "pw", "GERT_TRACE_SIGNING_KEY"])
+def test_a_name_that_looks_like_a_mask_is_one_name_and_tells_no_secret(tmp_path, name):
+    """What is written as it is, is read as it is: such a name must not become the value, nor another approver."""
+    key = "hmac-sha256:c2lnbmluZy1rZXktMDEyMzQ1Njc4OQ=="
+    gert = Gert(
+        tmp_path, PWX=SECRET, PARTSX=PARTS, TOKEN=TOKEN, GERT_TRACE_SIGNING_KEY=key, GERT_TRACE_SIGNING_KEY_ID="k"
+    )
+    gert.write(book=BOOK.partition("steps:")[0] + APPROVAL.replace("message:", "min_approvers: 2, message:"))
+    with gert:
+        assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
+        (ticket,) = (gert.run() / "tickets").glob("*.json")
+        answers = ticket.with_suffix(".answers")
+        gert("approve", ticket.stem, "--as", f"<REDACTED:{name}>")
+        if not answers.exists():  # refused: then somebody writes the file
+            assert gert("approve", ticket.stem, "--as", "somebody").code == 0
+            (file,) = answers.iterdir()
+            file.write_text(file.read_text().replace("somebody", f"<REDACTED:{name}>"))
+        for _ in range(3):
+            said = gert("resume", "--run", gert.run().name, "--json")
+            assert said.document["status"] == "approval_pending", said.all
+        assert not [secret for secret in (SECRET, TOKEN, key) if secret in everything(gert) + said.all]
+        assert gert("approve", ticket.stem, "--as", "bob").code == 0
+        said = gert("resume", "--run", gert.run().name, "--json")
+        assert not [secret for secret in (SECRET, TOKEN, key) if secret in everything(gert) + said.all]
+
+
 def test_what_the_shell_does_not_know_is_not_hidden_in_an_answer(gert):
     """The page says so: the trace is masked when the run goes on, the file of the answer stays as it was written."""
     run = gert.run().name

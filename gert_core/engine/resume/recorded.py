@@ -215,7 +215,9 @@ class Recorded:
             if failure is None
             else {k: self.masker.unmask_message(failure[k]) for k in ("kind", "message")},
             reason=None if reason is None else str(reason),
-            outcome=None if outcome is None else Outcome(**unmask(outcome)),
+            outcome=None
+            if outcome is None
+            else Outcome(**{name: value for name, value in unmask(outcome).items() if value is not None}),
         )
 
     def inputs(self, key: str) -> Mapping[str, object]:
@@ -271,14 +273,14 @@ class Recorded:
     def decision(self, key: str) -> Decision | None:
         """Return the last decision of the policies about a leaf that has no result, if one was made."""
         decided = self._data(key, EventType.GOVERNANCE_DECISION)
-        return Decision.from_json(self.masker.unmask(decided[-1])) if decided else None
+        return Decision.from_json(self.masker.unmask_event(decided[-1])) if decided else None
 
     def earlier_decision(self, key: str) -> Decision | None:
         """Return the last decision about a step, also when what it decided about is to be executed again."""
         numbers = self._decided.get(key)
         before = self.decision(key)
         if before is None and numbers:
-            before = Decision.from_json(self.masker.unmask(self._lines.data(numbers[-1])))
+            before = Decision.from_json(self.masker.unmask_event(self._lines.data(numbers[-1])))
         return before
 
     def approval(self, key: str) -> RecordedApproval | None:
@@ -302,7 +304,7 @@ class Recorded:
             voids=len(voids),
             spent=len(submitted) <= self._spent.get(key, 0) or any(one.get("ticket_id") == ticket for one in voids),
             responses=[self._response(one) for one in responses if one.get("ticket_id") == ticket],
-            resolved=self.masker.unmask(resolved[-1]) if resolved else None,
+            resolved=self.masker.unmask_event(resolved[-1]) if resolved else None,
         )
 
     def _response(self, data: Mapping[str, Any]) -> dict[str, Any]:
