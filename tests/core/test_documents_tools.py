@@ -70,9 +70,9 @@ def test_names_do_not_lead_out_of_their_directory(tmp_path, name):
 
 
 def test_missing_tool_lists_the_places(tmp_path, sample_registry):
-    write(tmp_path, {"gert-project.yaml": "", "runbook.yaml": runbook("nope")})
+    write(tmp_path, {"gert-project.yaml": "", "books/runbook.yaml": runbook("nope")})
     project = find_project(tmp_path)
-    loaded = load_runbook(tmp_path / "runbook.yaml", registry=sample_registry, project=project)
+    loaded = load_runbook(tmp_path / "books" / "runbook.yaml", registry=sample_registry, project=project)
     (found,) = loaded.diagnostics
     assert (found.rule, found.line, found.column, found.path) == ("tool-not-found", 3, 9, "tools[0]")
     assert found.message.count("nope.tool.yaml") == 2
