@@ -24,7 +24,7 @@ def gert(tmp_path):
 
 
 def make(gert: Gert, ending: str | None, *, days: float, **more: object) -> str:
-    began = NOW - timedelta(days=days)
+    began = datetime.now(UTC) - timedelta(days=days)  # not when the module was imported: suites take minutes
     run_id = f"{began:%Y%m%dT%H%M%SZ}-{ending or 'killed'}-{len(gert.runs())}"
     write_run(gert.root / "runs", run_id, began=began, ending=ending, **more)
     return run_id

@@ -111,7 +111,11 @@ def test_an_empty_part_of_the_path_is_not_the_current_directory(gert, path):
 def test_without_directories_on_the_path_nothing_is_started(gert):
     deploy(gert, "", lambda root: put(root, "deploy", "evil"))
     assert approved(gert) is None
-    assert resume(gert) == "error"
+    said = gert("resume", "--run", gert.run().name)
+    assert said.code == 2, said.all
+    assert "cannot be resumed here, so nothing was run" in said.all
+    said = gert("resume", "--run", gert.run().name, "--no-preflight", "--json")
+    assert said.document["status"] == "error"
     assert acted(gert) == []
 
 

@@ -191,8 +191,10 @@ def test_a_worker_that_was_replaced_while_it_could_not_reach_the_server_writes_n
     sink = run.sink(seq=0, lease=run.acquire("w1", 0.01))
     sink.write(lines[:2], 2)
     sink.sync()
-    other = opened().open("r1")
-    taken = other.sink(seq=2, lease=other.acquire("w2", 30))
+    other, lease = opened().open("r1"), None
+    while lease is None:  # that of the first lasts 10 ms
+        lease = other.acquire("w2", 30)
+    taken = other.sink(seq=2, lease=lease)
     taken.write(lines[2:3], 3)
     taken.close()
     sink.write([lines[2].replace(b"noted", b"wrong")], 3)
