@@ -48,6 +48,7 @@ KIT_MODULES: Final = (
     "run_rows",
     "blob_names",
     "store_urls",
+    "claims",
     "tables.store",
     "tables.database",
     "tables.run",

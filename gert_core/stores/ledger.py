@@ -19,6 +19,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
 from gert_core.api.store_records import Claim, ClaimState, Total
 from gert_core.api.stores import Ledger
+from gert_core.kit.claims import is_replaceable
 from gert_core.kit.durable import replace_file, sync_directory
 from gert_core.kit.files import MIB, UnreadableError, decode_record, read_file
 from gert_core.kit.sharing import user_name
@@ -77,7 +78,7 @@ class FileLedger(Ledger):
         """Return who holds the key afterwards: ``owner``, or another who claimed it before and did not fail."""
         with self._opened(key) as (descriptor, path):
             held = _last(descriptor, path)
-            if held is not None and held.owner != owner and not _replaceable(held, at, ttl):
+            if held is not None and held.owner != owner and not is_replaceable(held, at, ttl):
                 return held
             if held is None or held.owner != owner or held.state != "open":
                 held = Claim(owner=owner, at=at)
@@ -211,18 +212,6 @@ def _is_shared(runs: os.stat_result) -> bool:
 def ledger_key(*parts: object) -> str:
     """Return the key of what is claimed; the parts are masked values, or have no secrets."""
     return hashlib.sha256(canonical(list(parts))).hexdigest()
-
-
-def _replaceable(held: Claim, at: str, ttl: float | None) -> bool:
-    """Return whether others may take a claim: it failed, or was made too long ago and is still open."""
-    if held.state == "failed":
-        return True
-    if ttl is None or held.state != "open":
-        return False
-    try:
-        return (parse_time(at) - parse_time(held.at)).total_seconds() > ttl
-    except ValueError:
-        return False
 
 
 def _last(descriptor: int, path: Path) -> Claim | None:

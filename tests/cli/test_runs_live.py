@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import time
 
 import pytest
-from gertproc import COMMAND, Gert
+from executing import executing
+from gertproc import Gert
 
 BOOK = """\
 apiVersion: kernel/v0
@@ -38,27 +37,8 @@ def run(tmp_path):
     """A project with a run whose writing step is being executed, and the process of the run."""
     gert = Gert(tmp_path)
     gert.write(book=BOOK, tool_slow=SLOW)
-    process = subprocess.Popen(
-        [*COMMAND, "exec", "book.yaml"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=gert.environ,
-    )
-    try:
-        _wait_for(tmp_path / "began")
+    with executing(gert, ended="ended") as process:
         yield gert, process
-    finally:
-        (tmp_path / "go").touch()
-        process.wait(30)
-        _wait_for(tmp_path / "ended")
-
-
-def _wait_for(path):
-    until = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < until, path.name
-        time.sleep(0.01)
 
 
 def _steps(shown) -> dict[str, str]:

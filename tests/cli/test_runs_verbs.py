@@ -6,9 +6,9 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
+from executing import executing
 from forging import SEED
 from gertproc import COMMAND, Gert
 from many_runs import write_run
@@ -40,25 +40,11 @@ def gert(tmp_path):
 
 
 @pytest.fixture
-def live(tmp_path, gert):
+def live(gert):
     """A run that is being executed, and its process."""
     gert.write(book=BOOK, tool_slow=SLOW)
-    process = subprocess.Popen(
-        [*COMMAND, "exec", "book.yaml"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=gert.environ,
-    )
-    try:
-        until = time.monotonic() + 60
-        while not (tmp_path / "began").exists():
-            assert time.monotonic() < until
-            time.sleep(0.02)
+    with executing(gert) as process:
         yield gert, process
-    finally:
-        (tmp_path / "go").touch()
-        process.wait(60)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out
@@ -26,18 +26,8 @@ def block(
 ) -> int:
     """Block a run that is not being executed: it cannot be resumed until it is unblocked with the key."""
     from gert_core.engine.blocking import block as write
-    from gert_core.engine.run import default_actor
 
-    project, environ = project_here(), ctx.obj.environ
-    stands = write(
-        run_id,
-        store=store_here(project),
-        key=key,
-        reason=reason,
-        by=default_actor(environ) if as_ is None else as_,
-        registry=registry_for(project, ctx.obj),
-        environ=environ,
-    )
+    stands = write(run_id, key=key, reason=reason, **_given(ctx, as_))
     return _say(stands, f"Blocked on {key}.", as_json=json)
 
 
@@ -52,18 +42,22 @@ def unblock(
 ) -> int:
     """Unblock a run: what waits for this key goes on when the run is resumed."""
     from gert_core.engine.blocking import unblock as write
+
+    stands = write(run_id, key=key, **_given(ctx, as_))
+    return _say(stands, f"Unblocked {key}.", as_json=json)
+
+
+def _given(ctx: typer.Context, as_: str | None) -> dict[str, Any]:
+    """Return what both take: the store, the plugins, the environment and who asks."""
     from gert_core.engine.run import default_actor
 
     project, environ = project_here(), ctx.obj.environ
-    stands = write(
-        run_id,
-        store=store_here(project),
-        key=key,
-        by=default_actor(environ) if as_ is None else as_,
-        registry=registry_for(project, ctx.obj),
-        environ=environ,
-    )
-    return _say(stands, f"Unblocked {key}.", as_json=json)
+    return {
+        "store": store_here(project),
+        "by": default_actor(environ) if as_ is None else as_,
+        "registry": registry_for(project, ctx.obj),
+        "environ": environ,
+    }
 
 
 def _say(stands: Standing, done: str, *, as_json: bool) -> int:

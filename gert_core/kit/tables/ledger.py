@@ -11,7 +11,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
 from gert_core.api.store_records import Claim, Total
 from gert_core.api.stores import Ledger
-from gert_core.kit.times import parse_time
+from gert_core.kit.claims import is_replaceable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ class TableLedger(Ledger):
 
         def work(transaction: Transaction) -> Claim:
             held = _held(transaction, key)
-            if held is not None and held.owner != owner and not _replaceable(held, at, ttl):
+            if held is not None and held.owner != owner and not is_replaceable(held, at, ttl):
                 return held
             if held is not None and held.owner == owner and held.state == "open":
                 return held
@@ -148,18 +148,6 @@ def _reserved(rows: list[tuple[Any, ...]]) -> dict[str, Decimal]:
         return {owner: Decimal(amount) for owner, amount in rows}
     except InvalidOperation:
         raise StoreError("an amount in gert_ledger is not a number") from None
-
-
-def _replaceable(held: Claim, at: str, ttl: float | None) -> bool:
-    """Return whether others may take a claim: it failed, or was made too long ago and is still open."""
-    if held.state == "failed":
-        return True
-    if ttl is None or held.state != "open":
-        return False
-    try:
-        return (parse_time(at) - parse_time(held.at)).total_seconds() > ttl
-    except ValueError:
-        return False
 
 
 @contextmanager

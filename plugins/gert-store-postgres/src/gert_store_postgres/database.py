@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
-ATTEMPTS: Final = 3
-"""How often a read is asked again on a new connection."""
 _PAUSES: Final = (0.1, 0.4, 1.6)
+"""The seconds before a read is asked again on a new connection, each time it fails."""
 _NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
 _SETTINGS: Final[Mapping[str, str | int]] = {
     "application_name": "gert",
@@ -204,4 +203,4 @@ class PostgresDatabase(Database):
         return self._connection
 
 
-__all__ = ["ATTEMPTS", "PostgresDatabase"]
+__all__ = ["PostgresDatabase"]
