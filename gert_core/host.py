@@ -12,7 +12,7 @@ from gert_core.api import DocumentError, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gert_core.api import Console, Deadline
+    from gert_core.api import Console, Deadline, Question
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
     from gert_core.engine.cancel import Stop
@@ -32,7 +32,15 @@ class SilentConsole:
     def say(self, text: str) -> None:
         """Show nothing."""
 
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False, fresh: bool = False) -> str | None:
+    def ask(
+        self,
+        prompt: str,
+        *,
+        deadline: Deadline,
+        hidden: bool = False,
+        fresh: bool = False,
+        question: Question | None = None,
+    ) -> str | None:
         """Return no answer."""
         return None
 

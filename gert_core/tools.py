@@ -58,6 +58,7 @@ def render_action(
         env={name: render(raw, "env", name) for name, raw in (model.env or {}).items()},
         config=render.data(model.settings, "config") if model.settings else {},
         idempotency_key=idempotency_key,
+        repeatable=tool.contracts[action].repeatable,
     )
 
 

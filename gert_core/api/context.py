@@ -66,10 +66,20 @@ class Console(Protocol):
     def say(self, text: str) -> None:
         """Show a line to the person (on standard error)."""
 
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False, fresh: bool = False) -> str | None:
+    def ask(
+        self,
+        prompt: str,
+        *,
+        deadline: Deadline,
+        hidden: bool = False,
+        fresh: bool = False,
+        question: Question | None = None,
+    ) -> str | Answer | None:
         """Show ``prompt``, read one line; ``None`` at the end of input, on expiry or cancel.
 
-        With ``fresh``, what was typed at a terminal before the question is thrown away.
+        With ``fresh``, what was typed at a terminal before the question is thrown away. ``question`` says the same
+        for a console that is not a terminal. An ``Answer`` also tells who gave it; ``Declined`` is raised when that
+        person declines.
         """
 
     def exclusive(self) -> AbstractContextManager[object]:
@@ -79,9 +89,10 @@ class Console(Protocol):
 class Question(Struct, frozen=True, kw_only=True):
     """A question of a step to a person; ``name`` identifies the answer in scenarios and outputs.
 
-    ``kind`` is ``confirm``, ``text``, ``choice``, ``checklist`` or ``attachment``; ``items`` are those of a checklist
-    or a choice. ``prompt`` is what a terminal shows; ``title`` and ``instructions`` say the same without the grammar of
-    answers. ``following`` are the questions that the step asks after this one, for people who answer all at once.
+    ``kind`` is ``confirm``, ``text``, ``choice``, ``checklist`` or ``attachment``, and ``input`` for an input of the
+    run; ``items`` are those of a checklist or a choice. ``prompt`` is what a terminal shows; ``title`` and
+    ``instructions`` say the same without the grammar of answers. ``hidden``: the answer is a secret. ``following`` are
+    the questions that the step asks after this one, for people who answer all at once. ``step_key`` is set by gert.
     """
 
     name: str
@@ -91,6 +102,8 @@ class Question(Struct, frozen=True, kw_only=True):
     title: str = ""
     instructions: str = ""
     following: tuple[Question, ...] = ()
+    hidden: bool = False
+    step_key: str = ""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -126,7 +139,7 @@ class Services(Struct, frozen=True, kw_only=True):
 
     ``run`` is the run in its store, None for one that is not kept; ``run_dir`` its directory, where it has one.
     ``project`` is None outside of a project. ``config`` is this plugin's own part of ``plugins.config``; for an
-    approval provider it also includes ``approvals.config``.
+    approval provider it also includes ``approvals.config``. Programs are started in ``cwd``; None: gert's own.
     """
 
     console: Console
@@ -137,6 +150,7 @@ class Services(Struct, frozen=True, kw_only=True):
     actor: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Json] = field(default_factory=dict)
+    cwd: str | None = None
 
 
 class Closable(Protocol):

@@ -31,7 +31,10 @@ class Target(Struct, frozen=True, kw_only=True):
 class Action(Struct, frozen=True, kw_only=True):
     """One rendered action of a tool, without templates.
 
-    ``config`` is the action's ``config``, for what only one transport needs, such as ``mcp_tool``.
+    ``config`` is the action's ``config``, for what only one transport needs, such as ``mcp_tool``. ``repeatable`` is
+    whether the call may be made again when it is not known whether it took effect. ``output`` takes what the tool
+    writes, while it writes it: the name of the stream (``stdout``, ``stderr`` or ``progress``) and its bytes. It is
+    None unless somebody watches; it raises nothing, and one thread at a time calls it for a stream.
     """
 
     name: str
@@ -41,6 +44,8 @@ class Action(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Json] = field(default_factory=dict)
     idempotency_key: str = ""
+    repeatable: bool = False
+    output: Callable[[str, bytes], None] | None = None
 
 
 class Reply(Struct, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ class ApprovalProcess:
     """The decisions about requests that are made over one opened provider.
 
     ``emit(type, data, principal)`` adds a trace event, ``sync()`` puts everything added on disk, ``now`` is the
-    run's clock, ``known`` what answers are checked against.
+    run's clock, ``known`` what answers are checked against; ``submitted`` is told of a request that the provider has.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class ApprovalProcess:
         sync: Callable[[], None],
         now: Callable[[], datetime],
         known: Approvals,
+        submitted: Callable[[ApprovalRequest], None] = lambda _: None,
     ) -> None:
         self._session = session
         self._blocking = blocking
@@ -77,6 +78,7 @@ class ApprovalProcess:
         self._sync = sync
         self._now = now
         self._known = known
+        self._submitted = submitted
 
     def decide(
         self,
@@ -105,6 +107,7 @@ class ApprovalProcess:
         ticket = self._call("submit", lambda: self._session.submit(request))
         if not isinstance(ticket, ApprovalTicket) or ticket.ticket_id != request.ticket_id:
             raise StepProblem(ErrorKind.APPROVAL_PROVIDER, "the approval provider answered submit with another ticket")
+        self._submitted(request)
         while True:
             response = self._call("wait", lambda: self._session.wait(ticket, waiting))
             if response is None:

@@ -145,6 +145,10 @@ class Deadline:
         at = self._stop.time.monotonic() + seconds
         return Deadline(self._stop, at=at if self._at is None else min(at, self._at))
 
+    def under(self, stop: Stop | None) -> Deadline:
+        """Return the same point in time under another switch; None: this one."""
+        return self if stop is None else Deadline(stop, at=self._at)
+
     @property
     def expired(self) -> bool:
         """Whether the time is up."""

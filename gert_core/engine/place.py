@@ -102,7 +102,7 @@ def _choices(request: Request, *, signer: Signer | None, directory: Path | None)
         trace_sync=request.trace_sync,
         fail_on=_fail_on(request),
         signer=signer.to_json() if signer is not None else None,
-        cwd=_working_directory() if here else None,
+        cwd=_working_directory(request.cwd) if here else None,
         run_directory=str(directory) if here and directory is not None else None,
     )
 
@@ -113,9 +113,9 @@ def _fail_on(request: Request) -> tuple[str, ...]:
     return request.fail_on or ()
 
 
-def _working_directory() -> str | None:
+def _working_directory(chosen: Path | None) -> str | None:
     try:
-        return str(Path.cwd())
+        return str(chosen or Path.cwd())
     except OSError:  # it was deleted
         return None
 

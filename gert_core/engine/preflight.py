@@ -219,7 +219,8 @@ def _absent(request: Request, use: Use, program: str) -> bool:
     path = (use.tool.tool.actions[use.action].env or {}).get("PATH")
     if "{{" in f"{path}{program if use.tool.tool.meta.binary is None else ''}":
         return False  # known when the step is rendered
-    return find_program(program, request.environ if path is None else {"PATH": str(path)}, use.tool.cwd) is None
+    cwd = use.tool.cwd or (None if request.cwd is None else str(request.cwd))
+    return find_program(program, request.environ if path is None else {"PATH": str(path)}, cwd) is None
 
 
 def _found(use: Use, kind: str, message: str, *, path: tuple[str | int, ...], hint: str) -> Diagnostic:

@@ -37,7 +37,7 @@ from gert_core.trace.signing import signer_from_environ
 from gert_core.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from contextlib import ExitStack
 
     from gert_core.documents.tree import Runbook
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from gert_core.engine.resume.plan import Resumption
     from gert_core.governance import Policies
     from gert_core.secrets import Masker, Secrets
+    from gert_core.trace.observers import Observer
 
 
 def prepare(request: Request, stack: ExitStack) -> Run:
@@ -87,7 +88,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         secrets = documents.join_secrets(secrets, request)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.kept else None
     plugins = PluginServices(
-        Services(console=request.console, actor=actor, environ=request.environ),
+        Services(console=request.console, actor=actor, environ=request.environ, cwd=_directory(request)),
         registry=request.registry,
         project=request.project,
     )
@@ -96,6 +97,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     denial = ahead.denial()
     approval = ahead.provider(by_document, actor=actor, denied=denial is not None)
     run_id = new_run_id(runbook.name) if resume is None else resume.run.run_id
+    request.progress.named(run_id)
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
     inputs, constants, masker = _values(request, runbook, secrets, plugins, about, stack, denied=denial is not None)
@@ -106,7 +108,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         sync=request.trace_sync,  # type: ignore[arg-type]
         masker=masker,
         signer=signer,
-        observers=request.registry.trace_observers(request.mode) if request.observed else (),
+        observers=_observers(request),
         start_seq=place.start_seq,
         prev_hash=place.prev_hash,
     )
@@ -135,6 +137,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         store=place.store,
         stored=place.stored,
         trace=place.trace,
+        cwd=_directory(request),
         approval=approval,
         questions=request.questions or "ask",
         resumption=resumption,
@@ -148,10 +151,20 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         plugins=plugins.during(place.run_id, place.stored),
         progress=_listener(request, masker),
         stop=request.stop,
+        leave=request.leave,
         recorded=recorded,
         children=_children(place, stack),
     )
     return Run(facts, services)
+
+
+def _observers(request: Request) -> Sequence[tuple[str, Observer]]:
+    """Return who is told of events: the host's own observers, and those of plugins."""
+    return (*request.observers, *(request.registry.trace_observers(request.mode) if request.observed else ()))
+
+
+def _directory(request: Request) -> str | None:
+    return None if request.cwd is None else str(request.cwd)
 
 
 def _listener(request: Request, masker: Masker) -> Progress:
@@ -163,11 +176,10 @@ def _listener(request: Request, masker: Masker) -> Progress:
     )
 
 
-def _children(place: Place, stack: ExitStack) -> Children | None:
+def _children(place: Place, stack: ExitStack) -> Children:
     """Return where the programs that the run starts are kept, until it ends."""
-    if place.stored is None or place.stored.path is None:
-        return None
-    children = Children(place.stored.path / FILE)
+    path = None if place.stored is None or place.stored.path is None else place.stored.path / FILE
+    children = Children(path)
     stack.callback(children.close)
     return children
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from gert_core.api import ApprovalRequest, Contract, Outcome, StepStatus
     from gert_core.documents.retry import RetryPolicy
@@ -59,11 +59,35 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     """What it would keep after success, in words."""
 
 
+class CallWatcher(Protocol):
+    """Who watches one call of a tool; its functions raise nothing."""
+
+    def feed(self, stream: str, data: bytes) -> None:
+        """Take what the tool has written to a stream: ``stdout``, ``stderr`` or ``progress``."""
+
+    def close(self) -> None:
+        """Take the end of the call."""
+
+
 class Progress:
     """Base of listeners; methods may be called from several threads at once. Texts and data are not masked."""
 
     listens = True
     """Whether it is to be told of the start and the end of every step."""
+    watches = False
+    """Whether it is to be told of calls of tools and of the items of loops; asked before each."""
+
+    def named(self, run_id: str) -> None:
+        """Handle the id of the run, which is known before its inputs are."""
+
+    def calling(self, step: StepInfo, tool: str, action: str, command: Sequence[str]) -> CallWatcher | None:
+        """Handle a tool that is about to be called; return who watches what it writes, if anybody does."""
+
+    def items(self, step: StepInfo, *, done: int, failed: int, skipped: int, total: int) -> None:
+        """Handle how many items of a loop are over, of which some failed or were skipped; of none at its start."""
+
+    def submitted(self, step: StepInfo, request: ApprovalRequest) -> None:
+        """Handle an approval request that its provider has, in this process or an earlier one."""
 
     def started(self, step: StepInfo) -> None:
         """Handle the start of a step."""
@@ -118,6 +142,24 @@ class SafeProgress(Progress):
         self._listener = listener
         self._on_fault = on_fault
         self._failed = False
+
+    @property
+    def watches(self) -> bool:  # type: ignore[override]
+        """Whether the listener wants to be told of calls now."""
+        return self._listener.watches
+
+    def calling(self, step: StepInfo, tool: str, action: str, command: Sequence[str]) -> CallWatcher | None:
+        try:
+            return self._listener.calling(step, tool, action, command)
+        except Exception as fault:
+            self._note(fault)
+            return None
+
+    def items(self, step: StepInfo, *, done: int, failed: int, skipped: int, total: int) -> None:
+        self._tell(self._listener.items, step, done=done, failed=failed, skipped=skipped, total=total)
+
+    def submitted(self, step: StepInfo, request: ApprovalRequest) -> None:
+        self._tell(self._listener.submitted, step, request)
 
     # The two that are called for every step are written out, which costs half of what ``_tell`` does.
 
@@ -178,4 +220,4 @@ class SafeProgress(Progress):
             self._on_fault(fault)
 
 
-__all__ = ["Evaluation", "Progress", "SafeProgress", "StepInfo", "Unheard"]
+__all__ = ["CallWatcher", "Evaluation", "Progress", "SafeProgress", "StepInfo", "Unheard"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gert_core.engine.steps.compiled import CompiledRunbook
     from gert_core.governance import Policies
     from gert_core.plugin.registry import Registry
+    from gert_core.trace.observers import Observer
 
 QUESTIONS: Final = ("ask", "suspend", "fail")
 DRIFT: Final = ("refuse", "allow")
@@ -80,6 +81,12 @@ class Request(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     progress: Progress = field(default_factory=Progress)
     stop: Stop = field(default_factory=Stop)
+    leave: Stop | None = None
+    """A second switch, which ``stop`` throws too: when it is thrown, what waits for people suspends the run."""
+    observers: Sequence[tuple[str, Observer]] = ()
+    """Functions that are given every event once readers of the trace see it, each with a name for messages."""
+    cwd: Path | None = None
+    """The directory in which programs start, whose ``meta.cwd`` names no other; None: that of this process."""
     runs: Path | None = None
     """The directory of runs, where no ``store`` is given; None: that of the project."""
     store: RunStore | None = None

@@ -77,6 +77,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     """The run in its store; ``None`` for a run that is not kept."""
     trace: Path | None = None
     """The file with its trace, where that is a file."""
+    cwd: str | None = None
+    """The directory in which programs start; ``None``: gert's own."""
     approval: ApprovalProvider | None = None
     questions: str = "ask"
     """What becomes of a question of a step: ``ask``, ``suspend`` or ``fail``."""
@@ -119,12 +121,14 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
     plugins: PluginServices
     progress: Progress
     stop: Stop = field(default_factory=Stop)
+    leave: Stop | None = None
+    """Thrown with ``stop``, and by hosts alone when what waits for people is to suspend the run."""
     recorded: Recorded | None = None
     sessions: Sessions = field(default_factory=Sessions)
     determinism: Determinism = field(default_factory=Determinism)
     waits: Waits = field(default_factory=Waits)
-    children: Children | None = None
-    """The programs that are running; ``None`` for a run without a directory."""
+    children: Children
+    """The programs that are running."""
 
     def digest(self, value: object) -> str:
         """Return the SHA-256 of masked, canonical data."""

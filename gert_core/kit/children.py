@@ -1,4 +1,4 @@
-"""Keep the programs that a run has started in a file, so that a resumed run finds those that outlived a killed one.
+"""Keep the programs that a run has started: to end them alone, and in a file for a run that is resumed after a kill.
 
 ``gert_core.kit.processes`` does so for everything that is started with it; a plugin has nothing to do.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from contextlib import suppress
@@ -29,11 +30,13 @@ class Children:
     """The programs of one run that are running, one line of fixed length for each.
 
     A line is written right after its program was started, and written over when another one starts after the program
-    has ended. Nothing is synced: a power loss ends the programs too. What cannot be written is left out.
+    has ended. Nothing is synced: a power loss ends the programs too. What cannot be written is left out. Without a
+    path nothing is written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._running: set[int] = set()
         self._lock = threading.Lock()
         self._fd = -1
         self._same = ""
@@ -54,9 +57,12 @@ class Children:
         if len(name) > _STEP:  # a key is as long as the names in it
             name = encode_basestring_ascii(step[: _STEP // 8])
         with self._lock:
+            self._running.add(pid)
+            if self._path is None or _CLOCK is None:
+                return -1
             try:
                 if self._fd < 0:
-                    self._open()
+                    self._open(self._path)
                 if self._free:
                     line = self._free.pop()
                 else:
@@ -68,17 +74,25 @@ class Children:
                 return -1
             return line
 
-    def _open(self) -> None:
+    def _open(self, path: Path) -> None:
         with suppress(FileNotFoundError):
-            self._path.unlink()  # of an earlier process, or a pipe or another name of somebody's file
-        self._fd = os.open(self._path, _FLAGS, 0o600)
+            path.unlink()  # of an earlier process, or a pipe or another name of somebody's file
+        self._fd = os.open(path, _FLAGS, 0o600)
         self._same = f'"boot":"{boot_id()}","step":'
 
-    def remove(self, line: int) -> None:
+    def remove(self, pid: int, line: int) -> None:
         """Give a line to the next program: the one in it has ended."""
-        if line >= 0:
-            with self._lock:
+        with self._lock:
+            self._running.discard(pid)
+            if line >= 0:
                 self._free.append(line)
+
+    def kill(self) -> None:
+        """Send KILL to the process groups of this run, and to no others."""
+        with self._lock:  # what is in the set is not collected yet, so that its number is ours
+            for pid in self._running:
+                with suppress(ProcessLookupError, PermissionError):  # gone, or (macOS) only a zombie
+                    os.killpg(pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Remove the file if every program has ended."""
@@ -86,7 +100,7 @@ class Children:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
-                if len(self._free) == self._lines:
+                if len(self._free) == self._lines and self._path is not None:
                     self._path.unlink()
 
 
@@ -100,18 +114,18 @@ _thread: Final = _Thread()
 class Kept:
     """The line of one program that this thread started; nothing when no run is to be told."""
 
-    __slots__ = ("_children", "_line")
+    __slots__ = ("_children", "_line", "_pid")
 
     def __init__(self, pid: int, began: float) -> None:
-        self._children, self._line = None, -1
-        if _thread.owner is not None and _CLOCK is not None:
+        self._children, self._line, self._pid = None, -1, pid
+        if _thread.owner is not None:
             children, step = _thread.owner
             self._children, self._line = children, children.add(pid, began, step)
 
     def remove(self) -> None:
         """Forget the program: it was collected."""
         if self._children is not None:
-            self._children.remove(self._line)
+            self._children.remove(self._pid, self._line)
             self._children = None
 
 

@@ -153,6 +153,8 @@ class Masker:
         It ends where a secret may begin that is not complete yet, and never inside of one.
         """
         cut = len(text) if final else unfinished(text, (MARK, *self._masks), self._wrapping)
+        if not self._may_have(text):
+            return text[:cut], cut
         hits = find(text, self._masks, self._wrapping)
         while inside := [start for start, end, _ in hits if start < cut < end]:
             cut = min(inside)

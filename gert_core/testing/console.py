@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gert_core.api import Deadline
+    from gert_core.api import Deadline, Question
 
     Answers = Sequence[str] | Mapping[str, str]
 
@@ -40,7 +40,15 @@ class ScriptedConsole:
         """Record the text."""
         self.said.append(text)
 
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False, fresh: bool = False) -> str | None:
+    def ask(
+        self,
+        prompt: str,
+        *,
+        deadline: Deadline,
+        hidden: bool = False,
+        fresh: bool = False,
+        question: Question | None = None,
+    ) -> str | None:
         """Return the answer to a question, or None."""
         self.asked.append(prompt)
         for text, answer in self._by_question.items():

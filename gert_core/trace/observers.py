@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,7 @@ class Observers:
     def __init__(self, observers: Sequence[tuple[str, Observer]], *, mask: Callable[[str], str] = str) -> None:
         self._observers = list(observers)
         self._mask = mask
-        self._queue: SimpleQueue[list[bytes] | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[bytes] | Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="gert-observers", daemon=True)
         try:
             self._thread.start()
@@ -39,6 +40,11 @@ class Observers:
         if self._observers:
             self._queue.put(lines)
 
+    def tell(self, fn: Callable[[], None]) -> None:
+        """Queue a call behind the lines so far; what it raises is dropped."""
+        if self._thread.ident is not None:
+            self._queue.put(fn)
+
     def close(self) -> None:
         """Wait a few seconds until the observers have processed what is queued."""
         self._queue.put(None)
@@ -50,8 +56,12 @@ class Observers:
 
     def _serve(self) -> None:
         with aside():
-            while (lines := self._queue.get()) is not None:
-                for line in lines:
+            while (queued := self._queue.get()) is not None:
+                if callable(queued):
+                    with suppress(Exception):
+                        queued()
+                    continue
+                for line in queued:
                     if self._observers:
                         self._notify(decode(line))
 

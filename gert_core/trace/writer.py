@@ -175,6 +175,11 @@ class TraceWriter:
             self.commit()
         return number
 
+    def tell(self, fn: Callable[[], None]) -> None:
+        """Call ``fn`` in the thread of the observers, after they were told of everything that readers see now."""
+        if self._watch is not None:
+            self._watch.tell(fn)
+
     def close_run(self, type: str, data: Mapping[str, object]) -> Mapping[str, object]:  # noqa: A002 - the event's field name
         """Add the sealed last event (``run_complete``, ``run_suspended``), sync everything to disk; return its data.
 

@@ -88,7 +88,7 @@ def test_everything_is_on_disk_before_a_person_is_asked(lab, syncs, tmp_path, mo
 
     states = []
 
-    def ask(self, prompt, *, deadline, hidden=False):
+    def ask(self, prompt, *, deadline, hidden=False, question=None):
         trace = next((tmp_path / "runs").glob("*/trace.jsonl"))
         states.append((trace.stat().st_size == syncs[-1], b'"step_start"' in trace.read_bytes()))
         return ""
@@ -103,7 +103,7 @@ def test_a_request_for_approval_is_on_disk_before_it_is_sent(lab, syncs, tmp_pat
 
     states = []
 
-    def ask(self, prompt, *, deadline, hidden=False):
+    def ask(self, prompt, *, deadline, hidden=False, question=None):
         trace = next((tmp_path / "runs").glob("*/trace.jsonl"))
         states.append((trace.stat().st_size == syncs[-1], b'"approval_submitted"' in trace.read_bytes()))
         return "y"

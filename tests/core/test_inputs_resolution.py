@@ -19,7 +19,7 @@ class NoConsole:
     def say(self, text):
         raise AssertionError(text)
 
-    def ask(self, prompt, *, deadline, hidden=False):
+    def ask(self, prompt, *, deadline, hidden=False, question=None):
         raise AssertionError(prompt)
 
     def exclusive(self):

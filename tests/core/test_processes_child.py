@@ -147,3 +147,12 @@ def test_no_descriptor_stays(start, stop):
         child.close(0.1 if script == "cat" else 2)
         list(child.lines())
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def test_what_it_writes_to_standard_error_is_handed_on():
+    seen = []
+    child = processes.start(["sh", "-c", "echo a >&2; echo line; echo b >&2"], environ=ENVIRON, on_stderr=seen.append)
+    assert list(child.lines()) == [b"line"]
+    child.close()
+    assert b"".join(seen) == b"a\nb\n"
+    assert child.stderr == "a\nb\n"

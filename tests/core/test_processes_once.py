@@ -16,6 +16,7 @@ import pytest
 from gert_core.api import StepProblem
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.kit import processes
+from gert_core.kit.children import Children
 from gert_core.kit.processes import group, once, spawn
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -336,6 +337,20 @@ class TestWhatItLeavesBehind:
         threading.Timer(0.3, processes.kill_all).start()
         assert run("sleep", "60", stop=stop).exit_code == 137
 
+    def test_only_the_programs_of_one_run_are_killed(self, stop):
+        def start(children: Children) -> int:
+            children.begin("step")
+            try:
+                return run("sleep", "2", stop=stop).exit_code
+            finally:
+                children.leave()
+
+        one, other = Children(None), Children(None)
+        threading.Timer(0.3, one.kill).start()
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(start, (one, other))) == [137, 0]
+        one.kill()  # what was collected is not killed again
+
     def test_a_lost_exit_status_is_said(self, stop):
         previous = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         try:
@@ -351,6 +366,35 @@ class TestWhatItLeavesBehind:
         assert sh("exec >&- 2>&-; sleep 0.2; exit 5", stop=stop).exit_code == 5
         with pytest.raises(StepProblem, match="did not end"):
             sh("sleep 60", stop=stop, seconds=0.2)
+
+
+def test_output_is_handed_on_while_the_program_runs(stop):
+    seen, shown = [], threading.Event()
+
+    def take(stream, data):
+        seen.append((stream, data))
+        shown.set()
+
+    def end():
+        assert shown.wait(10)
+        stop.throw("seen")
+
+    threading.Thread(target=end).start()
+    argv, deadline = ["sh", "-c", "echo one; sleep 60"], Deadline(stop)
+    with pytest.raises(StepProblem, match="cancelled"):
+        processes.run(argv, environ=ENVIRON, deadline=deadline, output=take)
+    assert seen == [("stdout", b"one\n")]
+
+
+def test_both_streams_are_handed_on_as_they_are_returned(stop):
+    seen = {"stdout": b"", "stderr": b""}
+
+    def take(stream, data):
+        seen[stream] += data
+
+    argv = ["sh", "-c", "for n in 1 2 3; do echo out $n; echo err $n >&2; done"]
+    result = processes.run(argv, environ=ENVIRON, deadline=Deadline(stop, 10), output=take)
+    assert (seen["stdout"].decode(), seen["stderr"].decode()) == (result.stdout, result.stderr)
 
 
 def test_many_at_once_do_not_wait_for_each_other(stop):

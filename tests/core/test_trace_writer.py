@@ -522,3 +522,21 @@ def test_a_killed_writer_leaves_a_chain_that_goes_on(tmp_path) -> None:
     more.add("run_resumed", {})
     more.close()
     assert audit(path).stdout == f"{found.seq + 1}\n"
+
+
+def test_what_is_told_comes_behind_the_events_that_are_written(tmp_path):
+    seen = []
+    writer = open_writer(tmp_path / "t", observers=[("one", lambda event: seen.append(event.type))])
+    writer.add("first", {})
+    writer.commit()
+    writer.tell(lambda: seen.append("told"))
+    writer.tell(lambda: 1 / 0)
+    writer.add("second", {})
+    writer.close()
+    assert seen == ["first", "told", "second"]
+
+
+def test_nobody_is_told_without_observers(tmp_path):
+    writer = open_writer(tmp_path / "t")
+    writer.tell(lambda: pytest.fail("nobody observes"))
+    writer.close()

@@ -140,7 +140,7 @@ def test_attachments(tmp_path):
 
             return contextlib.nullcontext()
 
-        def ask(self, prompt, *, deadline, hidden=False):
+        def ask(self, prompt, *, deadline, hidden=False, question=None):
             folder = next((tmp_path / "runs").glob("[!.]*")) / "attachments"
             folder.mkdir(exist_ok=True)
             for name in ("shot.png", "shot-2.png"):

@@ -14,7 +14,7 @@ from gert_core.cli.render.terminal import escape_output, write_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gert_core.api import Deadline
+    from gert_core.api import Deadline, Question
 
 _LONGEST_WAIT: Final = 3600.0
 _HANGUP: Final = 0.5
@@ -52,7 +52,15 @@ class TerminalConsole:
         """Hold the terminal for one dialogue; the same thread may ask inside."""
         return _Dialogue(self._lock, self._quiet)
 
-    def ask(self, prompt: str, *, deadline: Deadline, hidden: bool = False, fresh: bool = False) -> str | None:
+    def ask(
+        self,
+        prompt: str,
+        *,
+        deadline: Deadline,
+        hidden: bool = False,
+        fresh: bool = False,
+        question: Question | None = None,
+    ) -> str | None:
         """Return one line, or None at the end of input, on expiry or cancel; ``fresh``: typed after the question."""
         with self.exclusive():
             if not self.interactive or deadline.stopped:

@@ -11,7 +11,7 @@ from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import NEVER, Done, Frame, settled_beside
-from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, agent_of, values_of
+from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, ItemCount, agent_of, values_of
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
@@ -49,6 +49,7 @@ class _Loop:
         self.execution = StepExecution(run, compiled, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
         self._shared: dict[tuple[tuple[str, object], ...], Mapping[str, object]] = {}
+        self.count: ItemCount | None = None
         self.enough = False
         """Whether ``until`` was true after an item."""
         self.unknown = False
@@ -79,6 +80,8 @@ class _Loop:
                 "parallel": self.each.parallel,
             },
         )
+        if run.services.progress.watches:
+            self.count = ItemCount(run.services.progress, self.execution.info, len(items))
         return self._finish(items, self._run_all(items, limit))
 
     # -- before the items ----------------------------------------------------------------------------------------
@@ -193,6 +196,8 @@ class _Loop:
         child.add(EventType.FOR_EACH_ITEM, data)
         done = child.perform()
         item.status, item.scope, item.facts = done.status, child.scope, self._facts(item, done)
+        if self.count is not None and (done.signal is None or done.signal.rank <= Rank.FAILED):
+            self.count.add(done.status)
         if done.ran and self.compiled.leaf:
             item.outputs = dict(done.outputs)
         elif done.ran:  # for a step with blocks: the names its blocks promoted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Principal, StepStatus
@@ -12,9 +13,34 @@ from gert_core.template import ListResults, MapResults, Symbol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gert_core.engine.progress import Progress, StepInfo
     from gert_core.engine.state import Layer
 
 ITEM_NOT_RUN: Final[Mapping[str, object]] = {STATUS: NOT_RUN, "failure": None}
+
+
+class ItemCount:
+    """How many items of a loop are over, for a listener that watches; items may end in several threads."""
+
+    __slots__ = ("_counts", "_info", "_lock", "_progress", "_total")
+
+    def __init__(self, progress: Progress, info: StepInfo, total: int) -> None:
+        self._progress = progress
+        self._info = info
+        self._total = total
+        self._lock = threading.Lock()
+        self._counts = [0, 0, 0]
+        self.add(None)
+
+    def add(self, status: StepStatus | None) -> None:
+        """Count an item that is over; None at the start of the loop."""
+        with self._lock:  # with the call, so that the numbers that are told only grow
+            if status is not None:
+                self._counts[0] += 1
+                self._counts[1] += status in (StepStatus.FAILED, StepStatus.ERROR)
+                self._counts[2] += status is StepStatus.SKIPPED
+            done, failed, skipped = self._counts
+            self._progress.items(self._info, done=done, failed=failed, skipped=skipped, total=self._total)
 
 
 class Item:

@@ -124,7 +124,7 @@ def open_transport(execution: StepExecution, tool: ToolNode) -> ToolSession:
         connect=meta.connect,
         config=deepcopy(meta.config),
         environ=facts.secrets.child_environ(facts.environ, tool.name),
-        cwd=tool.cwd,
+        cwd=tool.cwd or facts.cwd,
     )
     lent = services.plugins.of(TRANSPORT, transport.name)
     session = ToolSession(execution.run, TRANSPORT, transport.name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from msgspec.structs import replace
+
 from gert_core.api import Answer, Declined, ErrorKind, EventType, NoAnswer, StepProblem
 from gert_core.engine.journal import principal_of
 from gert_core.engine.signals import Rank, Signal, Unwind
@@ -30,18 +32,37 @@ def ask_person(execution: StepExecution, question: Question) -> Answer:
         given = given_answer(execution, question, prompt)
         if given is not None:
             return _answered(execution, question, given.line, given.principal, reason=given.declined)
-    if facts.questions == "suspend" and facts.mode == "real" and facts.stored is not None:
+    if _suspends(execution, facts.questions == "suspend"):
         suspend(execution, question, prompt)
     trace_asked(execution, question, prompt)
     services.journal.sync()
     if facts.questions != "ask" or not services.plugins.console.interactive:
         raise NoAnswer(f"{question.name} was asked for, but questions cannot be asked here")
-    with services.waits.during(execution.key), services.plugins.console.exclusive():
-        line = services.plugins.console.ask(prompt, deadline=execution.deadline)
-    if line is None:
+    actor = principal_of(facts.actor)
+    try:
+        with services.waits.during(execution.key), services.plugins.console.exclusive():
+            reply = services.plugins.console.ask(
+                prompt,
+                deadline=execution.deadline.under(services.leave),
+                question=replace(question, prompt=prompt, step_key=execution.key),
+            )
+    except Declined as declining:
+        return _answered(execution, question, "", declining.principal or actor, reason=declining.message)
+    if reply is None:
         _refuse_late(execution, question)
+        if _suspends(execution, False):
+            suspend(execution, question, prompt, asked=True)
         raise NoAnswer(f"the input ended before {question.name} was answered")
-    return _answered(execution, question, line, principal_of(facts.actor), reason=declined(question.kind, line))
+    line, by = (str(reply.value), reply.principal or actor) if isinstance(reply, Answer) else (reply, actor)
+    return _answered(execution, question, line, by, reason=declined(question.kind, line))
+
+
+def _suspends(execution: StepExecution, wanted: bool) -> bool:
+    """Return whether a question suspends the run: as was chosen, or because its host leaves it."""
+    leave = execution.services.leave
+    if not wanted and (leave is None or not leave.thrown):
+        return False
+    return execution.facts.mode == "real" and execution.facts.stored is not None
 
 
 def _answered(execution: StepExecution, question: Question, line: str, by: Principal, *, reason: str | None) -> Answer:
@@ -55,13 +76,16 @@ def _answered(execution: StepExecution, question: Question, line: str, by: Princ
     return Answer(value=line, principal=by)
 
 
-def suspend(execution: StepExecution, question: Question, prompt: str) -> NoReturn:
-    """Leave the step open until its questions are answered; one that acted and must not act again cannot wait."""
-    if execution.acted and not execution.contract.repeatable:
-        trace_asked(execution, question, prompt)
-        raise NoAnswer(f"{question.name} was asked for after the step had acted, so that the run cannot be suspended")
+def suspend(execution: StepExecution, question: Question, prompt: str, *, asked: bool = False) -> NoReturn:
+    """Leave the step open until its questions are answered; one that acted and must not act again cannot wait.
+
+    ``asked``: the question is in the trace already.
+    """
     services, known = execution.services, execution.services.journal.state.questions.get(execution.key)
-    trace_asked(execution, question, prompt)
+    if not asked:
+        trace_asked(execution, question, prompt)
+    if execution.acted and not execution.contract.repeatable:
+        raise NoAnswer(f"{question.name} was asked for after the step had acted, so that the run cannot be suspended")
     for later in question.following:
         if known is None or later.name not in known.open:
             trace_asked(execution, later, services.masker.mask_text(later.prompt))

@@ -16,6 +16,7 @@ from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.replies import read_reply, withhold
 from gert_core.engine.steps.secret_outputs import learn_outputs
 from gert_core.engine.steps.spool import CallSpool
+from gert_core.engine.steps.watching import watched
 from gert_core.kit.programs import find_program
 from gert_core.kit.spooling import spooled
 from gert_core.plugin.kinds import STEP
@@ -129,9 +130,12 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     if timeout is None and execution.compiled.timeout is None:
         timeout = DEFAULT_TOOL_TIMEOUT
     execution.services.journal.sync()
+    # What an action with secret outputs writes cannot be masked before it has ended.
     secret = tool.contracts[action].secret_outputs
+    watcher = None
+    if execution.services.progress.watches:
+        rendered, watcher = watched(execution, tool, rendered, hidden=bool(secret))
     try:
-        # What an action with secret outputs writes cannot be masked before it has ended.
         with spooled(None if secret or execution.facts.stored is None else CallSpool(execution)):
             reply = assessed(model, session.call(rendered, inputs, execution.deadline.within(timeout)))
     except StepProblem as problem:
@@ -139,6 +143,9 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
         if secret:
             withhold(problem, tool, action)
         raise
+    finally:
+        if watcher is not None:
+            watcher.close()
     execution.acted = True
     execution.read_late = reply.in_time and execution.deadline.expired
     reply = read_reply(tool, action, reply, secret=secret)
@@ -162,7 +169,8 @@ def _prepare_call(
     started = tool.tool.meta.binary or next(iter(rendered.argv), None)
 
     def program() -> str | None:
-        return None if started is None else find_program(started, {**facts.environ, **rendered.env}, tool.cwd)
+        cwd = tool.cwd or facts.cwd
+        return None if started is None else find_program(started, {**facts.environ, **rendered.env}, cwd)
 
     name = _session_name(execution, f"tool:{facts.document}:{tool.name}", program)
     return sessions.get(name, lambda: open_transport(execution, tool), program), rendered, inputs
@@ -196,7 +204,7 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
 
     def program() -> str | None:
         started = facts.runbook.functions.program(execution.compiled.node, execution.step)
-        return None if started is None else find_program(started, facts.environ)
+        return None if started is None else find_program(started, facts.environ, facts.cwd)
 
     name = _session_name(execution, execution.session_name(name), program)
     return services.sessions.get(name, lambda: open(lent), program)
@@ -242,7 +250,7 @@ def decide_by_provider(
     with services.waits.during(execution.key):
         return process.decide(
             request,
-            deadline=execution.frame.deadline,
+            deadline=execution.frame.deadline.under(services.leave),
             submitted=recorded is not None,
             recorded=recorded.responses if recorded is not None else (),
         )

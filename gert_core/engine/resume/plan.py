@@ -70,7 +70,7 @@ def as_recorded(request: Request, resume: Resume) -> Request:
     _refuse_blocked(run.state)
     _check_ticket(resume)
     choices = run.choices
-    _check_directory(choices.cwd, run.run_id)
+    _check_directory(choices.cwd, request.cwd, run.run_id)
     wait_for_survivors(run.stored, stop=request.stop, warn=request.progress.warn)
     return replace(
         request,
@@ -171,10 +171,10 @@ def _in_cleanup(record: StepState, runbook: Runbook) -> bool:
     return any(one[1].in_cleanup for one in found if one is not None)
 
 
-def _check_directory(cwd: str | None, run_id: str) -> None:
+def _check_directory(cwd: str | None, chosen: Path | None, run_id: str) -> None:
     """Refuse to go on elsewhere: tools run in the working directory, and relative paths mean files there."""
     try:
-        same = cwd is None or Path(cwd).samefile(Path.cwd())
+        same = cwd is None or Path(cwd).samefile(chosen or Path.cwd())
     except OSError:
         same = False
     if not same:

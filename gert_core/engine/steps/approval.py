@@ -219,6 +219,7 @@ def approval_process(
         sync=execution.services.journal.sync,
         now=now,
         known=checked_against(execution),
+        submitted=lambda request: execution.services.progress.submitted(execution.info, request),
     )
 
 

@@ -136,11 +136,13 @@ def _program(
     if execution.facts.mode == "replay":  # nothing is started, and the trace is the same on every machine
         return {"program": None, "program_sha256": None}
     environ = {**execution.facts.environ, **(environ or {})}
-    return resolve_program(name, environ, cwd, deadline=execution.frame.deadline)
+    return resolve_program(name, environ, cwd or execution.facts.cwd, deadline=execution.frame.deadline)
 
 
 def _directory(execution: StepExecution, cwd: str | None = None) -> str | None:
-    return None if execution.facts.mode == "replay" else cwd or os.getcwd()  # noqa: PTH109 - as a tool sees it
+    if execution.facts.mode == "replay":
+        return None
+    return cwd or execution.facts.cwd or os.getcwd()  # noqa: PTH109 - as a tool sees it
 
 
 def _tool_directory(execution: StepExecution) -> str | None:

@@ -11,20 +11,26 @@ from gert_core.kit.processes.group import kill_all, stopped_with_run
 from gert_core.kit.processes.once import OUTPUT_LIMIT, ProcessResult, run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gert_core.kit.processes.child import Child
 
 
-def start(argv: Sequence[str], *, environ: Mapping[str, str], cwd: str | None = None) -> Child:
+def start(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    cwd: str | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+) -> Child:
     """Start a program that keeps running: write to it, read its lines, end it (``Child.close``).
 
-    ``cwd`` is the directory it starts in, None: gert's own. Raises ``StepProblem`` (``not_found``, ``spawn``) like
-    ``run``.
+    ``cwd`` is the directory it starts in, None: gert's own. ``on_stderr`` is given what it writes to standard error,
+    as it is read, in the thread that reads ``lines``. Raises ``StepProblem`` (``not_found``, ``spawn``) like ``run``.
     """
     from gert_core.kit.processes.child import Child
 
-    return Child(argv, environ=environ, cwd=cwd)
+    return Child(argv, environ=environ, cwd=cwd, on_stderr=on_stderr)
 
 
 def __getattr__(name: str) -> object:

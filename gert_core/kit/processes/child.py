@@ -16,7 +16,7 @@ from gert_core.kit.processes.group import GRACE, Group
 from gert_core.kit.processes.spawn import spawn
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from gert_core.api.context import Deadline
 
@@ -31,11 +31,19 @@ _CHUNK: Final = 65536
 class Child:
     """One running program. One thread iterates ``lines``; the other methods may be called from any thread."""
 
-    def __init__(self, argv: Sequence[str], *, environ: Mapping[str, str], cwd: str | None = None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        environ: Mapping[str, str],
+        cwd: str | None = None,
+        on_stderr: Callable[[bytes], None] | None = None,
+    ) -> None:
         self.program: Final = argv[0] if argv else ""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._stderr = b""
+        self._on_stderr = on_stderr
         self._exit: int | None = None
         self._reading = False
         given: list[int] = []
@@ -112,7 +120,7 @@ class Child:
                     if fd == self._err:
                         if not data:
                             poll.unregister(fd)
-                        self._stderr = (self._stderr + data)[-STDERR_TAIL:]
+                        self._keep_stderr(data)
                         continue
                     if not data:  # its output has ended, or it was ended
                         if size and fd == self._out:
@@ -189,7 +197,12 @@ class Child:
             data = os.read(self._err, _CHUNK)
             if not data or monotonic() >= until:
                 return
-            self._stderr = (self._stderr + data)[-STDERR_TAIL:]
+            self._keep_stderr(data)
+
+    def _keep_stderr(self, data: bytes) -> None:
+        self._stderr = (self._stderr + data)[-STDERR_TAIL:]
+        if self._on_stderr is not None and data:
+            self._on_stderr(data)
 
     def _close_output(self) -> None:
         for fd in (self._out, self._err, self._woken):

@@ -18,7 +18,7 @@ from gert_core.kit.processes.spawn import spawn
 from gert_core.kit.spooling import PATIENCE, STDERR, STDOUT, current
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gert_core.api.context import Deadline
     from gert_core.kit.spooling import Spool
@@ -53,10 +53,12 @@ def run(
     stdin: bytes = b"",
     limit: int = OUTPUT_LIMIT,
     cwd: str | None = None,
+    output: Callable[[str, bytes], None] | None = None,
 ) -> ProcessResult:
     """Run ``argv`` without a shell, in its own session, until it has ended.
 
-    ``environ`` is the program's whole environment; ``cwd`` the directory it starts in, None: gert's own.
+    ``environ`` is the program's whole environment; ``cwd`` the directory it starts in, None: gert's own. ``output``
+    is given what the program writes as it is read: ``stdout`` or ``stderr``, and the bytes.
     Raises ``StepProblem``: ``timeout``, ``cancelled``, ``output_too_large``, ``not_found``, ``spawn``.
     On the first three the group gets TERM, KILL after 5 s.
     """
@@ -67,7 +69,7 @@ def run(
             f"{argv[0]!r} was not started: {'the run is cancelled' if cancelled else 'no time is left'}",
             acted=False,
         )
-    watch = _Watch(argv, limit, deadline.remaining())
+    watch = _Watch(argv, limit, deadline.remaining(), output)
     try:
         watch.start(environ, stdin, cwd)
         watch.follow(deadline)
@@ -82,11 +84,14 @@ class _Watch:
     Work between ``spawn`` and the first wait takes no extra time: the program is being loaded meanwhile.
     """
 
-    __slots__ = ("argv", "chunks", "ended", "group", "kind", "limit", "open", "pending", "seconds", "size",
+    __slots__ = ("argv", "chunks", "ended", "group", "kind", "limit", "open", "output", "pending", "seconds", "size",
                  "spool", "spooled_from", "stage", "stdin", "until")  # fmt: skip
 
-    def __init__(self, argv: Sequence[str], limit: int, seconds: float | None) -> None:
+    def __init__(
+        self, argv: Sequence[str], limit: int, seconds: float | None, output: Callable[[str, bytes], None] | None
+    ) -> None:
         self.argv = argv
+        self.output = output
         self.limit = limit
         self.seconds = seconds
         self.open: dict[int, list[bytes]] = {}
@@ -165,6 +170,8 @@ class _Watch:
             self.size += len(data)
             if self.size <= self.limit:
                 self.open[fd].append(data)
+                if self.output is not None:
+                    self.output("stderr" if self.open[fd] is self.chunks[1] else "stdout", data)
                 if self.spool is not None:
                     self.spool.write(STDERR if self.open[fd] is self.chunks[1] else STDOUT, data)
                 return True

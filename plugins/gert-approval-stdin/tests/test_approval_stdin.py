@@ -50,7 +50,7 @@ class Typed:
         self.said.append(text)
         self.alone.add(self.inside == 1)
 
-    def ask(self, prompt, *, deadline, hidden=False, fresh=False):
+    def ask(self, prompt, *, deadline, hidden=False, fresh=False, question=None):
         assert not hidden
         assert fresh is self.terminal
         self.prompts.append(prompt)

@@ -23,7 +23,7 @@ class Typed:
     def say(self, text):
         self.shown.append(text)
 
-    def ask(self, prompt, *, deadline, hidden=False):
+    def ask(self, prompt, *, deadline, hidden=False, question=None):
         self.shown.append(prompt)
         self.hidden.append(hidden)
         return self.lines.pop(0) if self.lines else None

@@ -33,6 +33,10 @@ for line in sys.stdin:
         os._exit(9)
     elif method == "hang":
         time.sleep(60)
+    elif method == "tell":
+        print("telling", params["n"], file=sys.stderr, flush=True)
+        time.sleep(0.3)
+        reply["result"] = None
     elif method == "value":
         reply["result"] = params["value"]
     else:
@@ -91,6 +95,15 @@ def test_inputs_are_parameters_and_the_result_is_the_outputs(session, deadline, 
     assert reply.outputs["token"] == "t"
     assert reply.command == (server, "look")
     assert not reply.failed
+
+
+def test_what_it_writes_to_standard_error_is_shown_to_who_watches_the_call(session, deadline):
+    seen = []
+    for number in (1, 2):
+        watched = action("tell", output=lambda *given, number=number: seen.append((number, *given)))
+        session.call(watched, {"n": number}, deadline())
+    session.call(action("tell"), {"n": 3}, deadline())
+    assert seen == [(1, "stderr", b"telling 1\n"), (2, "stderr", b"telling 2\n")]
 
 
 def test_one_process_serves_the_run(session, deadline):

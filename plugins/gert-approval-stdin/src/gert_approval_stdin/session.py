@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import WRONG_ANSWERS, ApprovalResponse, ApprovalTicket
+from gert_core.api import WRONG_ANSWERS, Answer, ApprovalResponse, ApprovalTicket
 from gert_core.kit.approval_screen import describe, name_of, width
 from gert_core.kit.plain import cut, escape
 
@@ -65,8 +65,9 @@ class StdinSession:
             question = f"Approve {cut(name_of(request), _NAME)}? {grammar} "
             for _ in range(WRONG_ANSWERS):
                 # What was typed before the question does not answer it: the request was not shown yet.
-                fresh = {"fresh": True} if terminal else {}
-                line = console.ask(question, deadline=deadline, **fresh)
+                fresh: dict[str, Any] = {"fresh": True} if terminal else {}
+                given_line = console.ask(question, deadline=deadline, **fresh)
+                line = str(given_line.value) if isinstance(given_line, Answer) else given_line
                 if line is None:
                     if not deadline.stopped:
                         console.say("The input ended without an answer; `--approval inbox` lets people answer later.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import WRONG_ANSWERS
+from gert_core.api import WRONG_ANSWERS, Answer, Declined, Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,10 +40,15 @@ def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
     """Return the value, or ``None`` to leave it to the default; raise ``_End`` when there is none."""
     if binding.description:
         console.say(binding.description)
+    question = _question(binding)
     for _ in range(WRONG_ANSWERS):
-        line = console.ask(_prompt(binding), deadline=deadline, hidden=binding.secret)
-        if line is None:
+        try:
+            given = console.ask(question.prompt, deadline=deadline, hidden=binding.secret, question=question)
+        except Declined:
+            raise _End from None
+        if given is None:
             raise _End
+        line = str(given.value) if isinstance(given, Answer) else given
         text = line if binding.secret else line.strip()
         if not text:
             if binding.has_default or not binding.required:
@@ -61,6 +66,19 @@ def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
             console.say(f"{binding.name} must be {binding.type}{reason}.")
     console.say(f"None of {WRONG_ANSWERS} answers could be used.")
     raise _End
+
+
+def _question(binding: InputBinding) -> Question:
+    """Return the question for consoles that show more than a line."""
+    return Question(
+        name=binding.name,
+        kind="input",
+        prompt=_prompt(binding),
+        title=binding.name,
+        instructions=binding.description or "",
+        items=tuple(_shown(choice) for choice in binding.choices or ()),
+        hidden=binding.secret,
+    )
 
 
 def _prompt(binding: InputBinding) -> str:

@@ -50,7 +50,7 @@ def _call(
 ) -> object:
     environ = {key: value for key, value in services.environ.items() if not _KEYS.fullmatch(key)}
     try:
-        client = Client(start([program], environ=environ))
+        client = Client(start([program], environ=environ, cwd=services.cwd))
     except StepProblem as problem:
         raise _problem(name, f"cannot be started: {problem.message}", bindings) from problem
     try:

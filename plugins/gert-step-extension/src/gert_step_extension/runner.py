@@ -37,9 +37,9 @@ def program_of(extension: str) -> str:
     return extension if "/" in extension or extension.startswith(PREFIX) else PREFIX + extension
 
 
-def _start(program: str, environ: Mapping[str, str]) -> Child:
+def _start(program: str, environ: Mapping[str, str], cwd: str | None) -> Child:
     try:
-        return start([program], environ=environ)
+        return start([program], environ=environ, cwd=cwd)
     except StepProblem as problem:
         if problem.kind == ErrorKind.NOT_FOUND and "/" not in program:  # the core's message is about tools
             message = f"runner {program!r} was not found on PATH; install it, or give its path in `extension`"
@@ -50,9 +50,9 @@ def _start(program: str, environ: Mapping[str, str]) -> Child:
 class Runner:
     """A started and initialised runner; raises ``StepProblem`` when it does not answer as the protocol requires."""
 
-    def __init__(self, program: str, environ: Mapping[str, str], deadline: Deadline) -> None:
+    def __init__(self, program: str, environ: Mapping[str, str], deadline: Deadline, *, cwd: str | None = None) -> None:
         self._program = program
-        self._client = Client(_start(program, environ))
+        self._client = Client(_start(program, environ, cwd))
         try:
             self._principal = self._initialize(deadline)
         except BaseException:

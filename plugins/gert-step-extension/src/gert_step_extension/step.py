@@ -13,7 +13,7 @@ from gert_core.kit.models import InputsModel
 from gert_step_extension.runner import Runner, program_of
 
 if TYPE_CHECKING:
-    from gert_core.api import StepContext
+    from gert_core.api import Services, StepContext
 
 
 class ExtensionStep(InputsModel):
@@ -33,11 +33,15 @@ def run(step: ExtensionStep, ctx: StepContext) -> Result:
     """Execute the step in its runner; a runner that has ended is dropped, so that the next use starts a new one."""
     runs = program(step)
     name = f"extension {runs}"
+
+    def opened(services: Services) -> Runner:
+        return Runner(runs, services.environ, ctx.deadline, cwd=services.cwd)
+
     try:
-        runner: Runner = ctx.session(name, lambda services: Runner(runs, services.environ, ctx.deadline))
+        runner: Runner = ctx.session(name, opened)
         if runner.lost:  # it ended after its last answer, without an open call
             ctx.drop_session(name)
-            runner = ctx.session(name, lambda services: Runner(runs, services.environ, ctx.deadline))
+            runner = ctx.session(name, opened)
         answer = runner.execute(
             inputs=dict(ctx.inputs),
             vars=dict(ctx.vars),

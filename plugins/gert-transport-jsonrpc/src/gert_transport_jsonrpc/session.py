@@ -12,7 +12,7 @@ from gert_core.kit.processes import start
 from gert_core.kit.wire import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gert_core.api import Action, Deadline, Services, Target
 
@@ -27,6 +27,8 @@ class JsonRpcSession:
         self._target = target
         self._lock = threading.Lock()
         self._clients: dict[Command, Client] = {}
+        self._outputs: list[Callable[[str, bytes], None]] = []
+        """Who watches the calls under way, the latest last."""
 
     def call(self, action: Action, inputs: Mapping[str, object], deadline: Deadline) -> Reply:
         """Call the action's method with the inputs as parameters; an error answer is the tool's own failure."""
@@ -37,6 +39,8 @@ class JsonRpcSession:
             )
         shown = (*command, action.method)
         key = (command, frozenset(action.env.items()))
+        if action.output is not None:
+            self._outputs.append(action.output)
         try:
             result = self._client(key).call(action.method, dict(inputs), deadline)
         except RpcError as error:
@@ -48,6 +52,9 @@ class JsonRpcSession:
             problem = error.to_problem()
             problem.detail["command"] = list(shown)
             raise problem from None
+        finally:
+            if action.output is not None:
+                self._outputs.remove(action.output)
         if isinstance(result, dict):
             return Reply(outputs=result, command=shown, in_time=True)
         if result is None:
@@ -77,9 +84,14 @@ class JsonRpcSession:
                 raise failure  # not reported yet: it came after the last answer
             if client is None or failure is not None:
                 environ = {**self._target.environ, **dict(env)}
-                client = Client(start(command, environ=environ, cwd=self._target.cwd))
+                client = Client(start(command, environ=environ, cwd=self._target.cwd, on_stderr=self._show))
                 self._clients[key] = client
             return client
+
+    def _show(self, data: bytes) -> None:
+        """Hand on what the process writes to standard error, which does not tell for which of several calls it is."""
+        for output in self._outputs[-1:]:
+            output("stderr", data)
 
     def _forget(self, key: Command) -> None:
         with self._lock:

@@ -33,7 +33,7 @@ class StdioSession:
         environ = {**target.environ, "GERT_IDEMPOTENCY_KEY": action.idempotency_key, **action.env}
         stdin = action.stdin.encode("utf-8", "surrogateescape") if action.stdin else b""
         try:
-            result = run(command, environ=environ, stdin=stdin, deadline=deadline, cwd=target.cwd)
+            result = run(command, environ=environ, stdin=stdin, deadline=deadline, cwd=target.cwd, output=action.output)
         except StepProblem as problem:
             problem.detail.setdefault("command", list(command))
             raise
