@@ -12,7 +12,7 @@ from gert_core.api import DocumentError, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gert_core.api import Console, Deadline, Question
+    from gert_core.api import Console, Deadline, Question, RunStore
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
     from gert_core.engine.cancel import Stop
@@ -51,8 +51,11 @@ class SilentConsole:
 
 
 def _registry(registry: Registry | None) -> Registry:
-    if registry is not None:
-        return registry
+    return registry if registry is not None else installed()
+
+
+def installed() -> Registry:
+    """Return the plugins that are installed, but for those that the machine floor blocks."""
     from gert_core.documents.floor import plugin_floor
     from gert_core.plugin.registry import Registry as Installed
 
@@ -99,34 +102,44 @@ def run(
     stop: Stop | None = None,
     environ: Mapping[str, str] | None = None,
     policies: Sequence[Path] = (),
+    store: str | RunStore | None = None,
     **options: Any,
 ) -> RunResult:
     """Run a runbook in this thread and return its result; call it from a worker thread in an async host.
 
-    ``stop.throw(reason)`` from another thread cancels it. Further ``options`` are fields of
+    ``stop.throw(reason)`` from another thread cancels it. ``store`` is where the run is kept, or its address; without
+    it, ``GERT_STORE`` and the project decide as for ``gert exec``. Further ``options`` are fields of
     ``gert_core.engine.request.Request`` (``actor``, ``approval``, ``trace``, ``scenario`` ...).
     """
     from gert_core.engine.cancel import Stop as NewStop
     from gert_core.engine.prepare import prepare
     from gert_core.engine.progress import Progress as Quiet
     from gert_core.engine.request import Request
+    from gert_core.stores.choose import choose_store, with_address
 
     wanted = _registry(registry)
     wanted.require_healthy()
-    request = Request(
-        runbook=Path(path),
-        registry=wanted,
-        project=options.pop("project", None) or _project(Path(path)),
-        console=console or SilentConsole(),
-        mode=mode,
-        host_vars=dict(inputs or {}),
-        policies=tuple(policies),
-        progress=progress or Quiet(),
-        stop=stop or NewStop(),
-        environ=dict(os.environ if environ is None else environ),
-        **options,
-    )
+    project = options.pop("project", None) or _project(Path(path))
+    known = dict(os.environ if environ is None else environ)
     with ExitStack() as stack:
+        if isinstance(store, str) or (store is None and options.get("runs") is None):
+            given, store = store, choose_store(project, registry=lambda: wanted, given=store, environ=known)
+            known = dict(with_address(known, given))
+            stack.callback(store.close)
+        request = Request(
+            runbook=Path(path),
+            registry=wanted,
+            project=project,
+            console=console or SilentConsole(),
+            mode=mode,
+            host_vars=dict(inputs or {}),
+            policies=tuple(policies),
+            progress=progress or Quiet(),
+            stop=stop or NewStop(),
+            environ=known,
+            store=store,
+            **options,
+        )
         if stop is None:
             stack.callback(request.stop.close)
         return prepare(request, stack).execute()
@@ -135,7 +148,8 @@ def run(
 def resume(
     run_id: str,
     *,
-    root: str | Path,
+    root: str | Path | None = None,
+    store: str | RunStore | None = None,
     retry_failed: bool = False,
     reconcile: Mapping[str, str] | None = None,
     outputs: Mapping[str, Mapping[str, object]] | None = None,
@@ -150,7 +164,7 @@ def resume(
     environ: Mapping[str, str] | None = None,
     **options: Any,
 ) -> RunResult:
-    """Resume a run below the runs directory ``root`` in this thread and return its result.
+    """Resume a run of a store, or below the runs directory ``root``, in this thread and return its result.
 
     ``retry_failed`` runs failed steps again; ``reconcile`` and ``outputs`` state by step key what became of steps whose
     effect is unknown; ``allow_drift`` uses recorded results although documents changed. ``yes`` runs again what took
@@ -164,7 +178,7 @@ def resume(
     from gert_core.engine.progress import Progress as Quiet
     from gert_core.engine.request import Request, Resume
     from gert_core.engine.resume.read import read_run
-    from gert_core.stores.directory import DirectoryStore
+    from gert_core.stores.choose import opened
 
     wanted = _registry(registry)
     wanted.require_healthy()
@@ -178,11 +192,11 @@ def resume(
         "abort": abort,
     }
     own = NewStop() if stop is None else None
-    with closing(own) if own is not None else nullcontext():
+    with opened(store, root, registry=lambda: wanted) as kept, closing(own) if own is not None else nullcontext():
         while True:
             try:
                 with ExitStack() as stack:
-                    recorded = read_run(DirectoryStore(Path(root)), run_id, stack)
+                    recorded = read_run(kept, run_id, stack)
                     runbook = recorded.choices.runbook
                     request = Request(
                         runbook=runbook,
@@ -205,28 +219,31 @@ def answer(
     step_key: str,
     values: Mapping[str, str],
     *,
-    root: str | Path,
+    root: str | Path | None = None,
+    store: str | RunStore | None = None,
     by: str,
     reject: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Answer questions of a step of a suspended run below ``root``; return the names that are still to be answered.
+    """Answer questions of a step of a suspended run; return the names that are still to be answered.
 
     ``reject`` declines the step for a reason instead. A resumed run uses the answers.
     """
-    from gert_core.engine.answering import answer as store
+    from gert_core.engine.answering import answer as keep
     from gert_core.engine.answering import open_questions
-    from gert_core.stores.directory import DirectoryStore
+    from gert_core.stores.choose import opened
 
-    asked = open_questions(DirectoryStore(Path(root)).open(run_id), step_key)
-    store(asked, values, by=by, reject=reject, environ=os.environ if environ is None else environ)
-    return [str(question["name"]) for question in asked.missing]
+    with opened(store, root, registry=installed) as kept, kept.open(run_id) as run:
+        asked = open_questions(run, step_key)
+        keep(asked, values, by=by, reject=reject, environ=os.environ if environ is None else environ)
+        return [str(question["name"]) for question in asked.missing]
 
 
 def block(
     run_id: str,
     *,
-    root: str | Path,
+    root: str | Path | None = None,
+    store: str | RunStore | None = None,
     key: str,
     reason: str = "",
     by: str | None = None,
@@ -239,25 +256,20 @@ def block(
     """
     from gert_core.engine.blocking import block as write
     from gert_core.engine.run import default_actor
-    from gert_core.stores.directory import DirectoryStore
+    from gert_core.stores.choose import opened
 
     known = os.environ if environ is None else environ
     who = by or default_actor(known)
-    return write(
-        run_id,
-        store=DirectoryStore(Path(root)),
-        key=key,
-        reason=reason,
-        by=who,
-        registry=_registry(registry),
-        environ=dict(known),
-    )
+    plugins = _registry(registry)
+    with opened(store, root, registry=lambda: plugins) as kept:
+        return write(run_id, store=kept, key=key, reason=reason, by=who, registry=plugins, environ=dict(known))
 
 
 def unblock(
     run_id: str,
     *,
-    root: str | Path,
+    root: str | Path | None = None,
+    store: str | RunStore | None = None,
     key: str,
     by: str | None = None,
     registry: Registry | None = None,
@@ -269,13 +281,13 @@ def unblock(
     """
     from gert_core.engine.blocking import unblock as write
     from gert_core.engine.run import default_actor
-    from gert_core.stores.directory import DirectoryStore
+    from gert_core.stores.choose import opened
 
     known = os.environ if environ is None else environ
     who = by or default_actor(known)
-    return write(
-        run_id, store=DirectoryStore(Path(root)), key=key, by=who, registry=_registry(registry), environ=dict(known)
-    )
+    plugins = _registry(registry)
+    with opened(store, root, registry=lambda: plugins) as kept:
+        return write(run_id, store=kept, key=key, by=who, registry=plugins, environ=dict(known))
 
 
 __all__ = ["SilentConsole", "answer", "block", "load", "resume", "run", "unblock", "validate"]

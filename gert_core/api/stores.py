@@ -78,6 +78,9 @@ class StoredRun(ABC):
     path: Path | None = None
     """Its directory, where runs are kept in directories; None in every other store."""
 
+    option: str = ""
+    """As ``option`` of its store."""
+
     @property
     @abstractmethod
     def place(self) -> str:
@@ -274,6 +277,10 @@ class RunStore(ABC):
 
     url: str
     """Its address, without a password (``gert_core.kit.store_urls.without_password``)."""
+
+    option: str = ""
+    """What commands that messages name need to find it, such as `` --store sqlite:runs.db``; empty for the usual one.
+    The core sets it, here and at the runs it opens."""
 
     @property
     def place(self) -> str:

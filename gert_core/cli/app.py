@@ -62,7 +62,12 @@ def _dispatch(args: list[str], environ: Mapping[str, str]) -> int:
     if verb in VERBS:
         more, rest = _take_plugins(rest, leading=False)
         with replaced_stdout():
-            return _verb(verb, rest, Options(plugins=words + more, environ=environ))
+            options = Options(plugins=words + more, environ=environ)
+            try:
+                return _verb(verb, rest, options)
+            finally:
+                for close in options.opened:
+                    close()
     return _plugin_command(verb, rest, Options(plugins=words, environ=environ))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gert_core.cli.session import project_here
+from gert_core.cli.session import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ def _runs(_: Path | None) -> Iterable[str]:
     """Yield the ids of all runs, newest first."""
     from gert_core.cli.stores import store_here
 
-    return store_here(project_here()).run_ids()
+    return store_here(Options(), None).run_ids()
 
 
 def _tickets(_: Path | None) -> Iterable[str]:
@@ -48,7 +48,7 @@ def _tickets(_: Path | None) -> Iterable[str]:
     from gert_core.cli.stores import store_here
 
     now = datetime.now(UTC)
-    return [e.request.ticket_id for e in entries(store_here(project_here())) if e.status(now) == "pending"]
+    return [e.request.ticket_id for e in entries(store_here(Options(), None)) if e.status(now) == "pending"]
 
 
 def _scenarios(file: Path | None) -> Iterable[str]:

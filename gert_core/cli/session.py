@@ -15,7 +15,7 @@ from gert_core.documents.project_file import ProjectFileError, project_file
 from gert_core.plugin.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gert_core.documents.project import Project
 
@@ -31,6 +31,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     plugins: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    opened: list[Callable[[], None]] = field(default_factory=list)
+    """What closes the stores that the command opened."""
 
     @property
     def allow(self) -> tuple[str, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Struct
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from gert_core.api.views import ProjectInfo, ProviderInfo
 from gert_core.documents.fields import Given, Model, Name, Text, no_items
@@ -65,12 +65,35 @@ class PluginFloorModel(Model):
     block: list[Text] = Field(default_factory=no_items, description="Plugins that are never imported.")
 
 
+def _store_address(url: str) -> str:
+    """Refuse what is not the address of a store, and a password, which every reader of the file would see."""
+    from pydantic_core import PydanticCustomError
+
+    from gert_core.kit.store_urls import has_password, split_url
+
+    if has_password(url):
+        raise PydanticCustomError(
+            "store-credentials",
+            "`store` has a password in it, which every reader of the project file would see",
+            {"hint": "leave it out; GERT_STORE may be the whole address, or give it as the store's plugin says"},
+        )
+    try:
+        split_url(url)
+    except ValueError as error:
+        why = {"why": str(error)}
+        raise PydanticCustomError("wrong-type", "`store` is not the address of a store: {why}", why) from None
+    return url
+
+
 class ProjectModel(Model):
     """A project document."""
 
     name: Given[Text] = Field(default=None, description="The project's name.")
     tools_dir: Text = Field(default="tools", description="Directory of shared tools, relative to this file.")
     runs_dir: Text = Field(default="runs", description="Directory that run directories are created in.")
+    store: Given[Annotated[Text, AfterValidator(_store_address)]] = Field(
+        default=None, description="Address of the store of runs, such as `sqlite:runs.db`; default: `runs_dir`."
+    )
     traces: TracesModel = Field(default_factory=TracesModel, description="Where traces go.")
     policies: list[Text] = Field(default_factory=no_items, description="Policy files that hold for every run.")
     providers: dict[Name, ProviderModel] = Field(

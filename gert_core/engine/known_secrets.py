@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import UsageError
-from gert_core.secrets import MINIMUM, Masker, own_keys
+from gert_core.secrets import MINIMUM, Masker, own_secrets
 from gert_core.secrets.collect import leaves
 from gert_core.secrets.environ import provider_variables
 from gert_core.values import coerce_text
@@ -32,7 +32,7 @@ def run_masker(state: RunState, environ: Mapping[str, str]) -> Masker:
         if len(str(leaf)) >= MINIMUM:
             # The name that the masker of the run has for it.
             known[label if known.get(label, leaf) == leaf else f"input.{label}"] = leaf
-    return Masker(known, always=own_keys(environ))
+    return Masker(known, always=own_secrets(environ))
 
 
 def _inputs(state: RunState, environ: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from gert_core.api import UsageError
 from gert_core.documents.floor import floor_files
 from gert_core.documents.project_file import FILE_NAME
 from gert_core.engine.holding import hold
+from gert_core.kit.store_urls import without_password
 from gert_core.runs.choices import RunChoices
 from gert_core.runs.directory import runs_root
 from gert_core.runs.meta import META, meta_blob
@@ -44,18 +46,17 @@ class Place(Struct, frozen=True, kw_only=True, eq=False):
 def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitStack) -> Place:
     """Create the run in its store, and its trace."""
     if request.trace is None and not request.kept:
-        choices = _choices(request, signer=signer, directory=None)
+        choices = _choices(request, signer=signer)
         return Place(run_id=run_id, choices=choices, sink=NullSink(), trace=Path(os.devnull))
     sink: Sink | None = None
     if request.trace is not None:  # a path that cannot be written leaves no directory behind
         sink = FileSink(request.trace)
         stack.callback(sink.close)
     if not request.kept:
-        choices = _choices(request, signer=signer, directory=None)
+        choices = _choices(request, signer=signer)
         return Place(run_id=run_id, choices=choices, sink=sink or NullSink(), trace=request.trace)
     store = request.store or DirectoryStore(request.runs or runs_root(request.project))
-    directory = None if not isinstance(store, DirectoryStore) else (store.root / run_id).absolute()
-    choices = _choices(request, signer=signer, directory=directory)
+    choices = _choices(request, signer=signer, store=store, run_id=run_id)
     meta = meta_blob(run_id, runbook=request.runbook, trace=request.trace, extra=choices.to_meta())
     stored = store.create(run_id, blobs={META: meta})
     stack.callback(stored.close)
@@ -86,9 +87,20 @@ def recorded_place(resume: Resume, signer: Signer | None) -> Place:
     )
 
 
-def _choices(request: Request, *, signer: Signer | None, directory: Path | None) -> RunChoices:
+def check_place(request: Request) -> None:
+    """Refuse a trace in a file of its own where the run is not kept in files."""
+    if request.trace is not None and request.kept and not isinstance(request.store, (DirectoryStore, type(None))):
+        raise UsageError(
+            f"--trace is for runs in directories, and this one would be kept in {request.store.url}",
+            hint="leave it out; or keep the run in a directory with --store file:runs",
+        )
+
+
+def _choices(request: Request, *, signer: Signer | None, store: RunStore | None = None, run_id: str = "") -> RunChoices:
     """Return what a resumed run chooses again; a replay records no paths, so that its trace is the same anywhere."""
     here = request.mode != "replay"
+    directory = (store.root / run_id).absolute() if isinstance(store, DirectoryStore) else None
+    elsewhere = without_password(store.url) if store is not None and directory is None else None
     return RunChoices(
         mode=request.mode,
         runbook_path=str(request.runbook.absolute()) if here else None,
@@ -104,6 +116,7 @@ def _choices(request: Request, *, signer: Signer | None, directory: Path | None)
         signer=signer.to_json() if signer is not None else None,
         cwd=_working_directory(request.cwd) if here else None,
         run_directory=str(directory) if here and directory is not None else None,
+        store=elsewhere if here else None,
     )
 
 
@@ -127,4 +140,4 @@ def chosen_provider(request: Request) -> str | None:
     return request.approval
 
 
-__all__ = ["Place", "chosen_provider", "new_place", "recorded_place"]
+__all__ = ["Place", "check_place", "chosen_provider", "new_place", "recorded_place"]

@@ -16,7 +16,7 @@ from gert_core.engine.check import check
 from gert_core.engine.constants import render_constants
 from gert_core.engine.journal import Journal, principal_of
 from gert_core.engine.modes.real import RealBackend
-from gert_core.engine.place import new_place, recorded_place
+from gert_core.engine.place import check_place, new_place, recorded_place
 from gert_core.engine.progress import Progress, SafeProgress, Unheard
 from gert_core.engine.request import MODES, QUESTIONS
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
@@ -60,6 +60,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         raise UsageError(f"there is no mode {request.mode!r}", hint=f"modes are {', '.join(MODES)}; nothing was run")
     if request.questions is not None and request.questions not in QUESTIONS:
         raise UsageError(f"questions takes {', '.join(QUESTIONS)}, not {request.questions!r}; nothing was run")
+    check_place(request)
     resume = request.resume
     if resume is not None:
         from gert_core.engine.resume.plan import as_recorded

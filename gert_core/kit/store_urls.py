@@ -9,7 +9,7 @@ HIDDEN: Final = "***"
 """What is shown in place of a password."""
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):(.*)", re.DOTALL)
 _USER: Final = re.compile(r"(?P<before>//[^/@:?#]*):(?P<password>.*)@(?P<host>[^@]*)\Z", re.DOTALL)
-_PARAMETER: Final = re.compile(r"(?P<name>[?&](?:[a-z]*password|passfile)=)[^&#]*", re.IGNORECASE)
+_PARAMETER: Final = re.compile(r"(?P<name>[?&](?:[a-z]*password|passfile)=)(?P<value>[^&#]*)", re.IGNORECASE)
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -25,9 +25,21 @@ def without_password(url: str) -> str:
     return _PARAMETER.sub(rf"\g<name>{HIDDEN}", _USER.sub(r"\g<before>@\g<host>", url))
 
 
+def passwords_of(url: str) -> tuple[str, ...]:
+    """Return the passwords in an address, as they are meant: what is percent-encoded there is decoded."""
+    if not has_password(url):
+        return ()
+    from urllib.parse import unquote
+
+    before = _USER.search(url)
+    found = [before["password"]] if before is not None else []
+    found += [given["value"] for given in _PARAMETER.finditer(url)]
+    return tuple(unquote(text) for text in found if text)
+
+
 def has_password(url: str) -> bool:
     """Return whether an address has a password in it."""
     return without_password(url) != url
 
 
-__all__ = ["HIDDEN", "has_password", "split_url", "without_password"]
+__all__ = ["HIDDEN", "has_password", "passwords_of", "split_url", "without_password"]

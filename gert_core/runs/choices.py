@@ -35,6 +35,8 @@ class RunChoices(Struct, frozen=True, kw_only=True):
     """Algorithm and key id of the key that signs the trace; ``None`` when it is unsigned."""
     cwd: str | None = None
     run_directory: str | None = None
+    store: str | None = None
+    """The address of the store of the run, without a password; ``None`` for a directory."""
 
     def to_json(self) -> dict[str, object]:
         """Return the fields of ``run_start``."""
@@ -51,6 +53,7 @@ class RunChoices(Struct, frozen=True, kw_only=True):
             "signer": None if self.signer is None else dict(self.signer),
             "cwd": self.cwd,
             "run_directory": self.run_directory,
+            **({"store": self.store} if self.store is not None else {}),
         }
 
     def to_meta(self) -> dict[str, Any]:
@@ -93,6 +96,7 @@ def recorded_choices(facts: Mapping[str, Any], meta: Mapping[str, Any], *, where
         signer=signer if isinstance(signer, dict) else None,
         cwd=plain(known.get("cwd")),
         run_directory=known.get("run_directory"),
+        store=known.get("store"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gert_core.secrets.collect import Secrets, collect, joined, leaves
-from gert_core.secrets.environ import child_environ, own_keys, provider_variables
+from gert_core.secrets.environ import child_environ, own_keys, own_secrets, provider_variables
 from gert_core.secrets.forms import MINIMUM
 from gert_core.secrets.masker import MARK, LostSecret, Masked, Masker
 
@@ -19,5 +19,6 @@ __all__ = [
     "joined",
     "leaves",
     "own_keys",
+    "own_secrets",
     "provider_variables",
 ]

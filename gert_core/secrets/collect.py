@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from gert_core.secrets.environ import child_environ, own_keys, provider_variables
+from gert_core.secrets.environ import child_environ, own_secrets, provider_variables
 from gert_core.secrets.masker import Masker
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def collect(runbook: Runbook, environ: Mapping[str, str], project: Project | Non
     own = list(runbook.model.meta.secrets or ())
     tools = {name: list(node.tool.all_secrets) for name, node in runbook.tools.items()}
     names = dict.fromkeys(s.env for group in (own, *tools.values()) for s in group)
-    withheld = own_keys(environ)
+    withheld = own_secrets(environ)
     for name in _variables(runbook, project):
         if environ.get(name) and name not in names:
             withheld[name] = environ[name]

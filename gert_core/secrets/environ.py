@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = "GERT_"
 """How all of the following begin: asked first, because every tool step looks at the whole environment."""
-_OWN: Final = re.compile(r"GERT_.*_KEY.*")
-"""What no tool receives: signing and verifying keys, their ids and algorithms."""
+_STORE: Final = "GERT_STORE"
+_OWN: Final = re.compile(rf"GERT_.*_KEY.*|{_STORE}")
+"""What no tool receives: signing and verifying keys, their ids and algorithms, and where runs are kept."""
 _KEY: Final = re.compile(r"GERT_.*_KEY(?:_.+)?")
 _NO_KEY: Final = re.compile(r"GERT_.*_(?:KEY_ID|KEY_ALG)")
 _VERIFY: Final = re.compile(r"(GERT_.*_VERIFY)_KEY(?:_.+)?")
@@ -31,6 +32,17 @@ def own_keys(environ: Mapping[str, str]) -> dict[str, str]:
         and not _NO_KEY.fullmatch(name)
         and not _is_public(name, value, environ)
     }
+
+
+def own_secrets(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what gert masks in everything without being told: its own keys, and the password of the store of runs."""
+    found = own_keys(environ)
+    if address := environ.get(_STORE):
+        from gert_core.kit.store_urls import passwords_of
+
+        for number, password in enumerate(passwords_of(address), start=1):
+            found[_STORE if number == 1 else f"{_STORE}.{number}"] = password
+    return found
 
 
 def _is_public(name: str, value: str, environ: Mapping[str, str]) -> bool:
@@ -66,4 +78,4 @@ def child_environ(
     return {k: v for k, v in environ.items() if k not in hidden and not (k[:5] == _PREFIX and _OWN.fullmatch(k))}
 
 
-__all__ = ["child_environ", "own_keys", "provider_variables"]
+__all__ = ["child_environ", "own_keys", "own_secrets", "provider_variables"]

@@ -17,7 +17,7 @@ _FIELDS: Final = frozenset(
         *("status", "type", "step_id", "step_key", "key", "mode", "decision", "result", "risk_level", "category"),
         *("runbook", "runbook_hash", "tool_hashes", "block_hashes", "policy_digest", "policies", "plugins"),
         "policy_plugins",
-        *("gert_version", "actor", "os_user", "host", "cwd", "run_directory", "trace_sync"),
+        *("gert_version", "actor", "os_user", "host", "cwd", "run_directory", "store", "trace_sync"),
         *("approval_provider", "signer", "questions", "waited"),
         *("secrets", "input", "source", "input_sources", "idempotency_key", "duration", "delay", "severity", "rule"),
         *("ticket_id", "tickets", "request_hash", "created", "expires_at", "timestamp", "approver_id"),

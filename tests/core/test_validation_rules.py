@@ -13,6 +13,7 @@ from gert_core import hookimpl
 from gert_core.api import Severity
 from gert_core.host import validate
 from gert_core.plugin.registry import Registry
+from gert_core.validation import validate_file
 from gert_core.validation.rules import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,7 @@ PLACES = {
     "scope-syntax": (4, 12),
     "secret-missing": (4, 13),
     "shadowed-by-loop": (7, 55),
+    "store-credentials": (2, 8),
     "side-effects-and-effects": (4, 29),
     "side-effects-deprecated": (4, 16),
     "tag-syntax": (4, 42),
@@ -124,7 +126,7 @@ def written(directory: Path, example: str) -> Path:
     shutil.copytree(TOOLS, directory / "tools")
     about = None
     for text in example.split("---\n"):
-        if text.startswith("# tools/"):
+        if text.startswith(("# tools/", "# gert-project.yaml")):
             about = directory / text.split("\n", 1)[0].removeprefix("# ")
             about.write_text(text, encoding="utf-8")
             continue
@@ -132,6 +134,13 @@ def written(directory: Path, example: str) -> Path:
         about.write_text(completed(text), encoding="utf-8")
     assert about is not None
     return about
+
+
+def findings(file, registry):
+    """What is found; a project file is not looked at as that of a project around it."""
+    if file.name == "gert-project.yaml":
+        return validate_file(file, registry=registry, project=None).diagnostics
+    return validate(file, registry=registry).diagnostics
 
 
 def completed(text: str) -> str:
@@ -163,7 +172,7 @@ def test_the_page_says_severity_and_meaning(name):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_first_example_breaks_the_rule_at_its_place(name, registry, tmp_path):
     file = written(tmp_path, SECTIONS[name][1][0])
-    found = [d for d in validate(file, registry=registry).diagnostics if d.rule == name]
+    found = [d for d in findings(file, registry) if d.rule == name]
     assert found, f"{name} is not reported"
     first = found[0]
     assert (first.line, first.column) == PLACES[name]
@@ -176,7 +185,7 @@ def test_the_first_example_breaks_the_rule_at_its_place(name, registry, tmp_path
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_second_example_is_valid(name, registry, tmp_path):
     file = written(tmp_path, SECTIONS[name][1][1])
-    found = validate(file, registry=registry).diagnostics
+    found = findings(file, registry)
     assert name not in {d.rule for d in found}
     assert [d for d in found if d.severity is Severity.ERROR] == []
 

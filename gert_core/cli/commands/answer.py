@@ -10,7 +10,7 @@ from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.questions import answer_command
 from gert_core.cli.render.terminal import escape, out
-from gert_core.cli.session import project_here
+from gert_core.cli.stores import store_here, store_option
 
 if TYPE_CHECKING:
     from gert_core.engine.answering import OpenQuestions
@@ -30,22 +30,22 @@ def answer(
     as_: Annotated[
         str | None, typer.Option("--as", metavar="ID", help="Who answers; default: the current user.")
     ] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Answer what a step of a suspended run asks; a resumed run uses the answers."""
     from gert_core.cli.pairs import parse_pairs
-    from gert_core.cli.stores import store_here
-    from gert_core.engine.answering import answer as store
+    from gert_core.engine.answering import answer as keep
     from gert_core.engine.answering import open_questions
     from gert_core.engine.run import default_actor
     from gert_core.runs.find import find_run
 
     given = parse_pairs(values or (), what="an answer")
-    asked = open_questions(find_run(store_here(project_here()), run_id), step_key)
+    asked = open_questions(find_run(store_here(ctx.obj, store), run_id), step_key)
     by = default_actor(ctx.obj.environ) if as_ is None else as_
     if not given and reject is None:
         given = _typed(asked)
-    stored = store(asked, given, by=by, reject=reject, environ=ctx.obj.environ)
+    stored = keep(asked, given, by=by, reject=reject, environ=ctx.obj.environ)
     if json:
         out(json_.dumps(_json(asked, stored), ensure_ascii=False))
     else:

@@ -12,7 +12,7 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.session import project_here, registry_for
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_of, store_option
 from gert_core.kit.approval_screen import describe, width
 from gert_core.kit.display import readable_key, readable_time
 
@@ -31,13 +31,14 @@ def list_(
     everything: Annotated[
         bool, typer.Option("--all", help="Also tickets that are answered, resolved or expired.")
     ] = False,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """List the tickets of pending requests."""
     now = datetime.now(UTC)
     unreadable: list[Unreadable] = []
     project = project_here()
-    tickets = entries(store_here(project), report=unreadable.append, known=_known(project, ctx.obj))
+    tickets = entries(store_of(project, ctx.obj, store), report=unreadable.append, known=_known(project, ctx.obj))
     found = [e for e in tickets if everything or e.status(now) == "pending"]
     if json:
         document = {"approvals": [entry.to_json(now) for entry in found]}
@@ -56,12 +57,13 @@ def list_(
 def show(
     ctx: typer.Context,
     ticket: Annotated[str, typer.Argument(help="The ticket.")],
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show the request behind a ticket in full."""
     now = datetime.now(UTC)
     project = project_here()
-    entry = find(store_here(project), ticket, known=_known(project, ctx.obj))
+    entry = find(store_of(project, ctx.obj, store), ticket, known=_known(project, ctx.obj))
     for what in entry.unreadable:
         err(escape(f"an answer to ticket {ticket} is left out: {what.problem}"))
     if json:

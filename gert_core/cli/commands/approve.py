@@ -12,7 +12,7 @@ from gert_core.cli.inbox import checked_against
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here, registry_for
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,20 +28,31 @@ def approve(
         str | None, typer.Option("--as", metavar="ID", help="Who answers; default: the current user.")
     ] = None,
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; kept in the trace.")] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Approve a pending request; the answer is signed when GERT_APPROVAL_SIGNING_KEY is set."""
-    return answer(ctx, ticket, approved=True, as_=as_, reason=reason, json=json)
+    return answer(ctx, ticket, approved=True, as_=as_, reason=reason, store=store, json=json)
 
 
-def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, reason: str | None, json: bool) -> int:
+def answer(
+    ctx: typer.Context,
+    ticket: str,
+    *,
+    approved: bool,
+    as_: str | None,
+    reason: str | None,
+    store: str | None,
+    json: bool,
+) -> int:
     """Write an answer to a ticket and print what is still missing."""
     from gert_core.engine.run import default_actor
 
     project, environ = project_here(), ctx.obj.environ
     registry = registry_for(project, ctx.obj)
     known = checked_against(project, lambda: registry, environ)
-    entry = find(store_here(project), ticket, known=known)
+    kept = store_of(project, ctx.obj, store)
+    entry = find(kept, ticket, known=known)
     if reason or as_:
         _refuse_secrets(entry, reason or "", as_ or "", environ)
     response = respond(
@@ -52,7 +63,7 @@ def answer(ctx: typer.Context, ticket: str, *, approved: bool, as_: str | None, 
         environ=environ,
         schemes=registry.signature_scheme,
     )
-    entry = find(store_here(project), ticket, known=known)
+    entry = find(kept, ticket, known=known)
     for what in entry.unreadable:
         err(escape(f"an answer to ticket {ticket} is left out: {what.problem}"))
     if json:

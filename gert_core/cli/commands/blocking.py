@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.session import project_here, registry_for
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
     from gert_core.runs.lifecycle.status import Standing
@@ -22,12 +22,13 @@ def block(
     as_: Annotated[
         str | None, typer.Option("--as", metavar="ID", help="Who blocks; default: the current user.")
     ] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Block a run that is not being executed: it cannot be resumed until it is unblocked with the key."""
     from gert_core.engine.blocking import block as write
 
-    stands = write(run_id, key=key, reason=reason, **_given(ctx, as_))
+    stands = write(run_id, key=key, reason=reason, **_given(ctx, as_, store))
     return _say(stands, f"Blocked on {key}.", as_json=json)
 
 
@@ -38,22 +39,23 @@ def unblock(
     as_: Annotated[
         str | None, typer.Option("--as", metavar="ID", help="Who unblocks; default: the current user.")
     ] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Unblock a run: what waits for this key goes on when the run is resumed."""
     from gert_core.engine.blocking import unblock as write
 
-    stands = write(run_id, key=key, **_given(ctx, as_))
+    stands = write(run_id, key=key, **_given(ctx, as_, store))
     return _say(stands, f"Unblocked {key}.", as_json=json)
 
 
-def _given(ctx: typer.Context, as_: str | None) -> dict[str, Any]:
+def _given(ctx: typer.Context, as_: str | None, store: str | None) -> dict[str, Any]:
     """Return what both take: the store, the plugins, the environment and who asks."""
     from gert_core.engine.run import default_actor
 
     project, environ = project_here(), ctx.obj.environ
     return {
-        "store": store_here(project),
+        "store": store_of(project, ctx.obj, store),
         "by": default_actor(environ) if as_ is None else as_,
         "registry": registry_for(project, ctx.obj),
         "environ": environ,

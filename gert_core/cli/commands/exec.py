@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
+from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -66,6 +67,7 @@ def exec_(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the descriptions of steps while they run.")
     ] = False,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
@@ -74,6 +76,7 @@ def exec_(
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import MODES, PROBE_EFFECTS, Request
+    from gert_core.stores.choose import with_address
 
     if mode not in MODES:
         raise UsageError(f"{mode!r} is not a valid mode; nothing was run", hint=f"modes are {', '.join(MODES)}")
@@ -88,6 +91,8 @@ def exec_(
     wanted = scenario_model(scenario, file) if scenario is not None else None
     if wanted is not None and mode != "replay":
         raise UsageError("--scenario belongs to --mode replay", hint="add --mode replay")
+
+    kept = store_of(project, ctx.obj, store, registry)
 
     def begin(stack: ExitStack, **given: Any) -> Any:
         request = Request(
@@ -104,6 +109,7 @@ def exec_(
             questions=questions,
             actor=actor,
             trace=trace,
+            store=kept,
             keep=keep or None,
             fail_on=fails,
             trace_sync=trace_sync,
@@ -115,7 +121,7 @@ def exec_(
 
     return carry_out(
         begin,
-        environ=ctx.obj.environ,
+        environ=with_address(ctx.obj.environ, store),
         mode=mode,
         no_input=no_input,
         as_json=json,

@@ -9,8 +9,7 @@ from gert_core.api import ErrorKind, EventType, RunError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import wanted
-from gert_core.cli.session import project_here
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key
 from gert_core.kit.files import UnreadableError
 from gert_core.runs.find import find_run
@@ -26,12 +25,14 @@ if TYPE_CHECKING:
 
 
 def logs(
+    ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
     step: Annotated[str | None, typer.Argument(metavar="[STEP]", help="Only this step: an id or a step key.")] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Print what the tools of a run wrote, also of calls that were stopped or that a kill interrupted."""
-    run = find_run(store_here(project_here()), run_id)
+    run = find_run(store_here(ctx.obj, store), run_id)
     found: Calls = {}
     keys: dict[str, None] = {}
     attempts: dict[str, int] = {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
 from gert_core.cli.lazy import typer
+from gert_core.cli.stores import store_option
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -68,6 +69,7 @@ def resume(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the descriptions of steps while they run.")
     ] = False,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
@@ -75,13 +77,14 @@ def resume(
     from gert_core.cli.execution import carry_out
     from gert_core.cli.pairs import parse_pairs
     from gert_core.cli.session import project_here, registry_for
-    from gert_core.cli.stores import store_here
+    from gert_core.cli.stores import store_of
     from gert_core.engine.again import RunAgain
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import DRIFT, Request, Resume
     from gert_core.engine.resume.plan import RunFinished, nothing_left
     from gert_core.engine.resume.read import read_run
     from gert_core.runs.find import find_run
+    from gert_core.stores.choose import with_address
 
     wanted_run = _one_run(run_id, run)
     fails = categories(fail_on)
@@ -96,13 +99,13 @@ def resume(
     stated = _outputs(outputs, reconciled)
     secrets, files = parse_pairs(var or (), what="--var"), read_inputs(input_file or ())
     here = project_here()
-    store = store_here(here)
-    found = find_run(store, wanted_run).run_id
+    kept = store_of(here, ctx.obj, store)
+    found = find_run(kept, wanted_run).run_id
 
     needed: RunAgain | None = None
 
     def begin(stack: ExitStack, **given: Any) -> Any:
-        recorded = read_run(store, found, stack)
+        recorded = read_run(kept, found, stack)
         runbook = recorded.choices.runbook
         project = project_here(runbook.parent, known=here) if runbook.parent.is_dir() else here
         wanted = Resume(
@@ -138,7 +141,7 @@ def resume(
         try:
             return carry_out(
                 begin,
-                environ=ctx.obj.environ,
+                environ=with_address(ctx.obj.environ, store),
                 mode="real",
                 no_input=no_input,
                 as_json=json,

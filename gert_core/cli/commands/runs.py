@@ -14,8 +14,7 @@ from gert_core.cli.render.runs import age, ago, colour
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, summary
 from gert_core.cli.render.values import one_line
-from gert_core.cli.session import project_here
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.answers import answered
 from gert_core.runs.find import find_run
@@ -32,11 +31,13 @@ _EXPLANATIONS: Final = 1000
 
 
 def show(
+    ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show one run: its steps, results, pending approvals and where it would resume."""
-    info = run_info(find_run(store_here(project_here()), run_id))
+    info = run_info(find_run(store_here(ctx.obj, store), run_id))
     if json:
         out(json_.dumps(_document(info), ensure_ascii=False))
         return 0 if info.state else 1
@@ -45,11 +46,13 @@ def show(
 
 
 def artifacts(
+    ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """List what the steps of a run kept: files copied into it, and values."""
-    info = run_info(find_run(store_here(project_here()), run_id))
+    info = run_info(find_run(store_here(ctx.obj, store), run_id))
     found = info.state.artifacts if info.state else {}
     if json:
         head = {"run_id": info.run_id, "mode": info.state.mode if info.state else None}

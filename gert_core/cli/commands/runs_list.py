@@ -14,8 +14,7 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.runs import age, ago, colour
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out
-from gert_core.cli.session import project_here
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key
 from gert_core.kit.run_rows import INTERRUPTED, UNREADABLE
 from gert_core.runs.rows import phrase
@@ -32,6 +31,7 @@ _STATUSES: Final = (*map(str, RunStatus), INTERRUPTED, UNREADABLE)
 
 
 def list_(
+    ctx: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     ids: Annotated[bool, typer.Option("--ids", help="Print ids only, one per line.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the newest N.")] = None,
@@ -49,9 +49,10 @@ def list_(
     mode: Annotated[
         str | None, typer.Option("--mode", metavar="A,B", help="Runs in these modes; default: real,probe.")
     ] = None,
+    store: Annotated[str | None, store_option()] = None,
 ) -> int:
     """List the runs of this project, the newest first."""
-    store = store_here(project_here())
+    kept = store_here(ctx.obj, store)
     modes = words(mode, MODES, what="modes") if mode is not None else KEPT
     query = RunQuery(
         status=words(status, _STATUSES, what="statuses") if status is not None else (),
@@ -63,10 +64,10 @@ def list_(
     )
     # A run whose mode cannot be known is listed unless modes are given.
     wanted = modes if mode is not None else (*modes, "")
-    found = islice((row for row in store.runs(query) if row.mode in wanted), limit)
+    found = islice((row for row in kept.runs(query) if row.mode in wanted), limit)
     if _print(found, as_json=json, ids=ids) == 0 and not json:
         asked = "" if query == RunQuery() else " that are as asked for"
-        err(f"no {' or '.join(modes)} runs{asked} found in {store.place}")
+        err(f"no {' or '.join(modes)} runs{asked} found in {kept.place}")
     return 0
 
 

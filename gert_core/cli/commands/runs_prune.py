@@ -15,7 +15,7 @@ from gert_core.cli.commands.runs_list import moment, words
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_here, store_of, store_option
 from gert_core.kit.run_rows import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _FINISHED: Final = tuple(map(str, (RunStatus.COMPLETED, RunStatus.FAILED, RunSta
 
 
 def prune(
+    ctx: typer.Context,
     older_than: Annotated[
         str | None, typer.Option("--older-than", metavar="30d", help="Runs that ended as long ago, or before a moment.")
     ] = None,
@@ -35,6 +36,7 @@ def prune(
         str | None, typer.Option("--status", metavar="A,B", help="Only completed, failed, error or cancelled runs.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be deleted.")] = False,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Delete runs that ended, with everything they kept; a trace that `--trace` put elsewhere stays.
@@ -43,21 +45,21 @@ def prune(
     """
     if older_than is None:
         raise UsageError("--older-than is missing", hint="say which runs to delete, for example --older-than 30d")
-    store = store_here(project_here())
+    kept = store_here(ctx.obj, store)
     before = moment(older_than, what="--older-than")
     wanted = words(status, _FINISHED, what="statuses of runs that ended") if status is not None else _FINISHED
-    rows = islice(store.runs(RunQuery(status=wanted)), keep, None)
+    rows = islice(kept.runs(RunQuery(status=wanted)), keep, None)
     ids = [row.run_id for row in rows if row.finished is not None and row.finished < before]
     done: list[str] = []
     skipped: list[RunError] = []
     for run_id in ids:
         try:
-            if dry_run or _delete(store, run_id, before=before, statuses=wanted):
+            if dry_run or _delete(kept, run_id, before=before, statuses=wanted):
                 done.append(run_id)
         except RunError as error:
             skipped.append(error)
     if not dry_run:
-        store.tidy()
+        kept.tidy()
     word = "would be deleted" if dry_run else "deleted"
     return _report("pruned", done, skipped, word=word, as_json=json, more={"dry_run": dry_run})
 
@@ -72,6 +74,7 @@ def cleanup(
         str | None,
         typer.Option("--as", metavar="ID", help="The actor recorded in the trace; default: the current user."),
     ] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """End runs that were interrupted and that nothing executes, as cancelled for the reason `stale`.
@@ -84,8 +87,8 @@ def cleanup(
 
     age = None if older_than is None else _seconds(older_than)
     project = project_here()
-    store = store_here(project)
-    ids = [row.run_id for row in store.runs(RunQuery(status=(INTERRUPTED,)))]
+    kept = store_of(project, ctx.obj, store)
+    ids = [row.run_id for row in kept.runs(RunQuery(status=(INTERRUPTED,)))]
     done: list[str] = []
     skipped: list[RunError] = []
     if ids:
@@ -95,7 +98,7 @@ def cleanup(
         for run_id in ids:
             try:
                 with suppress(NotStale):
-                    end_stale(run_id, store=store, age=age, actor=by, registry=registry, environ=environ)
+                    end_stale(run_id, store=kept, age=age, actor=by, registry=registry, environ=environ)
                     done.append(run_id)
             except RunError as error:
                 skipped.append(error)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
-from gert_core.cli.session import project_here
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_here, store_option
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.summaries import summaries_of
 from gert_core.runs.listing import run_info
@@ -21,13 +20,15 @@ if TYPE_CHECKING:
 
 
 def status(
+    ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show where a run stands: its status, its last event, what it waits for and who executes it."""
     from gert_core.runs.lifecycle.status import standing_of
 
-    info = _info(run_id)
+    info = _info(ctx, run_id, store)
     held = _holder(info)
     found = standing_of(info, lease=None if held is None else lease_json(held))
     waits = str(found.blocked_on[0]) if found.blocked_on else None
@@ -36,13 +37,15 @@ def status(
 
 
 def resume_point(
+    ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show where a run would go on, and what it needs before that."""
     from gert_core.runs.lifecycle.status import resume_point_of
 
-    info = _info(run_id)
+    info = _info(ctx, run_id, store)
     if info.state is None:
         return _unreadable(info, as_json=json)
     found = resume_point_of(info.state, live=info.live)
@@ -53,15 +56,17 @@ def resume_point(
 
 
 def summaries(
+    ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
     type: Annotated[  # noqa: A002 - the option's name
         str | None, typer.Option("--type", metavar="TYPE", help="Only the summary of this type.")
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the latest N.")] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """List the latest summary of each type that a run recorded: type, number of the event, JSON; the latest first."""
-    info = _info(run_id)
+    info = _info(ctx, run_id, store)
     if info.state is None:
         return _unreadable(info, as_json=json)
     found = [one for one in reversed(summaries_of(info.state)) if type in (None, one.summary_type)]
@@ -77,11 +82,13 @@ def summaries(
 
 
 def lease(
+    ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show who executes a run; exit with 1 when nothing does."""
-    info = _info(run_id)
+    info = _info(ctx, run_id, store)
     held = _holder(info)
     if held is not None:
         _print(lease_json(held), as_json=json)
@@ -102,8 +109,8 @@ def lease_json(held: Lease) -> dict[str, object]:
     }
 
 
-def _info(run_id: str) -> RunInfo:
-    return run_info(find_run(store_here(project_here()), run_id))
+def _info(ctx: typer.Context, run_id: str, store: str | None) -> RunInfo:
+    return run_info(find_run(store_here(ctx.obj, store), run_id))
 
 
 def _holder(info: RunInfo) -> Lease | None:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
-from gert_core.cli.session import project_here
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_here, store_option
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.stream import follow_lines
 from gert_core.runs.lifecycle.words import INTERRUPTED
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 
 def tail(
+    ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
     since_seq: Annotated[int, typer.Option("--since-seq", metavar="N", min=0, help="Only events after number N.")] = 0,
     limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the last N.")] = None,
@@ -31,6 +31,7 @@ def tail(
     through_suspend: Annotated[
         bool, typer.Option("--through-suspend", help="With --follow: go on when the run waits for people.")
     ] = False,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the lines of the trace.")] = False,
 ) -> int:
     """Print the events of a run: number, time, type and step key, between tabs.
@@ -38,7 +39,7 @@ def tail(
     With `--follow` it ends at `run_complete`, at `run_suspended`, and with exit code 1 when nothing has executed the
     run for two seconds.
     """
-    run = find_run(store_here(project_here()), run_id)
+    run = find_run(store_here(ctx.obj, store), run_id)
     found: Iterable[tuple[TraceEvent, bytes]] = follow_lines(
         run, since_seq=since_seq, follow=follow and limit is None, through_suspend=through_suspend
     )

@@ -9,8 +9,7 @@ from gert_core.api.errors import RunError, UsageError
 from gert_core.cli.commands.trace import check
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
-from gert_core.cli.session import project_here
-from gert_core.cli.stores import store_here
+from gert_core.cli.stores import store_here, store_option
 from gert_core.runs.find import find_run
 from gert_core.trace.verify import TraceStatus
 
@@ -18,13 +17,14 @@ from gert_core.trace.verify import TraceStatus
 def verify_ledger(
     ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Print `valid` or `invalid`: whether the hash chain and the signatures of a run's trace are right.
 
     It checks what `gert trace verify` does. A run that is being executed has no end yet and is valid as far as it is.
     """
-    run = find_run(store_here(project_here()), run_id)
+    run = find_run(store_here(ctx.obj, store), run_id)
     held = run.holder() is not None  # before reading: a run that ends meanwhile has its end
     try:
         found = check(run, ctx.obj)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.diagnostics import Severity
 from gert_core.cli.render.terminal import paint
+from gert_core.kit.store_urls import without_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _WIDTH: Final = 110
 _LEAD: Final = 30
 _CUT: Final = "…"
+_CREDENTIALS: Final = "store-credentials"
+"""The rule whose findings are about a line with a password in it."""
 
 
 def render(found: Iterable[Diagnostic], source_line: SourceLine) -> Iterator[str]:
@@ -39,6 +42,8 @@ def one(item: Diagnostic, source: str) -> Iterator[str]:
     place = f"{item.line}:{item.column}" if item.line is not None else ""
     severity = paint(str(item.severity), colour, "bold")
     yield f"  {place:>7}  {severity}  {item.message}  {paint(f'[{item.rule}]', 'dim')}"
+    if item.rule == _CREDENTIALS:
+        source = without_password(source)
     if source.strip():
         shown, pad = _window(source, (item.column or 1) - 1)
         yield f"           {paint('|', 'dim')} {shown}"
