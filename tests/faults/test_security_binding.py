@@ -105,6 +105,33 @@ def test_a_softened_policy_does_not_run_what_waits_for_an_approval(gert, change,
     assert resume(gert, "--on-drift", "allow")["status"] == "completed"
 
 
+@pytest.mark.parametrize("before", ["deny", "require-approval, exclude_actor: false"])
+@pytest.mark.parametrize("after", ["allow", "require-approval, exclude_actor: false"])
+def test_a_softened_policy_does_not_run_again_what_it_stopped(gert, before, after):
+    """What was denied, or failed under an approval, is held to its recorded decision when it is run again."""
+    program(gert, code=3)
+    book = BOOK.replace("EXCLUDE", "false")
+    rule = "require-approval, exclude_actor: false"
+    gert.write(book=book.replace(rule, before))
+    if before == rule:
+        approve(gert, pending(gert))
+        assert resume(gert)["status"] == "failed"
+    else:
+        said = gert("exec", "book.yaml", "--approval", "inbox", "--json")
+        assert said.document["status"] == "failed", said.all
+    done = acted(gert)
+    gert.write(book=book.replace(rule, after))
+    again = ("--on-drift", "allow", "--retry-failed", *(("--reconcile", "act=redo") if done else ()))
+    for _ in range(2):
+        said = gert("resume", "--run", gert.run().name, "--json", *again)
+        again = again[:3]
+        assert acted(gert) == done, said.all
+        if before == "deny":
+            assert said.document["failure"]["kind"] == "governance_denied", said.all
+        else:
+            assert said.document["status"] == "approval_pending", said.all
+
+
 def test_a_program_exchanged_after_the_approval_is_asked_about_again(gert):
     approve(gert, pending(gert))
     program(gert, "#!/bin/sh\necho evil >> acted\n")

@@ -76,8 +76,8 @@ def test_nothing_is_executed_when_it_cannot_be_claimed(gert, damage):
         (run.parent / ".ledger").write_text("")
     else:
         assert resume(gert)["status"] == "completed"
-        (file,) = run.parent.glob(".ledger/*/*.jsonl")
-        file.write_text("rubbish\n")
+        for file in run.parent.glob(".ledger/*/*.jsonl"):
+            file.write_text("rubbish\n")
         (gert.root / "acted").unlink()
         restore(run, copy)
     said = gert("resume", "--run", run.name)

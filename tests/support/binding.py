@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import subprocess
@@ -87,7 +88,12 @@ def restore(run, copy) -> None:
 
 def kill_at(gert: Gert, word: str) -> None:
     """Resume the run and kill it when it is about to write the event."""
-    site = gert.root / "site"
+    killed_at(word, root=gert.root, run=gert.run().name, environ=gert.environ)
+
+
+def killed_at(word: str, *, root: Path, run: str, environ: dict[str, str]) -> None:
+    """Resume a run and kill it when it is about to write the event."""
+    site = root / "killing"
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(
         "import os, signal\nwrite_ = os.write\n"
@@ -98,10 +104,11 @@ def kill_at(gert: Gert, word: str) -> None:
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "os.write = write\n"
     )
+    path = os.pathsep.join((str(site), *filter(None, [environ.get("PYTHONPATH")])))
     done = subprocess.run(
-        [sys.executable, "-m", "gert_core", "resume", "--run", gert.run().name],
-        cwd=gert.root,
-        env={**gert.environ, "PYTHONPATH": str(site)},
+        [sys.executable, "-m", "gert_core", "resume", "--run", run],
+        cwd=root,
+        env={**environ, "PYTHONPATH": path},
         check=False,
         capture_output=True,
     )

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 GATE = """
 from gert_core import hookimpl
-from gert_core.api import Completed, Contract, StepType
+from gert_core.api import Completed, Contract, Question, StepType
 from gert_core.kit.models import StepModel
 
 class Gate(StepModel):
     keys: list[str] = []
     reason: str = ""
     act: str = ""
+    ask: str = ""
     safe: bool = False
     free: bool = False
 
@@ -29,6 +30,10 @@ def run(step, ctx):
         ctx.call_tool("box", None, {})
     for key in step.keys:
         ctx.pause(key, reason=step.reason, metadata={"step": ctx.step_id})
+        if step.act == "between" and key == step.keys[0]:
+            ctx.call_tool("box", None, {})
+    if step.ask:
+        ctx.ask(Question(name=step.ask, kind="text", prompt=step.ask))
     if step.act == "after":
         ctx.call_tool("box", None, {})
     return Completed(detail={"attempt": ctx.attempt})

@@ -71,6 +71,8 @@ def _answered(execution: StepExecution, question: Question, line: str, by: Princ
     data["declined"] = reason is not None
     execution.add(EventType.QUESTION_ANSWERED, data, principal=by, fresh=True)
     execution.services.journal.sync()
+    if execution.claim is not None:
+        execution.claim.use(execution)
     if reason is not None:
         raise Declined(reason, principal=by)
     return Answer(value=line, principal=by)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from gert_core.api import ErrorKind, RunError, StepProblem, StoreError
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.engine.modes.questions import ask_person
+from gert_core.engine.steps.claims import go_on
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.replies import read_reply, withhold
 from gert_core.engine.steps.secret_outputs import learn_outputs
@@ -129,6 +130,8 @@ def call_tool(execution: StepExecution, tool: ToolNode, action: str, inputs: Map
     timeout = model.timeout or tool.tool.meta.timeout
     if timeout is None and execution.compiled.timeout is None:
         timeout = DEFAULT_TOOL_TIMEOUT
+    if execution.services.recorded is not None:
+        go_on(execution, "resumed")
     execution.services.journal.sync()
     # What an action with secret outputs writes cannot be masked before it has ended.
     secret = tool.contracts[action].secret_outputs
@@ -197,6 +200,8 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
     if missing:
         names = ", ".join(f"`{secret}`" for secret in missing)
         raise StepProblem(ErrorKind.SECRET_MISSING, f"the runbook requires secret {names}, which is not set")
+    if services.recorded is not None:
+        go_on(execution, "resumed")
     services.journal.sync()
     execution.acted = True
     own = services.plugins.of(STEP, execution.compiled.type.name)

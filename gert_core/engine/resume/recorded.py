@@ -17,7 +17,7 @@ from gert_core.engine.journal import BRANCH
 from gert_core.engine.resume.lost_outputs import LostOutputs
 from gert_core.engine.resume.numbers import ONCE, Numbers, by_type, finished, numbers_of
 from gert_core.engine.resume.records import RecordedApproval, RecordedResult
-from gert_core.governance import Decision
+from gert_core.governance import Act, Decision
 from gert_core.runs.fold import Fold, failure_of
 from gert_core.secrets import Masker
 
@@ -54,6 +54,8 @@ _BEFORE: Final = frozenset(
     }
 )
 """What an interrupted leaf keeps; everything else belongs to the attempt that was lost and may come out otherwise."""
+_GOES_ON: Final = (EventType.STEP_START, EventType.STEP_ATTEMPT, EventType.QUESTION_ANSWERED)
+"""With which a step goes on: from then on it may act."""
 _AFTER: Final = (*ONCE, *_APPROVAL)
 """What is still asked of a finished leaf."""
 
@@ -78,12 +80,12 @@ class Recorded:
         self._events: dict[str, Numbers] = {}
         self._spent: dict[str, int] = {}
         """How many tickets of a step served an execution that is to be repeated."""
-        self._decided: dict[str, list[int]] = {}
-        """The decisions about steps that are to be executed again."""
+        self._decided: dict[str, int] = {}
+        """The last decisions about steps that did not just allow them; they hold when the steps are executed again."""
         self._starts: dict[str, int] = {}
         """How often a step was started, when that is not as often as ``step_start`` is recorded."""
-        self._attempted_at: dict[str, int] = {}
-        """The number of the event that tells of the last attempt after the first one of a step."""
+        self._went_on: dict[str, int] = {}
+        """How often a step went on since its last ticket was submitted."""
         self._retried: dict[str, int] = {}
         """How many of the attempts of a step its ``retry`` policy made."""
         self._leaves: dict[str, bool] = {}
@@ -132,6 +134,12 @@ class Recorded:
         if not isinstance(known, dict):
             known = self._events[key] = by_type(known)
         known.setdefault(type_, []).append(event.seq)
+        if type_ == EventType.GOVERNANCE_DECISION and event.data.get("decision") != Act.ALLOW:
+            self._decided[key] = event.seq
+        elif type_ == EventType.APPROVAL_SUBMITTED:
+            self._went_on[key] = 0
+        elif key in self._went_on and type_ in _GOES_ON and event.data.get("reason") != "not_started":
+            self._went_on[key] += 1
         if type_ == EventType.STEP_START and (branch := event.data.get(BRANCH)):
             prefix = f"{branch['parent']}/{branch['index']}/"
             if key.startswith(prefix):  # an item of a loop has no such prefix
@@ -141,16 +149,14 @@ class Recorded:
         elif type_ == EventType.STEP_START and "contract_summary" in event.data:
             self._leaves.setdefault(key, False)
         elif type_ == EventType.STEP_ATTEMPT:
-            self._attempted(key, event.data, event.seq)
+            self._attempted(key, event.data)
         elif type_ == EventType.STEP_COMPLETE and key in self._leaves:
             # A finished leaf is asked for its result only, and a run may have a hundred thousand of them.
             del self._leaves[key]
             self._events[key] = finished({name: known[name] for name in _AFTER if name in known})
 
-    def _attempted(self, key: str, data: Mapping[str, Any], seq: int) -> None:
+    def _attempted(self, key: str, data: Mapping[str, Any]) -> None:
         number, reason = int(data.get("attempt") or 2), data.get("reason")
-        if reason in ("resumed", "retry"):
-            self._attempted_at[key] = seq
         self._starts[key] = number - 1 if reason == "not_started" else number
         if reason == "retry":
             self._retried[key] = self._retried.get(key, 0) + 1
@@ -178,14 +184,13 @@ class Recorded:
     def _void(self, key: str) -> None:
         self._again.add(key)
         gone = self._events.pop(key, None)
-        for known_by_key in (self._leaves, self._starts, self._retried, self._attempted_at):
+        for known_by_key in (self._leaves, self._starts, self._retried, self._went_on):
             known_by_key.pop(key, None)
         self._unopened.get(_prefix(key), set()).discard(key)
         if gone is None:
             return
         known = by_type(gone)
         if EventType.STEP_START in known:
-            self._decided[key] = known.get(EventType.GOVERNANCE_DECISION, [])
             self._spent[key] = len(known.get(EventType.APPROVAL_SUBMITTED, ()))
         if approval := {str(type_): known[type_] for type_ in _APPROVAL if type_ in known}:
             self._events[key] = approval
@@ -250,16 +255,15 @@ class Recorded:
         """Return how often a leaf was started before."""
         return self._starts.get(key) or int(bool(numbers_of(self._events.get(key), EventType.STEP_START)))
 
-    def started_under(self, key: str, ticket_id: str) -> bool:
-        """Return whether an execution of a step that is not void was started under its last ticket.
+    def went_on(self, key: str, ticket_id: str) -> int:
+        """Return how often an execution of a step that is not void started or went on under its last ticket.
 
         This process continues or repeats it. A start under an earlier ticket tells nothing about this one.
         """
         submitted = numbers_of(self._events.get(key), EventType.APPROVAL_SUBMITTED)
         if not submitted or self._lines.data(submitted[-1]).get("ticket_id") != ticket_id:
-            return False
-        started = (*numbers_of(self._events.get(key), EventType.STEP_START), self._attempted_at.get(key, 0))
-        return max(started) > submitted[-1]
+            return 0
+        return self._went_on.get(key, 0)
 
     def asking(self, key: str) -> bool:
         """Return whether a step did nothing but ask when it was left, so that it goes on in the same attempt."""
@@ -277,11 +281,10 @@ class Recorded:
 
     def earlier_decision(self, key: str) -> Decision | None:
         """Return the last decision about a step, also when what it decided about is to be executed again."""
-        numbers = self._decided.get(key)
-        before = self.decision(key)
-        if before is None and numbers:
-            before = Decision.from_json(self.masker.unmask_event(self._lines.data(numbers[-1])))
-        return before
+        number = self._decided.get(key)
+        if number is None:
+            return self.decision(key)
+        return Decision.from_json(self.masker.unmask_event(self._lines.data(number)))
 
     def approval(self, key: str) -> RecordedApproval | None:
         """Return the last ticket of a step, if one was submitted."""

@@ -155,6 +155,8 @@ def finish(
         services.journal.sync()
     else:
         services.journal.commit()
+    if execution.claim is not None:
+        execution.claim.end(execution)
     if services.progress.listens:
         services.progress.finished(execution.info, status, data, duration)
     if services.backend.symbolic and execution.decision is not None and status is not StepStatus.SKIPPED:

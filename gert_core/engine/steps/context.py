@@ -319,7 +319,8 @@ class AttemptContext(Telling):
 
     def session(self, name: str, open: Callable[[Services], Peer]) -> Peer:  # noqa: A002 - it opens
         execution = self._enter(acts=True)
-        return execution.services.backend.session(execution, name, open)
+        with self._faults():
+            return execution.services.backend.session(execution, name, open)
 
     def drop_session(self, name: str) -> None:
         execution = self._enter(acts=True)
@@ -327,7 +328,8 @@ class AttemptContext(Telling):
 
     def ask(self, question: Question) -> Answer:
         execution = self._enter(acts=True)
-        return execution.services.backend.ask(execution, question)
+        with self._faults():
+            return execution.services.backend.ask(execution, question)
 
     def attach(self, path: str) -> Mapping[str, object]:
         execution = self._enter(acts=True)

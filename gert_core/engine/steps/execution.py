@@ -168,7 +168,7 @@ class StepExecution:
         except EventDataError as error:
             return self.unwritable(error.__context__)
         if self.claim is not None:
-            self.claim.use(self)
+            self.claim.start(self)
         if not self.compiled.leaf and self.item is None:
             self.layer.set_status(self.compiled.id, RUNNING)
         if self.compiled.retry is not None:

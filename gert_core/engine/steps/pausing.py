@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, EventType, StepProblem
 from gert_core.engine.signals import Rank, Signal, Unwind
-from gert_core.engine.steps.attempts import add_attempt
+from gert_core.engine.steps.claims import go_on
 from gert_core.trace.writer import EventDataError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def pause(execution: StepExecution, key: str, *, reason: str, metadata: Mapping[
     if masker.mask_text(key) != key:
         raise TypeError("the key of a pause has a secret in it")
     if number <= state.released.get(execution.key, {}).get(key, 0):
-        _go_on(execution)
+        go_on(execution, "unblocked")
         return
     if not any(hold.step_key == execution.key and hold.key == key for hold in state.holds):
         _refuse(execution)
@@ -56,15 +56,6 @@ def pause(execution: StepExecution, key: str, *, reason: str, metadata: Mapping[
     services.progress.paused(execution.info, key)
     execution.signals.add([Signal(rank=Rank.SUSPENDED, blocked=(key,))])
     raise Unwind
-
-
-def _go_on(execution: StepExecution) -> None:
-    """Trace that the step goes on: from here on it may act, so that it is not simply repeated after a crash."""
-    journal = execution.services.journal
-    record = journal.state.steps.get(execution.key)
-    if record is not None and record.asking:
-        add_attempt(execution, "unblocked")
-        journal.sync()
 
 
 def _refuse(execution: StepExecution) -> None:

@@ -105,9 +105,8 @@ def _approved(execution: StepExecution) -> Done | None:
         return None
     from gert_core.engine.steps.approval import approve_again
 
-    claim = execution.claim
     done = approve_again(execution)
-    if done is None and execution.claim is not None and execution.claim is not claim:
+    if done is None and execution.claim is not None:
         execution.claim.use(execution)
     if done is not None and done.signal is not None and done.signal.rank >= Rank.SUSPENDED:
         add_attempt(execution, "not_started")
