@@ -54,6 +54,7 @@ KIT_MODULES: Final = (
     "tables.run",
     "tables.sink",
     "tables.blobs",
+    "tables.imports",
     "tables.rows",
     "tables.ledger",
     "tables.schema",

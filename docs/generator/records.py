@@ -24,6 +24,7 @@ TITLES: Final = {
     "inputs": "Inputs",
     "signatures": "Signatures",
     "stores": "Run stores",
+    "ledgers": "Ledgers of run stores",
     "store_records": "Records of run stores",
     "policies": "Policies",
     "packs": "Tool packs",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     )
     from gert_core.api.events import EventType, TraceEvent
     from gert_core.api.inputs import InputBinding, InputResolver, ResolveFn
+    from gert_core.api.ledgers import Ledger
     from gert_core.api.packs import ToolPack
     from gert_core.api.policies import PolicyPack
     from gert_core.api.results import (
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         BlobInfo,
         Claim,
         Lease,
+        LedgerEntry,
         Recovered,
         RunQuery,
         RunRow,
@@ -77,7 +79,7 @@ if TYPE_CHECKING:
         TicketRow,
         Total,
     )
-    from gert_core.api.stores import Ledger, RunStore, Sink, StoredRun
+    from gert_core.api.stores import RunStore, Sink, StoredRun
     from gert_core.api.transports import Action, Reply, Target, Transport, TransportSession
     from gert_core.api.views import ProjectInfo, ProviderInfo, RunbookView, StepView
 
@@ -102,9 +104,11 @@ _WHERE: Final = {
     "signatures": "SignatureScheme",
     "steps": "CLEANUP_TIMEOUT Block Branch Flow Gate Include StepType Tools ToolUse",
     "store_records": (
-        "Blob BlobInfo Claim Lease Recovered RunQuery RunRow SchemaInfo StoreServices StoreType TicketRow Total"
+        "Blob BlobInfo Claim Lease LedgerEntry Recovered RunQuery RunRow SchemaInfo StoreServices StoreType TicketRow "
+        "Total"
     ),
-    "stores": "Ledger RunStore Sink StoredRun",
+    "ledgers": "Ledger",
+    "stores": "RunStore Sink StoredRun",
     "transports": "Action Reply Target Transport TransportSession",
     "views": "ProjectInfo ProviderInfo RunbookView StepView",
 }
@@ -170,6 +174,7 @@ __all__ = [
     "Json",
     "Lease",
     "Ledger",
+    "LedgerEntry",
     "NoAnswer",
     "Outcome",
     "OutcomeCategory",

@@ -102,6 +102,8 @@ class ErrorKind(StrEnum):
     RUN_DIRECTORY = "run_directory"
     LEDGER = "ledger"
     RUN_EXISTS = "run_exists"
+    RUN_MOVED = "run_moved"
+    RUN_UNFINISHED = "run_unfinished"
     BLOB_EXISTS = "blob_exists"
     LEASE_LOST = "lease_lost"
     STORE_SCHEMA = "store_schema"

@@ -153,6 +153,19 @@ class Total(Struct, frozen=True, kw_only=True):
     amount: Decimal
 
 
+class LedgerEntry(Struct, frozen=True, kw_only=True):
+    """What an owner claimed or reserved under a key, for a run that moves to another store.
+
+    A claim has a ``state``, a reservation an ``amount``; the other one is None.
+    """
+
+    key: str
+    owner: str
+    at: str = ""
+    state: ClaimState | None = None
+    amount: Decimal | None = None
+
+
 class StoreServices(Struct, frozen=True, kw_only=True):
     """What the core gives to a store that it opens.
 
@@ -188,6 +201,7 @@ __all__ = [
     "Claim",
     "ClaimState",
     "Lease",
+    "LedgerEntry",
     "Recovered",
     "RunQuery",
     "RunRow",

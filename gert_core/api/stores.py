@@ -13,28 +13,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from gert_core.api.ledgers import Ledger
 from gert_core.api.store_records import BLOB_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from decimal import Decimal
     from pathlib import Path
     from types import TracebackType
 
     from gert_core.api.context import Deadline
-    from gert_core.api.data import Json
     from gert_core.api.store_records import (
         Blob,
         BlobInfo,
-        Claim,
         Lease,
         Recovered,
         RunQuery,
         RunRow,
         SchemaInfo,
-        Settled,
         TicketRow,
-        Total,
     )
 
 
@@ -221,53 +217,6 @@ class StoredRun(ABC):
         self.close()
 
 
-class Ledger(ABC):
-    """What is claimed and reserved over all runs and processes of a store; every change is durable on return.
-
-    Keys are SHA-256 in hex. What cannot be read or written raises ``RunError`` with the kind ``ledger``, so that
-    nothing is done for which a claim was needed.
-    """
-
-    @abstractmethod
-    def claim(self, key: str, owner: str, at: str, *, ttl: float | None = None) -> Claim:
-        """Return who holds the key afterwards: ``owner``, or another who claimed it before and did not fail.
-
-        An owner claims its own key again freely. With ``ttl`` an open claim that was made more than as many seconds
-        before ``at`` is replaced too.
-        """
-
-    @abstractmethod
-    def settle(self, key: str, owner: str, state: Settled, at: str = "") -> bool:
-        """Record how an open claim ended, and return True; False when the owner has none (any more).
-
-        A key that failed can be claimed by others.
-        """
-
-    @abstractmethod
-    def reserve(self, key: str, owner: str, amount: Decimal, *, limit: Decimal, window: float | None = None) -> bool:
-        """Reserve an amount unless the sum of the last ``window`` seconds would exceed ``limit``; return whether.
-
-        An owner has one reservation under a key: a second one replaces the first. Without ``window`` all count. The
-        clock is the store's.
-        """
-
-    @abstractmethod
-    def total(self, key: str, window: float | None = None) -> Total:
-        """Return what was reserved under a key in the last ``window`` seconds."""
-
-    @abstractmethod
-    def put(self, key: str, value: Json) -> None:
-        """Keep a document under a key, in place of the one before."""
-
-    @abstractmethod
-    def get(self, key: str) -> Json:
-        """Return the document under a key; None when there is none."""
-
-    def problem(self) -> str | None:
-        """Return why nothing could be claimed, as far as that can be found out without writing; None if it could."""
-        return None
-
-
 class RunStore(ABC):
     """All runs of one address; methods may be called from several threads. Nothing is connected before it is used.
 
@@ -298,6 +247,20 @@ class RunStore(ABC):
     @abstractmethod
     def open(self, run_id: str) -> StoredRun:
         """Return a run; raise ``run_not_found``."""
+
+    @abstractmethod
+    def import_run(
+        self,
+        run_id: str,
+        *,
+        lines: Callable[[], Iterable[bytes]],
+        blobs: Callable[[], Iterable[tuple[str, bytes]]],
+    ) -> StoredRun:
+        """Create a run with the lines and blobs of another store, durable on return: all of it or nothing.
+
+        Lines have their newline. Both functions give everything from the beginning each time they are called; what
+        they raise is passed on, and leaves nothing behind. Raise ``run_exists``.
+        """
 
     @abstractmethod
     def runs(self, query: RunQuery) -> Iterator[RunRow]:

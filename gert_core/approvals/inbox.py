@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from gert_core.api import (
     EventType,
     RunError,
     RunStatus,
-    StoreError,
     UsageError,
 )
 from gert_core.approvals.binding import SHOWN, matches_document
@@ -24,11 +22,14 @@ from gert_core.approvals.checks import outside_validity
 from gert_core.approvals.requests import comparable_id, format_time, same_approver, valid_ticket_id
 from gert_core.approvals.signing import SIGNING_KEY, sign_response
 from gert_core.approvals.standing import UNCHECKED, Standing, standing
+from gert_core.approvals.ticket_runs import all_runs, likely_runs
 from gert_core.governance.people import NO_PEOPLE, id_fault
 from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.files import UnreadableError
 from gert_core.kit.tickets import TicketStore
 from gert_core.kit.times import parse_time
+from gert_core.runs.meta import read_meta
+from gert_core.runs.moved import moved, refuse_moved
 from gert_core.runs.state import ABORTED
 
 if TYPE_CHECKING:
@@ -117,9 +118,11 @@ def entries(
 
     ``known`` gives what answers are checked against; it is asked only when there is an answer.
     """
-    for run in _runs(store):
+    for run in all_runs(store):
         try:
             tickets = TicketStore(run).tickets()
+            if tickets and moved(read_meta(run)) is not None:
+                continue
             told = _told(run) if tickets else _Told()
         except RunError as error:
             report(Unreadable(run_id=run.run_id, problem=error.message))
@@ -140,11 +143,13 @@ def find(store: RunStore, ticket_id: str, *, known: Callable[[], Approvals] = la
     """Return the ticket from any run of a store; raise ``UsageError`` when no run has it."""
     unreadable: list[RunError] = []
     if valid_ticket_id(ticket_id):
-        for run in _runs(store):
+        for run in likely_runs(store, ticket_id):
             try:
                 found = _entry(run, ticket_id, known)
+                if found is not None:
+                    refuse_moved(run)
             except RunError as error:
-                if error.kind == ErrorKind.TICKET_ALTERED:
+                if error.kind in (ErrorKind.TICKET_ALTERED, ErrorKind.RUN_MOVED):
                     raise
                 unreadable.append(error)
             else:
@@ -232,12 +237,6 @@ def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told:
             if not isinstance(answer, ApprovalResponse)
         ),
     )
-
-
-def _runs(store: RunStore) -> Iterator[StoredRun]:
-    for run_id in store.run_ids():
-        with suppress(StoreError):  # it was deleted meanwhile
-            yield store.open(run_id)
 
 
 def _told(run: StoredRun) -> _Told:

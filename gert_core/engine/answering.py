@@ -18,6 +18,7 @@ from gert_core.kit.files import UnreadableError
 from gert_core.runs.answers import UPLOADS, AnswerStore, StoredAnswer, question_digest
 from gert_core.runs.attachments import copy_file
 from gert_core.runs.cache import load_state
+from gert_core.runs.moved import refuse_moved
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def open_questions(run: StoredRun, step: str) -> OpenQuestions:
             kind=ErrorKind.RUN_LOCKED,
             hint="answer where it runs, or wait until it is suspended",
         )
+    refuse_moved(run)
     state = load_state(run)
     if state.aborted:
         raise RunError(

@@ -21,6 +21,8 @@ INTERRUPTED: Final = "interrupted"
 """The status of a run that has not ended and that no worker holds."""
 UNREADABLE: Final = "unreadable"
 """The status of a run whose files cannot be read."""
+MOVED: Final = "moved"
+"""The status of a run that was moved to another store, and the member of its ``meta.json`` that says so."""
 ACTIVE: Final = frozenset({str(RunStatus.RUNNING), "queued", INTERRUPTED})
 """The statuses of runs that are on their way."""
 _TIME: Final = b'","timestamp":"'
@@ -138,6 +140,7 @@ def matches(row: RunRow, query: RunQuery) -> bool:
 __all__ = [
     "ACTIVE",
     "INTERRUPTED",
+    "MOVED",
     "PREFIX",
     "UNREADABLE",
     "added",

@@ -10,8 +10,11 @@ from msgspec import Struct
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
 from gert_core.api.results import RunStatus
+from gert_core.kit.run_rows import MOVED
 from gert_core.runs.cache import load_state
 from gert_core.runs.lifecycle.words import INTERRUPTED
+from gert_core.runs.meta import read_meta
+from gert_core.runs.moved import Moved, moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +40,8 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     live: bool = False
     """Whether a process is executing it now."""
     problem: str | None = None
+    moved: Moved | None = None
+    """Where it was moved to; ``None`` for a run of this store."""
 
     @property
     def run_id(self) -> str:
@@ -53,6 +58,8 @@ class RunInfo(Struct, frozen=True, kw_only=True):
         """The run's status; a run that has not ended and is not being executed is ``interrupted``."""
         if self.state is None:
             return "unreadable"
+        if self.moved is not None and self.moved.done:
+            return MOVED
         return INTERRUPTED if self.state.status == RunStatus.RUNNING and not self.live else self.state.status
 
     def step_status(self, step: StepState) -> str:
@@ -91,7 +98,7 @@ class RunInfo(Struct, frozen=True, kw_only=True):
     @property
     def resume_point(self) -> dict[str, Any] | None:
         """Where ``gert resume`` would go on; ``None`` while a process executes the run or when nothing is left."""
-        return None if self.state is None or self.live else self.state.resume_point
+        return None if self.state is None or self.live or self.moved is not None else self.state.resume_point
 
 
 def run_info(run: StoredRun) -> RunInfo:
@@ -100,12 +107,13 @@ def run_info(run: StoredRun) -> RunInfo:
     try:
         live = run.holder() is not None
         place = run.place
+        elsewhere = moved(read_meta(run))
         state = load_state(run)
     except RunError as error:
         return RunInfo(run=run, place=place, live=live, problem=error.message)
     if not live and state.status == RunStatus.RUNNING:  # it may have been started since
         live = run.holder() is not None
-    return RunInfo(run=run, state=state, place=place, live=live)
+    return RunInfo(run=run, state=state, place=place, live=live, moved=elsewhere)
 
 
 def list_runs(store: RunStore) -> Iterator[RunInfo]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from gert_core.api.store_records import RunRow
-from gert_core.kit.run_rows import UNREADABLE, added, blocked_on, shown
+from gert_core.kit.run_rows import MOVED, UNREADABLE, added, blocked_on, shown
 from gert_core.runs.lifecycle.status import waiting_for
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ def row_of(info: RunInfo) -> RunRow:
     """Return the row of a run, whatever state it is in."""
     if info.state is None:
         return RunRow(run_id=info.run_id, status=UNREADABLE, live=info.live, problem=info.problem)
-    return shown(_row(info.run_id, info.state, live=info.live), live=info.live)
+    row = shown(_row(info.run_id, info.state, live=info.live), live=info.live)
+    if info.moved is None or not info.moved.done:
+        return row
+    return replace(row, status=MOVED, finished=info.moved.at, blocked_on=())
 
 
 def _row(run_id: str, state: RunState, *, live: bool) -> RunRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ from gert_core.stores.lock import LockFile
 from gert_core.stores.trace_file import TraceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api.context import Deadline
     from gert_core.api.store_records import RunQuery, RunRow, StoreServices, TicketRow
@@ -143,8 +144,12 @@ class DirectoryRun(StoredRun):
         return self._files.info(name)
 
     def put(self, name: str, data: bytes | Iterable[bytes], *, new: bool = False, durable: bool = True) -> None:
-        """Write a file."""
+        """Write a file; of the request of a ticket, also the hint to its run."""
         self._files.write(name, data, new=new, durable=durable)
+        if name.startswith("tickets/"):
+            from gert_core.stores.ticket_hints import note_ticket
+
+            note_ticket(self.path.parent, name, self.run_id)
 
     def append(self, name: str, data: bytes) -> None:
         """Add to the end of a file."""
@@ -161,7 +166,10 @@ class DirectoryRun(StoredRun):
     def remove(self) -> None:
         """Delete the directory; a trace elsewhere, which a person named, stays."""
         from gert_core.stores.removal import remove_run
+        from gert_core.stores.ticket_hints import forget_tickets
 
+        with suppress(RunError):
+            forget_tickets(self.path.parent, self.names("tickets/"))
         remove_run(self.path)
 
     # -- leases ---------------------------------------------------------------------------------------------
@@ -208,23 +216,27 @@ class DirectoryStore(RunStore):
         """Create the directory of a new run, synced to disk before anything is written into it."""
         root, path = self.root, self.root / check_run_id(run_id)
         try:
-            if not root.is_dir():
-                root.mkdir(mode=0o700, parents=True, exist_ok=True)
-                sync_directory(root.parent)
+            make_root(root)
             path.mkdir(mode=0o700)
             sync_directory(root)
         except OSError as error:
-            if isinstance(error, FileExistsError) and root.is_dir():
-                raise StoreError(f"there is a run {run_id} in {root} already", kind=ErrorKind.RUN_EXISTS) from None
-            raise StoreError(
-                f"the run directory {path} cannot be created: {error.strerror}",
-                kind=ErrorKind.RUN_DIRECTORY,
-                hint="work in a writable directory, or set runs_dir in gert-project.yaml",
-            ) from None
+            raise not_created(path, error) from None
         run = DirectoryRun(path, fresh=True)
         for name, data in blobs.items():
             run.put(name, data)
         return run
+
+    def import_run(
+        self,
+        run_id: str,
+        *,
+        lines: Callable[[], Iterable[bytes]],
+        blobs: Callable[[], Iterable[tuple[str, bytes]]],
+    ) -> DirectoryRun:
+        """Write the files of a run of another store into a directory that gets its name last."""
+        from gert_core.stores.imports import import_run
+
+        return DirectoryRun(import_run(self.root, check_run_id(run_id), lines(), blobs()))
 
     def open(self, run_id: str) -> DirectoryRun:
         """Open the directory of an existing run."""
@@ -268,15 +280,10 @@ class DirectoryStore(RunStore):
         ticket_id: str | None = None,
     ) -> Iterator[TicketRow]:
         """Yield the tickets of all runs; one whose files cannot be read is left to those who look at its run."""
-        from gert_core.stores.tickets import ticket_rows
+        from gert_core.stores.tickets import find_tickets
 
-        for run_id in self.run_ids():
-            for row in ticket_rows(DirectoryRun(self.root / run_id), ticket_id):
-                if all(
-                    wanted in (None, found)
-                    for wanted, found in ((status, row.status), (runbook, row.runbook), (step_id, row.step_id))
-                ):
-                    yield row
+        asked = {"status": status, "runbook": runbook, "step_id": step_id}
+        return find_tickets(self, ticket_id, {name: value for name, value in asked.items() if value is not None})
 
     def tidy(self) -> None:
         """Delete what is left of directories that were being deleted."""
@@ -291,10 +298,28 @@ class DirectoryStore(RunStore):
         return FileLedger(self.root)
 
 
+def make_root(root: Path) -> None:
+    """Make the directory of runs if there is none."""
+    if not root.is_dir():
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_directory(root.parent)
+
+
+def not_created(path: Path, error: OSError) -> StoreError:
+    """Return the error for the directory of a run that cannot be made."""
+    if isinstance(error, FileExistsError) and path.parent.is_dir():
+        return StoreError(f"there is a run {path.name} in {path.parent} already", kind=ErrorKind.RUN_EXISTS)
+    return StoreError(
+        f"the run directory {path} cannot be created: {error.strerror}",
+        kind=ErrorKind.RUN_DIRECTORY,
+        hint="work in a writable directory, or set runs_dir in gert-project.yaml",
+    )
+
+
 def open_store(url: str, services: StoreServices) -> DirectoryStore:
     """Open the store of an address ``file:PATH``, whose path begins at the project's root."""
     path = url.partition(":")[2].removeprefix("//")
     return DirectoryStore(services.root / path)
 
 
-__all__ = ["SCHEME", "DirectoryRun", "DirectoryStore", "open_store"]
+__all__ = ["SCHEME", "DirectoryRun", "DirectoryStore", "make_root", "not_created", "open_store"]

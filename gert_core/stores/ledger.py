@@ -19,7 +19,7 @@ from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
 from gert_core.api.store_records import Claim, ClaimState, Total
 from gert_core.api.stores import Ledger
-from gert_core.kit.claims import is_replaceable
+from gert_core.kit.claims import is_replaceable, is_restorable
 from gert_core.kit.durable import replace_file, sync_directory
 from gert_core.kit.files import MIB, UnreadableError, decode_record, read_file
 from gert_core.kit.sharing import user_name
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gert_core.api.data import Json
-    from gert_core.api.store_records import Settled
+    from gert_core.api.store_records import LedgerEntry, Settled
 
 DIRECTORY: Final = ".ledger"
 """The name of the ledger below the directory of runs; no run can have it, because it begins with a dot."""
@@ -132,6 +132,26 @@ class FileLedger(Ledger):
             data = read_file(path, limit=_DOCUMENT_LIMIT)
             value: Json = None if data is None else decode_record(data, _Document, path=path).value
             return value
+
+    def entries(self, run_id: str) -> Iterator[LedgerEntry]:
+        """Yield what a run claimed and reserved; the file of every key is read for that."""
+        from gert_core.stores.ledger_entries import read_entries
+
+        with _faults(self._root):
+            if self._root.is_dir():
+                self._check_owner(self._root)
+                yield from read_entries(self._root, run_id)
+
+    def restore(self, entry: LedgerEntry) -> None:
+        """Write an entry of another ledger; the same one again has no effect."""
+        with self._opened(entry.key) as (descriptor, path):
+            if entry.amount is not None:
+                amount = {"owner": entry.owner, "amount": str(entry.amount), "at": entry.at}
+                if (json.dumps(amount, ensure_ascii=False).encode()) not in _lines(descriptor, path):
+                    _append(descriptor, amount)
+            elif is_restorable(_last(descriptor, path), entry):
+                _append(descriptor, {"owner": entry.owner, "state": str(entry.state), "at": entry.at})
+            os.fsync(descriptor)
 
     def problem(self) -> str | None:
         """Return why nothing could be claimed, as far as that can be found out without writing; None if it could."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError
-from gert_core.kit.run_rows import matches
+from gert_core.kit.run_rows import MOVED, matches
 from gert_core.runs.directory import is_run_id
 from gert_core.runs.listing import run_info
 from gert_core.runs.rows import row_of
@@ -49,7 +49,8 @@ def _row(index: Index, root: Path, path: str, name: str) -> RunRow:
         return known
     info = run_info(DirectoryRun(root / name))
     row = row_of(info)
-    ended = info.state is not None and info.state.over and not info.live and info.trace == root / name / "trace.jsonl"
+    over = info.state is not None and (info.state.over or row.status == MOVED)
+    ended = over and not info.live and info.trace == root / name / "trace.jsonl"
     if ended and stamp is not None and not stamp.fresh and stamp == stamp_of(path):
         index.add(row, stamp)
     return row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from contextlib import suppress
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _REMOVED: Final = ".removed-"
 """What the names of directories begin with that are being deleted; no run can have such a name."""
+IMPORTED: Final = ".imported-"
+"""What the names of directories begin with that runs of other stores are being written to."""
 
 
 def remove_run(path: Path) -> None:
@@ -32,11 +35,22 @@ def remove_run(path: Path) -> None:
 
 
 def remove_rests(root: Path) -> None:
-    """Delete what a process that was killed left of the runs that it was deleting."""
+    """Delete what a process that was killed left of the runs that it was deleting, or writing from another store."""
     with suppress(OSError), os.scandir(root) as found:
         for entry in found:
-            if entry.name.startswith(_REMOVED) and entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
+            if entry.name.startswith((_REMOVED, IMPORTED)) and entry.is_dir(follow_symlinks=False):
+                _remove_rest(entry.path)
 
 
-__all__ = ["remove_rests", "remove_run"]
+def _remove_rest(path: str) -> None:
+    """Delete a directory unless another process has locked it, which is still writing it."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
+__all__ = ["IMPORTED", "remove_rests", "remove_run"]

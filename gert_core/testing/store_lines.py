@@ -52,9 +52,12 @@ def _lines(run_id: str, count: int, end: str | None, facts: str) -> tuple[bytes,
             event, data = EventType.RUN_START, {"runbook": "a", "actor": "tester", **json.loads(facts)}
         elif seq == count and end is not None:
             event, data = _ENDS[end]
-            data = {**data, "chain_hash": "0" * 64}
         head = f'{{"type":"{event}","timestamp":"{day}T00:00:{seq % 60:02}.000000Z","run_id":{json.dumps(run_id)}'
-        line = f'{head},"seq":{seq},"data":{json.dumps(data, separators=(",", ":"))},"prev_hash":"{previous}"}}'
+        text = f'{head},"seq":{seq},"data":{json.dumps(data, separators=(",", ":"))}'
+        line = f'{text},"prev_hash":"{previous}"}}'
+        if seq == count and end is not None:
+            seal = hashlib.sha256(line.encode()).hexdigest()
+            line = f'{text[:-1]},"chain_hash":"{seal}"}},"prev_hash":"{previous}"}}'
         previous = hashlib.sha256(line.encode()).hexdigest()
         found.append(line.encode())
     return tuple(found)

@@ -11,6 +11,7 @@ import pytest
 
 from gert_core.api import ErrorKind, RunQuery, StoreError
 from gert_core.testing.store_case import META, TTL
+from gert_core.testing.store_copies import CopyConformance
 from gert_core.testing.store_ledgers import LedgerConformance
 from gert_core.testing.store_lines import event_lines, write_group, write_run, write_synced
 from gert_core.testing.store_lists import ListsConformance
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from gert_core.api import RunStore
 
 
-class StoreConformance(LinesConformance, ListsConformance, LedgerConformance):
+class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, CopyConformance):
     """The tests every run store must pass; subclass it, set ``plugin`` and define ``url``."""
 
     def test_schema_info_says_what_it_is_and_the_url_has_no_password(self, store: RunStore) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from enum import StrEnum
 from hashlib import sha256
-from itertools import chain
+from itertools import chain as chained
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -94,7 +94,7 @@ def verify(source: Path | StoredRun, *, key_for: KeyFor, schemes: Schemes) -> Ve
         place, raw = source.place, source.lines()
     try:
         first = next(raw, b"")
-        events, complete = _walk(chain((first,), raw) if first else raw, seals)
+        events, complete = _walk(chained((first,), raw) if first else raw, seals)
         facts = _facts(first)
     except AlteredError as error:
         return Verification(
@@ -140,34 +140,59 @@ def _file_lines(path: Path) -> Iterator[bytes]:
         yield from lines(file, path)
 
 
-def _walk(found: Iterator[bytes], seals: list[Seal]) -> tuple[int, bool]:
-    """Check every line; return the number of complete events and whether the last one ends the run."""
-    previous = ZEROS
-    run = b""
-    number = 0
-    sealed = False
-    for line in found:
-        if line[-1] != 10:
-            _check_fragment(line, number + 1, sealed=sealed)
-            return number, False
-        number += 1
-        body = line[:-1]
+class Chain:
+    """Checks the lines of a trace one after the other: their order, hashes and seals."""
+
+    __slots__ = ("events", "prev_hash", "run", "sealed", "seals", "torn")
+
+    def __init__(self, seals: list[Seal] | None = None) -> None:
+        self.events = 0
+        """How many complete events there are so far."""
+        self.prev_hash = ZEROS
+        """The hash of the last one."""
+        self.seals = [] if seals is None else seals
+        self.sealed = False
+        """Whether the last event ends or suspends the run."""
+        self.torn = 0
+        """How many bytes follow that are not a complete event."""
+        self.run = b""
+
+    def lines(self, found: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the complete lines, each once it is checked; raise ``AlteredError`` at the first that is wrong."""
+        for line in found:
+            if line[-1] != 10:
+                _check_fragment(line, self.events + 1, sealed=self.sealed)
+                self.torn, self.sealed = len(line), False
+                return
+            self._take(line, found)
+            yield line
+
+    def _take(self, line: bytes, rest: Iterator[bytes]) -> None:
+        self.events += 1
+        number, body = self.events, line[:-1]
         if number == 1:
-            run = _first_run(body)
+            self.run = _first_run(body)
         end = line.find(b'","timestamp":"', 9, 300)
         # 42 = the length of the text just found and of the fixed-width timestamp after it
-        if not line.startswith(b'%b%d,"' % (run, number), end + 42) or not line.startswith(_OPENING) or end < 0:
+        if not line.startswith(b'%b%d,"' % (self.run, number), end + 42) or not line.startswith(_OPENING) or end < 0:
             raise AlteredError(number, f"event {number} has an unexpected format, run id or number")
-        if not line.endswith(b',"prev_hash":"%b"}\n' % previous.encode()):
-            raise _broken(body, number, found)
+        if not line.endswith(b',"prev_hash":"%b"}\n' % self.prev_hash.encode()):
+            raise _broken(body, number, rest)
         kind = line[9:end]
-        if sealed and kind != _RESUMED:
+        if self.sealed and kind != _RESUMED:
             raise AlteredError(number, f"event {number} follows the end of the run and is not run_resumed")
-        sealed = kind in _SEALED
-        if sealed:
-            seals.append(read_seal(body, number))
-        previous = sha256(body).hexdigest()
-    return number, sealed
+        self.sealed = kind in _SEALED
+        if self.sealed:
+            self.seals.append(read_seal(body, number))
+        self.prev_hash = sha256(body).hexdigest()
+
+
+def _walk(found: Iterator[bytes], seals: list[Seal]) -> tuple[int, bool]:
+    """Check every line; return the number of complete events and whether the last one ends the run."""
+    chain = Chain(seals)
+    for _ in chain.lines(found):
+        pass
+    return chain.events, chain.sealed
 
 
 def _first_run(body: bytes) -> bytes:
@@ -240,4 +265,4 @@ def _bad(seal: Seal, detail: str, facts: dict[str, Any]) -> Verification:
     )
 
 
-__all__ = ["KeyFor", "TraceStatus", "Verification", "check_signatures", "verify"]
+__all__ = ["Chain", "KeyFor", "TraceStatus", "Verification", "check_signatures", "verify"]

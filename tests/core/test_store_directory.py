@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 
 import pytest
 
 from gert_core.api import ErrorKind, RunError, StoreError
+from gert_core.stores.directory import DirectoryStore
 from gert_core.testing.store_lines import event_lines, write_run
 from gert_core.testing.stores import StoreConformance
 
@@ -32,6 +34,8 @@ class TestDirectoryStore(StoreConformance):
             for path in (tmp_path / "runs").rglob("*")
         }
         assert found == {
+            ".tickets": 0o700,
+            ".tickets/t1": 0o600,
             "r1": 0o700,
             "r1/lock": 0o600,
             "r1/meta.json": 0o600,
@@ -101,3 +105,46 @@ class TestDirectoryStore(StoreConformance):
         with pytest.raises(StoreError, match=r"the run directory .*/runs/r1 cannot be created") as caught:
             self.open_store(tmp_path).create("r1", blobs={})
         assert caught.value.kind == ErrorKind.RUN_DIRECTORY
+
+
+class TestTicketHints:
+    """A ticket is found by a hint to its run, which is only a hint."""
+
+    @pytest.fixture
+    def store(self, tmp_path):
+        store = DirectoryStore(tmp_path / "runs")
+        for number in (1, 2, 3):
+            run = write_run(store, f"2026010{number}T000000Z-a-1")
+            run.put(f"tickets/t{number}.json", b'{"runbook_name": "a", "step_id": "s"}')
+        return store
+
+    def found(self, store, ticket):
+        return [row.run_id for row in store.tickets(ticket_id=ticket)]
+
+    def test_no_other_run_is_looked_at(self, store, monkeypatch):
+        monkeypatch.setattr(DirectoryStore, "run_ids", lambda self: pytest.fail("all runs were listed"))
+        assert self.found(store, "t2") == ["20260102T000000Z-a-1"]
+        assert list(store.tickets(ticket_id="t2", step_id="other")) == []
+
+    @pytest.mark.parametrize("hint", ["20260103T000000Z-a-1\n", "20260101T000000Z-gone-1\n", "../..\n", "\xff", ""])
+    def test_a_wrong_hint_does_not_matter(self, store, hint):
+        (store.root / ".tickets" / "t2").write_text(hint)
+        assert self.found(store, "t2") == ["20260102T000000Z-a-1"]
+
+    def test_a_missing_hint_does_not_matter(self, store):
+        shutil.rmtree(store.root / ".tickets")
+        assert self.found(store, "t1") == ["20260101T000000Z-a-1"]
+        for ticket in ("", "..", "a/b", "none"):
+            assert self.found(store, ticket) == []
+
+    def test_what_is_in_the_place_of_hints_is_left_alone(self, store, tmp_path):
+        shutil.rmtree(store.root / ".tickets")
+        (tmp_path / "mine").mkdir()
+        (store.root / ".tickets").symlink_to(tmp_path / "mine")
+        store.open("20260101T000000Z-a-1").put("tickets/t9.json", b"{}")
+        assert list((tmp_path / "mine").iterdir()) == []
+        assert self.found(store, "t9") == ["20260101T000000Z-a-1"]
+
+    def test_a_run_that_is_deleted_leaves_no_hint(self, store):
+        store.open("20260101T000000Z-a-1").remove()
+        assert sorted(path.name for path in (store.root / ".tickets").iterdir()) == ["t2", "t3"]

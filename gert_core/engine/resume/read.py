@@ -12,6 +12,7 @@ from gert_core.engine.holding import hold
 from gert_core.engine.resume.recorded import Recorded
 from gert_core.runs.choices import recorded_choices
 from gert_core.runs.meta import META, read_meta
+from gert_core.runs.moved import refuse_moved
 from gert_core.trace.recovery import CheckedTrace
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def read_run(store: RunStore, run_id: str, stack: ExitStack) -> RecordedRun:
     stored.check_owner()
     lease = hold(stored, stack)
     meta = read_meta(stored)
+    refuse_moved(stored, meta)
     events = CheckedTrace(stored)
     recorded = Recorded(events, events.lines)
     facts = recorded.state.facts

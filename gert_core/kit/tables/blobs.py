@@ -12,6 +12,7 @@ from gert_core.api.errors import RunError, StoreError
 from gert_core.api.store_records import BLOB_LIMIT, HOLD_BYTES, Blob, BlobInfo
 from gert_core.kit.blob_names import check_blob_name, is_answer, ticket_of
 from gert_core.kit.files import MIB
+from gert_core.kit.run_rows import MOVED
 from gert_core.kit.tables.rows import timestamp
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 APPEND_SECONDS: Final = 2.0
 """How long what is appended to a blob is held back."""
+_META: Final = "meta.json"
 _SIZE: Final = "SELECT SUM(LENGTH(data)), MAX(written) FROM gert_blobs WHERE run_id = ? AND name = ?"
 _INSERT: Final = (
     "INSERT INTO gert_blobs (run_id, name, part, data, written, token) "
@@ -67,8 +69,7 @@ class Blobs:
         """Write a blob as a whole; with ``new`` only where there is none."""
         check_blob_name(name)
         whole = data if isinstance(data, bytes) else _joined(data, self._where(name))
-        if len(whole) > BLOB_LIMIT:
-            raise self._too_large(name)
+        check_size(self._run_id, name, len(whole))
         self.flush()
         token = secrets.token_hex(8)
 
@@ -147,8 +148,11 @@ class Blobs:
     def _where(self, name: str) -> str:
         return f"{name} of run {self._run_id}"
 
-    def _too_large(self, name: str) -> StoreError:
-        return _too_large(self._where(name))
+
+def check_size(run_id: str, name: str, size: int) -> None:
+    """Raise ``StoreError`` for a blob that is too large."""
+    if size > BLOB_LIMIT:
+        raise _too_large(f"{name} of run {run_id}")
 
 
 def put_blob(transaction: Transaction, run_id: str, name: str, data: bytes, *, new: bool, token: str) -> None:
@@ -164,6 +168,8 @@ def put_blob(transaction: Transaction, run_id: str, name: str, data: bytes, *, n
     else:
         transaction.run("DELETE FROM gert_blobs WHERE run_id = ? AND name = ?", where)
     transaction.run(_INSERT, (*where, data, token, *where))
+    if name == _META:
+        _note_move(transaction, run_id, data)
     ticket = ticket_of(name)
     if ticket is None:
         return
@@ -176,13 +182,26 @@ def put_blob(transaction: Transaction, run_id: str, name: str, data: bytes, *, n
         _note_ticket(transaction, run_id, ticket, data)
 
 
+def _note_move(transaction: Transaction, run_id: str, data: bytes) -> None:
+    """Let the row of a run that was moved to another store say so."""
+    told = _object(data).get(MOVED)
+    if isinstance(told, dict) and told.get("done") is not False:
+        sql = "UPDATE gert_runs SET status = ?, finished = ?, blocked_on = '[]', next_at = NULL WHERE run_id = ?"
+        transaction.run(sql, (MOVED, str(told.get("at")), run_id))
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    """Return the JSON object of a blob; empty when it is none."""
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _note_ticket(transaction: Transaction, run_id: str, ticket: str, data: bytes) -> None:
     """Write the row of a ticket; one whose content cannot be read is found by its id only."""
-    try:
-        decoded = json.loads(data)
-    except ValueError:
-        decoded = None
-    facts: dict[str, Any] = decoded if isinstance(decoded, dict) else {}
+    facts = _object(data)
     transaction.run(
         "INSERT INTO gert_tickets (run_id, ticket_id, runbook, step_id, status, expires) "
         "VALUES (?, ?, ?, ?, 'open', ?) ON CONFLICT (run_id, ticket_id) DO UPDATE "
@@ -214,4 +233,4 @@ def _too_large(place: str) -> StoreError:
     )
 
 
-__all__ = ["APPEND_SECONDS", "Blobs", "put_blob"]
+__all__ = ["APPEND_SECONDS", "Blobs", "check_size", "put_blob"]

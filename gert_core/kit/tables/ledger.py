@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
-from gert_core.api.store_records import Claim, Total
+from gert_core.api.store_records import Claim, LedgerEntry, Total
 from gert_core.api.stores import Ledger
-from gert_core.kit.claims import is_replaceable
+from gert_core.kit.claims import is_replaceable, is_restorable
+from gert_core.kit.tables.rows import timestamp
+from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,6 +103,36 @@ class TableLedger(Ledger):
             found = self._database.read(sql, (_DOCUMENT, key)) if self._ready(False) else []
             value: Json = json.loads(found[0][0]) if found else None
             return value
+
+    def entries(self, run_id: str) -> Iterator[LedgerEntry]:
+        """Yield what a run claimed and reserved."""
+        own = f"{run_id} "
+        sql = (
+            "SELECT kind, ledger_key, owner, state, at, amount, stamp FROM gert_ledger "
+            "WHERE kind <> ? AND (owner = ? OR SUBSTR(owner, 1, ?) = ?) ORDER BY kind, ledger_key, owner"
+        )
+        with _faults():
+            rows = self._database.read(sql, (_DOCUMENT, run_id, len(own), own)) if self._ready(False) else []
+        for kind, key, owner, state, at, amount, stamp in rows:
+            if kind == _CLAIM:
+                yield LedgerEntry(key=key, owner=owner, state=state, at=at)
+            else:
+                yield LedgerEntry(key=key, owner=owner, amount=Decimal(amount), at=timestamp(stamp))
+
+    def restore(self, entry: LedgerEntry) -> None:
+        """Write an entry of another ledger; the same one again has no effect."""
+
+        def work(transaction: Transaction) -> None:
+            if entry.amount is not None:
+                transaction.run(_PUT, (_RESERVED, entry.key, entry.owner, "", "", str(entry.amount), ""))
+                sql = "UPDATE gert_ledger SET stamp = ? WHERE kind = ? AND ledger_key = ? AND owner = ?"
+                at = parse_time(entry.at).timestamp()
+                transaction.run(sql, (at, _RESERVED, entry.key, entry.owner))
+            elif is_restorable(_held(transaction, entry.key), entry):
+                _delete(transaction, entry.key)
+                transaction.run(_PUT, (_CLAIM, entry.key, entry.owner, str(entry.state), entry.at, "", ""))
+
+        self._change(entry.key, work)
 
     def problem(self) -> str | None:
         """Return why nothing could be claimed; None if it could."""

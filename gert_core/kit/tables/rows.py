@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.results import RunStatus
 from gert_core.api.store_records import RunRow, TicketRow
-from gert_core.kit.run_rows import ACTIVE, INTERRUPTED
+from gert_core.kit.run_rows import ACTIVE, INTERRUPTED, MOVED
 from gert_core.kit.tables.database import marks
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ def _statement(query: RunQuery, before: str | None, size: int) -> tuple[str, lis
 def select_tickets(database: Database, **query: str | None) -> Iterator[TicketRow]:
     """Yield the tickets whose columns are as asked for, those of the newest run first."""
     asked = {name: value for name, value in query.items() if value is not None}
-    where = f"WHERE {' AND '.join(f't.{name} = ?' for name in asked)} " if asked else ""
+    where = "".join(f"AND t.{name} = ? " for name in asked)
     found = database.read(
         "SELECT t.ticket_id, t.run_id, t.runbook, t.step_id, t.status FROM gert_tickets t "  # noqa: S608 - names
-        f"JOIN gert_runs r ON r.run_id = t.run_id {where}"
+        f"JOIN gert_runs r ON r.run_id = t.run_id WHERE r.status <> ? {where}"
         "ORDER BY r.began DESC, r.created DESC, r.run_id DESC, t.ticket_id",
-        list(asked.values()),
+        [MOVED, *asked.values()],
     )
     for ticket_id, run_id, runbook, step_id, status in found:
         yield TicketRow(ticket_id=ticket_id, run_id=run_id, runbook=runbook, step_id=step_id, status=status)

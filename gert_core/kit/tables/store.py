@@ -19,7 +19,7 @@ from gert_core.kit.tables.rows import COLUMNS, select_ids, select_runs, select_t
 from gert_core.kit.tables.run import TableRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gert_core.api.store_records import RunQuery, TicketRow
     from gert_core.api.stores import Ledger
@@ -63,26 +63,50 @@ class TableStore(RunStore):
         """Create the row of a run with its first blobs."""
         for name in blobs:
             check_blob_name(name)
-        token, row = secrets.token_hex(8), RunRow(run_id=run_id)
+        token = secrets.token_hex(8)
         self._ready(True)
 
         def work(transaction: Transaction) -> None:
-            values = (run_id, run_id.partition("-")[0], token, *values_of(row))
-            done = transaction.run(
-                f"INSERT INTO gert_runs (created, run_id, began, token, {', '.join(COLUMNS)}) "  # noqa: S608 - columns
-                f"VALUES (:now, {marks(values)}) ON CONFLICT (run_id) DO NOTHING",
-                values,
-            )
-            if not done:
-                found = transaction.rows("SELECT token FROM gert_runs WHERE run_id = ?", (run_id,))
-                if found and found[0][0] == token:  # its COMMIT arrived, not the answer
-                    return
-                raise StoreError(f"there is a run {run_id} in {self.url} already", kind=ErrorKind.RUN_EXISTS)
-            for name, data in blobs.items():
-                put_blob(transaction, run_id, name, data, new=False, token=token)
+            if self._insert(transaction, run_id, token):
+                for name, data in blobs.items():
+                    put_blob(transaction, run_id, name, data, new=False, token=token)
 
         self._database.repeat(lambda _: self._database.change(work))
         return TableRun(self._database, run_id, self._warn)
+
+    def import_run(
+        self,
+        run_id: str,
+        *,
+        lines: Callable[[], Iterable[bytes]],
+        blobs: Callable[[], Iterable[tuple[str, bytes]]],
+    ) -> TableRun:
+        """Write the rows of a run of another store in one transaction."""
+        from gert_core.kit.tables.imports import fill_run
+
+        token = secrets.token_hex(8)
+        self._ready(True)
+
+        def work(transaction: Transaction) -> None:
+            if self._insert(transaction, run_id, token):
+                fill_run(transaction, run_id, lines(), blobs(), token=token)
+
+        self._database.repeat(lambda _: self._database.change(work))
+        return TableRun(self._database, run_id, self._warn)
+
+    def _insert(self, transaction: Transaction, run_id: str, token: str) -> bool:
+        """Insert the row of a run; False when an attempt did so whose answer was lost. Raise ``run_exists``."""
+        values = (run_id, run_id.partition("-")[0], token, *values_of(RunRow(run_id=run_id)))
+        done = transaction.run(
+            f"INSERT INTO gert_runs (created, run_id, began, token, {', '.join(COLUMNS)}) "  # noqa: S608 - columns
+            f"VALUES (:now, {marks(values)}) ON CONFLICT (run_id) DO NOTHING",
+            values,
+        )
+        if not done:
+            found = transaction.rows("SELECT token FROM gert_runs WHERE run_id = ?", (run_id,))
+            if not found or found[0][0] != token:
+                raise StoreError(f"there is a run {run_id} in {self.url} already", kind=ErrorKind.RUN_EXISTS)
+        return bool(done)
 
     def open(self, run_id: str) -> TableRun:
         """Return a run that has a row."""

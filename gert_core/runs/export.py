@@ -1,0 +1,149 @@
+"""Give out a run exactly as its store has it: the lines of its trace, checked on the way, and its blobs."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from contextlib import suppress
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+from msgspec import Struct
+
+from gert_core.api.errors import StoreError, UsageError
+from gert_core.kit.files import UnreadableError
+from gert_core.runs.cache import STATE
+from gert_core.runs.meta import META
+from gert_core.runs.moved import as_copied
+from gert_core.runs.outputs import DIRECTORY as OUTPUT
+from gert_core.trace.reader import altered, decode, other_run, unreadable
+from gert_core.trace.seals import AlteredError
+from gert_core.trace.verify import Chain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gert_core.api.stores import StoredRun
+
+TRACE: Final = "trace.jsonl"
+"""The name of the lines in an archive, as in a directory of runs."""
+_CONTROL: Final = "control/"
+
+
+class Exported(Struct, frozen=True, kw_only=True):
+    """What was given out of a run."""
+
+    run_id: str
+    events: int
+    blobs: int = 0
+    torn: int = 0
+    """How many bytes behind the last event were left out, because they are not a complete one."""
+
+
+class CheckedLines:
+    """The lines of a run, checked while they are read; it can be read again, from the beginning."""
+
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
+        self.chain = Chain()
+        """What is known of the lines that were read last."""
+
+    def __call__(self) -> Iterator[bytes]:
+        """Yield the complete lines; raise ``TraceError`` when they are not as they were written."""
+        run, self.chain = self._run, Chain()
+        try:
+            for line in self.chain.lines(iter(run.lines())):
+                if self.chain.events == 1 and (found := decode(line).run_id) != run.run_id:
+                    raise other_run(run.place, found, run.run_id)
+                yield line
+        except (AlteredError, ValueError) as error:
+            raise altered(run.place, error) from None
+        except StoreError:
+            raise
+        except OSError as error:
+            raise unreadable(run.place, error) from None
+
+
+def blob_names(run: StoredRun, *, output: bool = True) -> list[str]:
+    """Return the names of the blobs that belong to a run; not its cache, and ``output`` of tools if that is wanted."""
+    left_out = (_CONTROL,) if output else (_CONTROL, f"{OUTPUT}/")
+    return [name for name in run.names() if name != STATE and not name.startswith(left_out)]
+
+
+def read_blobs(run: StoredRun, names: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield these blobs as a copy of the run has them; raise ``RunError`` for one that cannot be read."""
+    for name in names:
+        info = run.info(name)
+        data = None if info is None else run.get(name, limit=max(1, info.size))
+        if data is not None:  # else it was deleted meanwhile, as old output is
+            yield name, as_copied(data) if name == META else data
+
+
+def export_archive(run: StoredRun, path: Path, *, output: bool = True) -> Exported:
+    """Write a tar archive of a run: a directory of its id that can be put among other runs; the same in every store.
+
+    The file is there as a whole, private to its user, or is as it was. Raise ``UsageError`` when it cannot be written.
+    """
+    lines, count = CheckedLines(run), 0
+    with _replaced(path) as target, TemporaryFile() as spool, tarfile.open(fileobj=target, mode="w") as archive:
+        spool.writelines(lines())
+        for name, data in read_blobs(run, blob_names(run, output=output)):
+            _add(archive, f"{run.run_id}/{name}", io.BytesIO(data), len(data))
+            count += 1
+        size = spool.tell()
+        spool.seek(0)
+        _add(archive, f"{run.run_id}/{TRACE}", spool, size)
+    return Exported(run_id=run.run_id, events=lines.chain.events, blobs=count, torn=lines.chain.torn)
+
+
+def export_lines(run: StoredRun, path: Path) -> Exported:
+    """Write the lines of a run into a file, which is there as a whole or is as it was."""
+    lines = CheckedLines(run)
+    with _replaced(path) as target:
+        target.writelines(lines())
+    return Exported(run_id=run.run_id, events=lines.chain.events, torn=lines.chain.torn)
+
+
+def _add(archive: tarfile.TarFile, name: str, file: BinaryIO, size: int) -> None:
+    """Add a file without what differs from store to store: time and owner."""
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, 0o600
+    archive.addfile(info, file)
+
+
+class _replaced:  # noqa: N801 - a context manager
+    """A file beside ``path`` that takes its place when the block ends well."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._aside = path.with_name(f".~{path.name[:100]}-{os.urandom(4).hex()}")
+
+    def __enter__(self) -> BinaryIO:
+        """Open it."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self._file: BinaryIO = os.fdopen(os.open(self._aside, flags, 0o600), "wb")
+        except OSError as error:
+            raise UsageError(f"{self._path} cannot be written: {error.strerror}") from None
+        return self._file
+
+    def __exit__(self, kind: object, error: BaseException | None, where: object) -> None:
+        """Give it its name, or delete it."""
+        try:
+            with self._file:
+                if error is None:
+                    self._file.flush()
+                    os.fsync(self._file.fileno())
+                    self._aside.replace(self._path)
+        except OSError as fault:
+            raise UsageError(f"{self._path} cannot be written: {fault.strerror}") from None
+        finally:
+            with suppress(OSError):
+                self._aside.unlink()
+        if isinstance(error, OSError) and not isinstance(error, (StoreError, UnreadableError)):
+            raise UsageError(f"{self._path} cannot be written: {error.strerror}") from None
+
+
+__all__ = ["CheckedLines", "Exported", "blob_names", "export_archive", "export_lines", "read_blobs"]
