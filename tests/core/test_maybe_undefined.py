@@ -137,6 +137,21 @@ WHEN = ", when: '{{ %s }}'"
         ('or (eq .a.status "success") (eq .a.status "failed")', 0),
         (".on", 1),
         ('eq .use.status "not_run"', 1),
+        ('ne .a.status "skipped"', 0),
+        ('ne .a.status "success"', 1),
+        ('eq .a.status "failed"', 1),
+        ('eq "success" .a.status', 0),
+        ('not (eq .a.status "success")', 1),
+        ('not (ne .a.status "success")', 0),
+        ('eq .a.status "success" "failed"', 0),
+        ('eq .a.status "success" "skipped"', 1),
+        ('a.status in ["success", "failed"]', 0),
+        ('a.status not in ["success"]', 1),
+        ('a.status != "success"', 1),
+        ('(a.status == "success") if on else (a.status == "failed")', 0),
+        ('(a.status == "success") if on else (a.status == "skipped")', 1),
+        (".a.status", 1),
+        ('matches "succ.*" .a.status', 0),
     ],
 )
 def test_the_reader_s_own_when_counts(lab, condition, count):
@@ -155,8 +170,11 @@ def around(condition, kind):
 
 
 @pytest.mark.parametrize("kind", ["when", "arm", "later arm"])
-def test_a_condition_around_the_reader_counts(lab, kind):
-    assert warnings(lab, SKIPPED + around('eq .a.status "success"', kind)) == []
+def test_a_condition_around_the_reader_counts_the_right_way_round(lab, kind):
+    test, wrong = ("eq", "ne") if kind != "later arm" else ("ne", "eq")
+    assert warnings(lab, SKIPPED + around(f'{test} .a.status "success"', kind)) == []
+    assert len(warnings(lab, SKIPPED + around(f'{wrong} .a.status "success"', kind))) == 1
+    assert len(warnings(lab, FAILING + around('eq .a.status "failed"', kind))) == 1
     assert len(warnings(lab, SKIPPED + around(".on", kind))) == 1
 
 
@@ -171,6 +189,9 @@ def test_a_test_that_would_have_ended_the_run_counts_behind_it(lab):
     arm = f"- {{ id: p, type: branch, branches: [ {{ condition: '{{{{ ne .a.status \"success\" }}}}', steps: [ {end % ''} ] }}, {{ condition: default, steps: [] }} ] }}\n"
     for steps in (guarded, arm):
         assert warnings(lab, FAILING + steps + use("{{ .a.value }}")) == []
+        assert len(warnings(lab, FAILING + steps.replace("ne .a", "eq .a") + use("{{ .a.value }}"))) == 1
+        failed = steps.replace('ne .a.status "success"', 'eq .a.status "failed" "error"')
+        assert warnings(lab, FAILING + failed + use("{{ .a.value }}")) == []
 
 
 def test_until_is_asked_with_the_steps_of_the_round(lab):
@@ -179,9 +200,32 @@ def test_until_is_asked_with_the_steps_of_the_round(lab):
     assert len(warnings(lab, loop.format("eq .a.value 1"))) == 1
 
 
-def test_results_of_a_loop_are_there_whatever_became_of_its_items(lab):
-    loop = "- { id: l, type: tool, tool: lab, continue_on_fail: true, when: '{{ .on }}', for_each: { as: n, over: [1] } }\n"
-    assert warnings(lab, loop + use("{{ .l }}{{ .l.0.value }}")) == []
+LOOP = "- { id: l, type: tool, tool: lab, for_each: { as: n, over: [1] }%s }\n"
+
+
+@pytest.mark.parametrize("more", [", when: '{{ .on }}'", ", continue_on_fail: true"])
+def test_results_of_a_loop_are_there_whatever_became_of_its_items(lab, more):
+    reading = use('{{ .l }}{{ .l.0 }}{{ .l.0.status }}{{ .l.0.failure }}{{ pluck .l "value" }}')
+    assert warnings(lab, LOOP % more + reading) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [(", when: '{{ .on }}'", "may be skipped"), (", continue_on_fail: true", "may fail, and the run goes on")],
+)
+@pytest.mark.parametrize("expression", ["{{ .l.0.value }}", "{{ .step.l.0.value }}", '{{ index .l 0 "value" }}'])
+def test_outputs_of_their_items_may_be_missing(lab, more, why, expression):
+    (found,) = warnings(lab, LOOP % more + use(expression))
+    assert found.message.endswith(f" may be undefined: items of `l` {why}")
+    assert found.hint.endswith("or read it only where `.l.0.status` is `success`")
+    assert warnings(lab, LOOP % more + use(expression, WHEN % 'eq .l.0.status "success"')) == []
+    assert warnings(lab, LOOP % "" + use(expression)) == []
+
+
+def test_a_loop_without_failed_items_has_their_outputs(lab):
+    tested = use("{{ .l.0.value }}", WHEN % 'eq .step.l.status "success"')
+    assert warnings(lab, LOOP % ", continue_on_fail: true" + tested) == []
+    assert len(warnings(lab, LOOP % ", when: '{{ .on }}'" + tested)) == 1
 
 
 def test_scopes_and_exports_are_outputs_too(lab):

@@ -1,24 +1,25 @@
-"""Decide whether an output that a template reads certainly exists, and which tests of a status make it certain."""
+"""Decide whether an output that a template reads certainly exists."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api import Flow
 from gert_core.template.tree import AllOf, AnyOf, Choice, Default, Defined, Path, children
 from gert_core.validation.domain.flow import guarded
 from gert_core.validation.domain.positions import common_list
 from gert_core.validation.domain.scalars import expressions
+from gert_core.validation.domain.tested import NOTHING, STATUSES, SUCCESS, both, tests_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable
 
     from gert_core.documents import tree
-    from gert_core.documents.tree import StepNode
+    from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.validation.domain.environment import Entry
     from gert_core.validation.domain.flow import FlowMap
+    from gert_core.validation.domain.tested import Excluded
 
-TESTS: Final = frozenset({"status", "passed", "exit_code"})
-"""Testing one of these tells whether the step ran."""
 _EMPTY: Final = {
     "int": ("0", "0"),
     "float": ("0.0", "0.0"),
@@ -27,59 +28,69 @@ _EMPTY: Final = {
     "object": ('(fromJson "{}")', "{}"),
 }
 """The empty value of each type in the two dialects; text for all others."""
+FAILED: Final = frozenset({"failed", "error"})
 
 
-def may_test(text: str) -> bool:
-    """Return whether a condition may test a step; most do not, and are not looked into."""
-    for word in TESTS:  # noqa: SIM110 - ``any`` takes twice as long, and every condition is asked about
-        if word in text:
-            return True
-    return False
+def is_protected(template: object, path: tuple[str, ...], certain: Callable[[Excluded], bool]) -> bool:
+    """Return whether a template reads a path only where a test in the same expression makes it ``certain``."""
+    return not any(_exposed(part.tree, path, certain, NOTHING) for part in expressions(template))
 
 
-def tested_steps(template: object) -> frozenset[str]:
-    """Return the steps that a condition tests: in each of its conjuncts, and in all of several alternatives."""
-    found: set[str] = set()
-    for part in expressions(template):
-        found |= _tests(part.tree)
-    return frozenset(found)
-
-
-def _tests(node: Any) -> set[str]:
-    if isinstance(node, AnyOf):
-        alternatives = [_tests(arg) for arg in node.args]
-        return set.intersection(*alternatives) if alternatives else set()
-    if isinstance(node, Path):
-        segments = node.segments[1:] if node.segments[0] == "step" else node.segments
-        return {segments[0]} if len(segments) == 2 and segments[1] in TESTS else set()
-    return set().union(*(_tests(child) for child in children(node)))
-
-
-def is_protected(template: object, path: tuple[str, ...], steps: frozenset[str]) -> bool:
-    """Return whether a template reads a path only after a test of one of these steps in the same expression."""
-    return not any(_exposed(part.tree, path, steps, safe=False) for part in expressions(template))
-
-
-def _exposed(node: Any, path: tuple[str, ...], steps: frozenset[str], *, safe: bool) -> bool:
+def _exposed(node: Any, path: tuple[str, ...], certain: Callable[[Excluded], bool], known: Excluded) -> bool:
     match node:
         case Path(segments=segments):
-            return segments == path and not safe
+            return segments == path and not certain(known)
         case Defined():
             return False
         case Default(fallback=fallback):
-            return _exposed(fallback, path, steps, safe=safe)
+            return _exposed(fallback, path, certain, known)
         case Choice(test=test, then=then, other=other):
-            after = safe or bool(_tests(test) & steps)
-            return _exposed(test, path, steps, safe=safe) or any(
-                _exposed(arm, path, steps, safe=after) for arm in (then, other)
+            yes, no = tests_of(test)
+            return (
+                _exposed(test, path, certain, known)
+                or _exposed(then, path, certain, both((known, yes)))
+                or _exposed(other, path, certain, both((known, no)))
             )
         case AllOf(args=args) | AnyOf(args=args):  # evaluated in order, up to the one that decides
             for arg in args:
-                if _exposed(arg, path, steps, safe=safe):
+                if _exposed(arg, path, certain, known):
                     return True
-                safe = safe or bool(_tests(arg) & steps)
+                known = both((known, tests_of(arg)[isinstance(node, AnyOf)]))
             return False
-    return any(_exposed(child, path, steps, safe=safe) for child in children(node))
+    return any(_exposed(child, path, certain, known) for child in children(node))
+
+
+def possible(step: StepNode, flow: FlowMap, around: dict[tree.Path, int]) -> frozenset[str]:
+    """Return the statuses that a step may have at the step with these ancestors."""
+    common = common_list(step, around)
+    found = STATUSES if guarded(step) else STATUSES - {"skipped"}
+    if flow.jumps or common is None or common.first >= common.then:
+        return found
+    if common.arm < 0:
+        return own_statuses(step)
+    return found - {"not_run"} if _starts(step, common.block) else found
+
+
+def _starts(step: StepNode, last: BlockNode) -> bool:
+    """Return whether a step inside others, up to those in the list ``last``, runs whenever that list goes on behind."""
+    node = step
+    while node.within is not None and node.within is not last:
+        block, owner = node.within, node.within.owner
+        first = node.index == 0 and block.block is not None and block.block.runs[0] > 0 and not block.cleanup
+        if not first or owner is None or owner.type.flow is not Flow.IN_ORDER or guarded(owner):
+            return False
+        node = owner
+    return node.fields.for_each is None
+
+
+def own_statuses(step: StepNode) -> frozenset[str]:
+    """Return the statuses that a step, or an item of a loop, may have where its list goes on behind it."""
+    found = {SUCCESS}
+    if guarded(step):
+        found.add("skipped")
+    if step.fields.continue_on_fail:
+        found |= FAILED
+    return frozenset(found)
 
 
 def is_certain(entry: Entry, flow: FlowMap, around: dict[tree.Path, int]) -> bool:
@@ -103,9 +114,10 @@ def _may_lack(step: StepNode) -> bool:
     return guarded(step) or step.fields.continue_on_fail
 
 
-def why_uncertain(steps: Sequence[StepNode]) -> str:
-    """Return why an output may be missing."""
-    step = steps[0]
+def why_uncertain(step: StepNode, *, item: bool) -> str:
+    """Return why an output of a step, or of an item of a loop, may be missing."""
+    if item and _may_lack(step):
+        return f"items of `{step.id}` may " + ("be skipped" if guarded(step) else "fail, and the run goes on")
     if guarded(step):
         return f"step `{step.id}` may be skipped"
     if step.fields.continue_on_fail:
@@ -119,9 +131,4 @@ def default_of(kind: str, shown: str, *, kernel: bool) -> str:
     return f"({shown} | default {value})" if kernel else f"({shown[1:]} | default({jinja}))"
 
 
-def ids_of(steps: Iterable[StepNode]) -> frozenset[str]:
-    """Return the ids of steps."""
-    return frozenset(step.id for step in steps)
-
-
-__all__ = ["TESTS", "default_of", "ids_of", "is_certain", "is_protected", "may_test", "tested_steps", "why_uncertain"]
+__all__ = ["FAILED", "default_of", "is_certain", "is_protected", "own_statuses", "possible", "why_uncertain"]

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from gert_core.kit.models import EXPR, LENIENT, RAW, STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gert_core.documents.tree import Path
 
@@ -124,4 +124,24 @@ def templates(raw: object, *, path: Path, found: list[TemplateText]) -> None:
                 templates(value, path=(*path, index), found=found)
 
 
-__all__ = ["CONDITION", "LENIENT_CONDITION", "SKIP", "TEMPLATE", "Plan", "Plans", "TemplateText", "templates", "texts"]
+def offset_of(text: str, *, path: Sequence[str], offset: int) -> int:
+    """Return the offset of the variable in the text; that of its expression when it is spelt in another way there."""
+    end = text.find("}}", offset)
+    found = text.find(path[0], offset, end if end >= 0 else len(text))
+    if found < 0:
+        return offset
+    return found - 1 if found and text[found - 1] == "." else found
+
+
+__all__ = [
+    "CONDITION",
+    "LENIENT_CONDITION",
+    "SKIP",
+    "TEMPLATE",
+    "Plan",
+    "Plans",
+    "TemplateText",
+    "offset_of",
+    "templates",
+    "texts",
+]

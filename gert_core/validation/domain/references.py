@@ -6,16 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import Severity
 from gert_core.template import TemplateError, compile_condition, compile_value
-from gert_core.validation.domain.certainty import (
-    default_of,
-    ids_of,
-    is_certain,
-    is_protected,
-    may_test,
-    tested_steps,
-    why_uncertain,
-)
+from gert_core.validation.domain.context import FAILURE
+from gert_core.validation.domain.doubts import Doubts
 from gert_core.validation.domain.environment import SCOPE
+from gert_core.validation.domain.expressions import offset_of
 from gert_core.validation.domain.names import check_input_shadowed
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.positions import ancestors, may_precede
@@ -49,7 +43,9 @@ _RUN: Final = Shape(
 _CLOSING: Final = Shape("object", fields={**(_RUN.fields or {}), "status": declared_shape("string")})
 
 
-_NEVER: Final = frozenset({"status", "attempts", RETRY, "passed", "handled", "iterations", "exit_code", *_OF_LOOPS})
+_NEVER: Final = frozenset(
+    {"status", "attempts", RETRY, "passed", "handled", "iterations", "exit_code", FAILURE, *_OF_LOOPS}
+)
 """What a step has whether it ran or not."""
 
 
@@ -83,10 +79,10 @@ class References:
         "_step",
         "closing",
         "ctx",
+        "doubts",
         "env",
         "facts",
         "jumps",
-        "tested",
         "unresolved",
     )
 
@@ -103,8 +99,7 @@ class References:
         self._step: StepNode | None = None
         self._inside: Sequence[Path] = ()
         self._around: dict[Path, int] | None = None
-        self.tested: frozenset[str] = frozenset()
-        """The steps whose status was tested by a condition around what is checked."""
+        self.doubts = Doubts(self)
 
     def compiled(self, text: object, *, condition: bool = False) -> CheckedTemplate:
         """Return the compiled form of a text, from the cache."""
@@ -230,7 +225,8 @@ class References:
             return
         found = self.find(reference.path)
         if isinstance(found, Shape):
-            self._doubt(text, reference, found.kind)
+            if self._step is not None and (entry := self._output(reference.path)) is not None:
+                self.doubts.check(entry, self._step, text, reference=reference, kind=found.kind)
             return
         explanation = self.unresolved.explain(reference.path, found, self._step, self.around())
         if explanation is None:
@@ -241,7 +237,7 @@ class References:
             message,
             path=text.path,
             hint=hint,
-            offset=_offset(text.value, path=reference.path, offset=reference.offset),
+            offset=offset_of(text.value, path=reference.path, offset=reference.offset),
         )
 
     def _hidden(self, text: TemplateText, reference: Reference) -> None:
@@ -257,7 +253,7 @@ class References:
             path=text.path,
             severity=Severity.WARNING,
             hint=f"add `export: [{name}]` to `{setter.id}`" if replaceable else f"rename the output of `{setter.id}`",
-            offset=_offset(text.value, path=reference.path, offset=reference.offset),
+            offset=offset_of(text.value, path=reference.path, offset=reference.offset),
         )
 
     def _replaced(self, text: TemplateText, name: str, entry: Entry) -> None:
@@ -266,37 +262,6 @@ class References:
         if setter is not None and name != setter.id and name not in setter.fields.exports:
             self._inputs.discard(name)
             check_input_shadowed(self.ctx, setter, name, read=text.path)
-
-    def tests(self, text: object) -> frozenset[str]:
-        """Return the steps whose status a condition tests."""
-        if not isinstance(text, str) or not may_test(text):
-            return frozenset()
-        return tested_steps(self.compiled(text, condition=True).template)
-
-    def _doubt(self, text: TemplateText, reference: Reference, kind: str) -> None:
-        """Warn when an output may be missing and no test says otherwise."""
-        path, by_id = reference.path, self.ctx.runbook.by_id
-        entry = self._output(path)
-        if entry is None or self._step is None or is_certain(entry, self.ctx.flow, self.around()):
-            return
-        steps = list(entry.steps()) or [by_id[name] for name in path[:2] if name in by_id]
-        ids = ids_of(steps)
-        if not steps or ids & self.tested:
-            return
-        own = self._step.path
-        if text.lenient and any(step.path[: len(own)] == own for step in steps):
-            return
-        if is_protected(self.compiled(text.value, condition=text.condition).template, path, ids):
-            return
-        shown = "." + ".".join(path)
-        fallback = default_of(kind, shown, kernel=shown in str(text.value))
-        self.ctx.add(
-            "maybe-undefined",
-            f"`{shown}` may be undefined: {why_uncertain(steps)}",
-            path=text.path,
-            hint=f"write `{fallback}`, or read it only where `.{steps[0].id}.status` was tested",
-            offset=_offset(text.value, path=path, offset=reference.offset),
-        )
 
     def _output(self, path: Sequence[str]) -> Entry | None:
         """Return the variable that a path leads to if that is an output: what a step has in any case never warns."""
@@ -309,6 +274,8 @@ class References:
         entry, step = names.get(head), self.ctx.runbook.by_id.get(head)
         if step is None:
             return entry
+        if step.fields.for_each is not None and rest and rest[0] not in _NEVER:  # an item itself may be null
+            rest = rest[1:]
         own = not rest or rest[0] in _NEVER or rest[0] in step.type.fields
         return None if own else entry
 
@@ -325,22 +292,13 @@ class References:
                     "unresolved-variable",
                     f"`{shown}` is of type {found.kind}, and `{use.function}` needs a single value",
                     path=text.path,
-                    offset=_offset(text.value, path=use.path, offset=use.offset),
+                    offset=offset_of(text.value, path=use.path, offset=use.offset),
                     hint=hint,
                 )
 
     def _syntax(self, text: TemplateText, error: TemplateError) -> None:
         rule = getattr(error, "rule", None) or "template-syntax"
         self.ctx.add(rule, error.message, path=text.path, hint=error.hint, offset=error.offset)
-
-
-def _offset(text: str, *, path: Sequence[str], offset: int) -> int:
-    """Return the offset of the variable in the text; that of its expression when it is spelt in another way there."""
-    end = text.find("}}", offset)
-    found = text.find(path[0], offset, end if end >= 0 else len(text))
-    if found < 0:
-        return offset
-    return found - 1 if found and text[found - 1] == "." else found
 
 
 __all__ = ["CheckedTemplate", "References"]

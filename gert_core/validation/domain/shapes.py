@@ -79,6 +79,11 @@ def joined(shapes: Sequence[Shape]) -> Shape:
     return declared_shape(first.kind)
 
 
+def collection(item: Shape, *, keyed: bool) -> Shape:
+    """Return the shape of a loop's results: a list, or a map by the key of each item."""
+    return Shape("object", fields={}, item=item) if keyed else Shape("list", item=item, origin="for_each")
+
+
 class MissingMember:
     """The end of a path that cannot be followed: the member ``segment`` of ``shape`` does not exist."""
 
@@ -117,4 +122,4 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | MissingMemb
     return shape
 
 
-__all__ = ["ANY", "MissingMember", "Shape", "declared_shape", "follow", "joined", "of_value"]
+__all__ = ["ANY", "MissingMember", "Shape", "collection", "declared_shape", "follow", "joined", "of_value"]

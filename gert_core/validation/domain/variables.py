@@ -28,7 +28,8 @@ from gert_core.validation.domain.inputs import check_inputs
 from gert_core.validation.domain.iteration import check_for_each
 from gert_core.validation.domain.references import References
 from gert_core.validation.domain.scopes import check_principal, check_scope, check_visibility, scope_segments
-from gert_core.validation.domain.shapes import ANY, Shape, declared_shape
+from gert_core.validation.domain.shapes import ANY, Shape, collection, declared_shape
+from gert_core.validation.domain.tested import both
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import Facts, FactTable
+    from gert_core.validation.domain.tested import Excluded
 
 _DECIDING: Final = (Flow.TERMINAL, Flow.ONE_OF)
 """Flows of steps whose tests are known to have passed, or not to, where the run goes on behind them."""
@@ -69,16 +71,17 @@ class Variables:
     def walk(self, block: BlockNode, *, sure: bool) -> None:
         """Check the steps of a list in order."""
         holds, sure = sure, sure and not self.ctx.flow.of(block).jumps
-        tested, expected = self.refs.tested, 0
+        doubts, expected = self.refs.doubts, 0
+        known = doubts.known
         for step in block.steps:
             place = step.path[-1]
             if place != expected:
                 self.env.open = True  # there is a step that could not be read before this one
             self._step(step, sure=sure, holds=holds)
             if step.type.flow in _DECIDING:
-                self.refs.tested |= self._passed_tests(step)
+                doubts.learn(self._passed_tests(step))
             expected = place + 1 if isinstance(place, int) else 0
-        self.refs.tested = tested
+        doubts.known = known
         if self.ctx.broken:
             raw = block.block.steps if block.block is not None else self.ctx.runbook.document.value.get("steps")
             if isinstance(raw, list) and len(raw) > expected:
@@ -86,7 +89,7 @@ class Variables:
 
     def _step(self, step: StepNode, *, sure: bool, holds: bool) -> None:
         fields, refs = step.fields, self.refs
-        tested = refs.tested
+        known = refs.doubts.known
         facts = self.facts.of(step)
         refs.enter(step)
         loop = fields.for_each
@@ -97,7 +100,7 @@ class Variables:
         found: list[TemplateText] = []
         if fields.when is not None:
             refs.check([TemplateText(fields.when, True, (*step.path, "when"))])
-            refs.tested = tested | refs.tests(fields.when)
+            refs.doubts.learn(refs.doubts.tests(fields.when))
         if loop is not None and loop.key is not None:
             templates(loop.key, path=(*step.path, "for_each", "key"), found=found)
         if fields.description is not None:
@@ -129,7 +132,7 @@ class Variables:
             if loop.until is not None:
                 self._until(step, facts, loop.until)
             self._leave_loop(step, mark)
-        refs.tested = tested
+        refs.doubts.known = known
         if not facts.known and fields.scope is None:
             self.env.open = True
         certain = loop is not None or not (guarded(step) or fields.continue_on_fail)
@@ -139,15 +142,16 @@ class Variables:
             refs.enter(step)
             refs.check([TemplateText(most, False, (*step.path, "next", "max"))])
 
-    def _passed_tests(self, step: StepNode) -> frozenset[str]:
-        """Return the steps of which it is known how they came out because a test of them would have ended the run."""
+    def _passed_tests(self, step: StepNode) -> Excluded:
+        """Return the statuses that steps do not have behind a step because a test of them would have ended the run."""
+        doubts = self.refs.doubts
         if step.type.flow is Flow.TERMINAL:
-            return self.refs.tests(step.fields.when)
-        found: frozenset[str] = frozenset()
+            return doubts.tests(step.fields.when, holds=False)
+        found: Excluded = {}
         if step.type.flow is Flow.ONE_OF and not guarded(step) and step.fields.for_each is None:
             for block in step.blocks:
                 if block.block is not None and not self.ctx.flow.of(block).falls:
-                    found |= self.refs.tests(block.block.condition)
+                    found = both((found, doubts.tests(block.block.condition, holds=False)))
         return found
 
     def _doubt(self, mark: int) -> None:
@@ -186,7 +190,7 @@ class Variables:
             return
         order = known_order(step) if kind is Flow.ALL_OF else None
         outcomes: list[dict[object, Entry]] = []
-        tested = self.refs.tested
+        doubts, known = self.refs.doubts, self.refs.doubts.known
         before: dict[int, dict[object, Entry]] = {}
         for number in order.sequence if order is not None else range(len(step.blocks)):
             block, start = step.blocks[number], env.mark()
@@ -195,9 +199,12 @@ class Variables:
                     env.set(key, entry)
             mark = env.mark()
             self._bind(step, block)
-            if kind is Flow.ONE_OF and block.block is not None:  # an arm is taken by its test and those before it
-                self.refs.tested |= self.refs.tests(block.block.condition)
+            asked = block.block.condition if kind is Flow.ONE_OF and block.block is not None else None
+            others = doubts.known  # an arm is taken by its test and because those before it do not hold
+            doubts.learn(doubts.tests(asked))
             self.walk(block, sure=True)
+            doubts.known = others
+            doubts.learn(doubts.tests(asked, holds=False))
             changed = before[number] = env.rewind(mark)
             env.rewind(start)
             if block.repeats:
@@ -205,7 +212,7 @@ class Variables:
             # Variables set by a path that always ends the run do not exist after the step.
             if self.ctx.flow.of(block).falls or step.fields.continue_on_fail:
                 outcomes.append(changed)
-        self.refs.tested = tested
+        doubts.known = known
         env.merge(outcomes, every=kind is Flow.ALL_OF)
         self.refs.enter(step)
 
@@ -236,7 +243,7 @@ class Variables:
         for step in block.steps:
             facts, loop = self.facts.of(step), step.fields.for_each
             if loop is not None:
-                self.env.set(step.id, Entry(_collection(facts.result, keyed=loop.key is not None), sure=False))
+                self.env.set(step.id, Entry(collection(facts.result, keyed=loop.key is not None), sure=False))
                 continue
             self.env.set(step.id, Entry(facts.shape, sure=False))
             for name, shape in facts.outputs.items() if step.fields.scope is None else ():
@@ -316,15 +323,16 @@ class Variables:
         env, fields = self.env, step.fields
         item = facts.result
         keyed = fields.for_each is not None and fields.for_each.key is not None
-        env.define(step.id, _collection(item, keyed=keyed), step, sure=sure, holds=holds)
+        items = holds and not guarded(step) and not fields.continue_on_fail
+        env.define(step.id, collection(item, keyed=keyed), step, sure=sure, holds=items)
         if fields.scope is not None:
             segments, templated = scope_segments(fields.scope)
             self._namespace(segments, step, sure=sure)
             place = BELOW if templated else EACH
-            env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True, holds=holds)
+            env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True, holds=items)
         for name, source in fields.exports.items():
             if name not in env.names or env.names[name].origin is not None:
-                shape = _collection(export_shape(step, facts, source), keyed=keyed)
+                shape = collection(export_shape(step, facts, source), keyed=keyed)
                 env.define(name, shape, step, sure=sure and (EXPORT, name) not in env.names, stays=True, holds=holds)
                 self._export(name, step)
 
@@ -337,10 +345,6 @@ class Variables:
         """Define every scope above and including ``segments``."""
         for length in range(len(segments) + 1):
             self.env.define((SCOPE, *segments[:length]), NAMESPACE, step, sure=sure, stays=True)
-
-
-def _collection(item: Shape, *, keyed: bool) -> Shape:
-    return Shape("object", fields={}, item=item) if keyed else Shape("list", item=item, origin="for_each")
 
 
 __all__ = ["Variables"]

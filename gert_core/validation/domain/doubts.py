@@ -1,0 +1,101 @@
+"""Warn about outputs that may be missing where they are read, as far as no test says that their step succeeded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gert_core.validation.domain.certainty import (
+    FAILED,
+    default_of,
+    is_certain,
+    is_protected,
+    own_statuses,
+    possible,
+    why_uncertain,
+)
+from gert_core.validation.domain.expressions import offset_of
+from gert_core.validation.domain.tested import NOTHING, STATUSES, SUCCESS, both, may_test, tested
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.documents.tree import StepNode
+    from gert_core.template import Reference
+    from gert_core.validation.domain.environment import Entry
+    from gert_core.validation.domain.expressions import TemplateText
+    from gert_core.validation.domain.references import References
+    from gert_core.validation.domain.tested import Excluded
+
+_ABSENT = frozenset({"not_run", "skipped"})
+_ANSWERED = frozenset({SUCCESS, "failed"})
+"""A program that failed has answered: who tests that there was no error may read what it said."""
+
+
+class Doubts:
+    """What conditions around the current place tell about steps."""
+
+    __slots__ = ("known", "refs")
+
+    def __init__(self, refs: References) -> None:
+        self.refs = refs
+        self.known: Excluded = NOTHING
+        """The statuses that steps certainly do not have here."""
+
+    def tests(self, text: object, *, holds: bool = True) -> Excluded:
+        """Return the statuses that steps do not have where a condition ``holds``, or where it does not."""
+        if not isinstance(text, str) or not may_test(text):
+            return NOTHING
+        return tested(self.refs.compiled(text, condition=True).template)[0 if holds else 1]
+
+    def learn(self, excluded: Excluded) -> None:
+        """Add to what is known."""
+        if excluded:
+            self.known = both((self.known, excluded)) if self.known else excluded
+
+    def check(self, entry: Entry, reader: StepNode, text: TemplateText, *, reference: Reference, kind: str) -> None:
+        """Warn if the output that a reference of ``reader`` leads to may be missing."""
+        refs, path = self.refs, reference.path
+        by_id = refs.ctx.runbook.by_id
+        if is_certain(entry, refs.ctx.flow, refs.around()):
+            return
+        steps = list(entry.steps()) or [by_id[name] for name in path[:2] if name in by_id]
+        if not steps or self._certain(steps, path, self.known):
+            return
+        if text.lenient and any(step.path[: len(reader.path)] == reader.path for step in steps):
+            return
+        template = refs.compiled(text.value, condition=text.condition).template
+        if is_protected(template, path, lambda more: self._certain(steps, path, both((self.known, more)))):
+            return
+        shown, item = "." + ".".join(path), _item(steps[0], path)
+        fallback = default_of(kind, shown, kernel=shown in str(text.value))
+        target = ".".join(item or (steps[0].id,))
+        refs.ctx.add(
+            "maybe-undefined",
+            f"`{shown}` may be undefined: {why_uncertain(steps[0], item=bool(item))}",
+            path=text.path,
+            hint=f"write `{fallback}`, or read it only where `.{target}.status` is `success`",
+            offset=offset_of(text.value, path=path, offset=reference.offset),
+        )
+
+    def _certain(self, steps: Sequence[StepNode], path: tuple[str, ...], known: Excluded) -> bool:
+        """Return whether one of the steps that set what a path leads to is known to have succeeded, or answered."""
+        for step in steps:
+            excluded = known.get((step.id,), frozenset())
+            left = possible(step, self.refs.ctx.flow, self.refs.around())
+            if item := _item(step, path):
+                ran = left != STATUSES or excluded >= _ABSENT
+                left = own_statuses(step) if ran else STATUSES
+                excluded = known.get(item, frozenset()) | (FAILED if excluded >= FAILED else frozenset())
+            left -= excluded
+            if SUCCESS in left and left <= _ANSWERED:
+                return True
+        return False
+
+
+def _item(step: StepNode, path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the item of a loop that a path reads, in the way its status is found; nothing for other paths."""
+    start = 1 if path[0] == "step" else 0
+    return path[start : start + 2] if step.fields.for_each is not None and path[start] == step.id else ()
+
+
+__all__ = ["Doubts"]
