@@ -120,6 +120,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
             "steps": [step.to_json() for step in self.steps],
             "outputs": dict(self.outputs),
             "failure": failures[0].to_json() if failures else None,
+            "failures": [failure.to_json() for failure in failures],
             "pending": self.pending,
             "questions": self.questions,
         }

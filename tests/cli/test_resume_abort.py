@@ -192,3 +192,20 @@ def test_nobody_can_answer_what_an_aborted_run_asked(shell):
     shown = shell.json("runs", "show", run)
     assert (shown["pending"], shown["questions"]) == ([], [])
     assert "answer with" not in shell.gert("runs", "show", run).stdout
+
+
+def test_json_has_the_later_failures_behind_the_first(shell):
+    failing = BLOCK.replace("tool: slow", "tool: broken").replace('"undo {{ .failure.step }}"', "undo")
+    failing = failing.replace(
+        "id: undo, type: tool, tool: note, inputs: { what: undo }", "id: undo, type: tool, tool: broken"
+    )
+    shell.program("broken", "exit 4")
+    shell.tool("broken", "[broken]", contract="{ effects: [], idempotent: true }")
+    shell.book(failing, tools="note, broken")
+    ended = shell.json("exec", "book.yaml", code=1)
+    assert [(one["step_key"], one["kind"]) for one in ended["failures"]] == [
+        ("deploy/0/push", "exit_code"),
+        ("deploy/1/undo", "exit_code"),
+    ]
+    assert ended["failure"] == ended["failures"][0]
+    assert shell.json("resume", ended["run_id"], code=1)["failures"] == ended["failures"], "read from the trace"

@@ -42,6 +42,7 @@ FIELDS = [
     "steps",
     "outputs",
     "failure",
+    "failures",
     "pending",
     "questions",
 ]

@@ -48,6 +48,7 @@ def test_json_is_one_document_with_the_agreed_fields(shell):
         "steps",
         "outputs",
         "failure",
+        "failures",
         "pending",
         "questions",
     ]
