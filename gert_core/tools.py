@@ -15,7 +15,7 @@ from gert_core.api.transports import Action
 from gert_core.documents.tree import ITSELF
 from gert_core.kit import excerpts
 from gert_core.kit.wire import decode
-from gert_core.template import MappingVariables, TemplateError, compile_value, matches, to_text, walk
+from gert_core.template import MappingVariables, Symbol, TemplateError, compile_value, matches, to_text, walk
 from gert_core.values import coerce
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 _compiled: Final[Callable[[str], Template]] = functools.lru_cache(maxsize=4096)(compile_value)
 
-
+_INPUT: Final = re.compile(r"\{\{ *\.([A-Za-z_]\w*) *\}\}")
+"""An expression that is an input and nothing else."""
 REPLAYED: Final = "<tool.dir>"
 """``.tool.dir`` in a replay, which is the same on every machine."""
 
@@ -103,7 +104,7 @@ class _ActionVariables(MappingVariables):
 class _Renderer:
     """A renderer of the fields of one action to text."""
 
-    __slots__ = ("_action", "_partial", "_tool", "_variables")
+    __slots__ = ("_action", "_inputs", "_partial", "_tool", "_variables")
 
     def __init__(
         self,
@@ -119,6 +120,7 @@ class _Renderer:
         known = {name: None for name in contract.inputs if name not in inputs} if contract else {}
         self._variables: Variables = _ActionVariables({**known, **inputs} if known else inputs, tool, directory)
         self._action = action
+        self._inputs = inputs
         self._tool = tool
         self._partial = partial
 
@@ -133,7 +135,15 @@ class _Renderer:
 
     def _value(self, raw: str) -> Any:
         template = _compiled(raw)
-        return template.render_partial(self._variables) if self._partial else template.render(self._variables)
+        if not self._partial:
+            return template.render(self._variables)
+        value = template.render_partial(self._variables)
+        return _INPUT.sub(self._as_given, value) if type(value) is Symbol else value
+
+    def _as_given(self, found: re.Match[str]) -> str:
+        """Return an input that is known only in a real run as the template that the step gives it."""
+        value = self._inputs.get(found[1])
+        return str(value) if type(value) is Symbol else found[0]
 
     def data(self, raw: Mapping[str, Json], field: str) -> dict[str, Json]:
         """Return a map with every template in it rendered; values keep their types."""

@@ -118,3 +118,29 @@ def test_fields_of_a_step_that_may_be_skipped_are_not_known(plan):
 """
     )
     assert shown["z"] == "{{ .a.passed }}"
+
+
+def test_the_command_has_inputs_as_the_step_gives_them(gert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/t.tool.yaml").write_text(TOOL.replace("argv: [echo,", 'argv: [echo, "{{ upper .w }}",'))
+    second = step("s2", "on {{ .s1.exit_code }}")
+    (tmp_path / "book.yaml").write_text(f"{HEAD}  - {step('s1')}\n  - {second}\n{END}")
+    code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
+    assert code == 0, err
+    assert [line.strip() for line in out.splitlines() if "command:" in line] == [
+        "command: echo X x",
+        "command: echo '{{ upper .w }}' 'on {{ .s1.exit_code }}'",
+    ]
+
+
+@pytest.mark.parametrize("effects", ["effects: [network], idempotent: true", "effects: [], idempotent: true"])
+def test_how_often_a_step_is_attempted_is_not_known(gert, tmp_path, monkeypatch, effects):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/t.tool.yaml").write_text(TOOL.replace("effects: [network], writes: [host]", effects))
+    tried = step("s1").replace("}}", "}, retry: standard}")
+    end = END.replace("resolved", "resolved, meta: {n: '{{ .s1.attempts }} {{ .s1.retry_count }}'}")
+    (tmp_path / "book.yaml").write_text(f"{HEAD}  - {tried}\n{end}")
+    code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
+    assert (code, "n: {{ .s1.attempts }} {{ .s1.retry_count }}" in out) == (0, True), out + err

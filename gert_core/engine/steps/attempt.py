@@ -146,6 +146,7 @@ def _explore(execution: StepExecution, undecided: Undecided, context: AttemptCon
     """Continue without a value known only in a real run; imported on use, for dry-run and probe only."""
     from gert_core.engine.modes.explore import explore
 
+    execution.substituted = execution.compiled.leaf
     if context is None:
         return explore(execution, undecided)
     return explore(execution, undecided, ran=context.ran, ended=context.may_end)
