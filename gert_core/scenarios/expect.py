@@ -152,8 +152,15 @@ def _matches(expected: object, actual: object) -> tuple[bool, str | None]:
         return False, f"{show(expected)}: {error.message}"
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def same(expected: object, actual: object) -> bool:
-    """Return whether values are equal as text: ``200`` is ``"200"``, lists by item, maps by name; null is only null."""
+    """Return whether values are equal as text, so that ``200`` is ``"200"``; two numbers are equal as numbers.
+
+    Lists are compared by item, maps by name; null is only null.
+    """
     if isinstance(expected, dict):
         return (
             isinstance(actual, dict)
@@ -168,6 +175,8 @@ def same(expected: object, actual: object) -> bool:
         )
     if expected is None:
         return actual is None
+    if _is_number(expected) and _is_number(actual):
+        return expected == actual
     return to_text(expected) == to_text(actual)
 
 

@@ -203,3 +203,15 @@ def test_the_times_of_a_wait_take_templates(here, gert):
 
 def errors_of(schema, book):
     return [error.message for error in Draft202012Validator(schema).iter_errors(yaml.safe_load(book))]
+
+
+@pytest.mark.parametrize("expected", ["20", "20.0"])
+def test_a_replay_waits_exactly_as_long_as_its_rounds_say(gert, here, expected):
+    (here / "book.yaml").write_text(BOOK.replace("every: 50ms", "every: 10s").replace("timeout: 20s", "timeout: 1m"))
+    scenario = here / "scenarios/book/slow"
+    scenario.mkdir(parents=True)
+    states = [{"stdout": "state=starting", "times": 2}, {"stdout": "state=ready"}]
+    (scenario / "scenario.yaml").write_text(yaml.safe_dump({"tool_responses": {"look:state": states}}))
+    (scenario / "test.yaml").write_text(f"expected_outputs: {{ wait_db.waited: {expected}, wait_db.rounds: 3 }}\n")
+    code, out, err = gert("test", "book.yaml")
+    assert (code, "1 passed" in out) == (0, True), out + err

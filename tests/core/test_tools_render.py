@@ -114,7 +114,7 @@ def test_a_preview_is_the_command_line_with_what_is_known():
     assert preview(node(action), "act", {"a": "1", "b": "2"}) == ("x", "1", "n=2", "-v")
     assert preview(node(action, binary="/opt/x"), "act", {"a": unknown, "b": "2"})[:3] == (
         "/opt/x",
-        "{{ .a }}",
+        "{{ .later }}",
         "n=2",
     )
 

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 DEFAULT_APPROVER: Final = "replay"
 """The approver where the scenario names none."""
+_PATIENCE: Final = 1000
+"""How often a step may look at the clock before time passes without it sleeping, so that no loop is endless."""
 
 
 class ReplayBackend:
@@ -66,6 +68,8 @@ class ReplayBackend:
         self._used_evidence: set[tuple[str, str]] = set()
         self._approvals = dict.fromkeys(scenario.approvals, 0)
         self._clock = EPOCH
+        self._reader = ""
+        self._looks = 0
 
     def seed(self, run: Run) -> str:
         """Return the runbook's digest: it is the same in every replay, the run id is not."""
@@ -103,12 +107,16 @@ class ReplayBackend:
         return 0.0
 
     def now(self, execution: StepExecution) -> datetime:
-        """Return a logical time that moves by a millisecond per call."""
-        self._clock += timedelta(milliseconds=1)
+        """Return the logical time, which passes by sleeping, and for a step that only looks at it by looking."""
+        self._looks = self._looks + 1 if self._reader == execution.key else 1
+        self._reader = execution.key
+        if self._looks > _PATIENCE:
+            self._clock += timedelta(milliseconds=1)
         return self._clock
 
     def sleep(self, execution: StepExecution, seconds: float) -> None:
         """Move the logical clock."""
+        self._looks = 0
         self._clock += timedelta(seconds=seconds)
 
     def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
