@@ -121,12 +121,14 @@ class ApprovalSession(Protocol):
 class ApprovalProvider(Struct, frozen=True, kw_only=True):
     """A way to ask for approvals, chosen by ``--approval`` or the project file.
 
-    ``blocking`` providers answer inside ``wait``; for the others a run with open tickets is suspended.
+    ``blocking`` providers answer inside ``wait``; for the others a run with open tickets is suspended. ``console``: it
+    asks the person at the terminal, so that a run that certainly needs an approval is refused where nobody can answer.
     """
 
     name: str
     open: str | Callable[[Services], ApprovalSession]
     blocking: bool = False
+    console: bool = False
     summary: str = ""
 
 

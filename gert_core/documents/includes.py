@@ -11,6 +11,7 @@ from msgspec import Struct
 from gert_core.api.errors import UsageError
 from gert_core.api.steps import Block
 from gert_core.documents import yaml
+from gert_core.documents.kinds import VERSIONS, DocumentKind
 from gert_core.documents.load import Loaded, read_runbook
 from gert_core.documents.model_errors import diagnose
 from gert_core.documents.model_hints import suggest
@@ -110,6 +111,8 @@ class IncludeLoader:
                 child = yaml.load(path)
             except UsageError as error:
                 return finding(NOT_FOUND, f"runbook `{include.path}`: {error.message}", _near(path, include.path))
+            if isinstance(other := _other_kind(child), str):
+                return finding(NOT_FOUND, f"`{include.path}` is not a runbook: its `apiVersion` is `{other}`")
             known = self._load(key, child, project)
         if self._counts[-1] + known.count > MAX_COUNT:
             hint = "call some of them by runs of their own instead"
@@ -144,6 +147,13 @@ def _block(step: StepNode, number: int, include: Include, found: LoadedInclude) 
         owner=step,
         included=found.as_included(),
     )
+
+
+def _other_kind(document: yaml.Document) -> str | None:
+    """Return the ``apiVersion`` of a document of another kind, such as a tool; None for what may be a runbook."""
+    version = document.value.get("apiVersion") if isinstance(document.value, dict) else None
+    kind = VERSIONS.get(version) if isinstance(version, str) else None
+    return version if kind not in (None, DocumentKind.RUNBOOK) else None
 
 
 def _directory(document: yaml.Document) -> Path:

@@ -52,8 +52,8 @@ def preflight(
     except PluginError as error:
         findings.append(Diagnostic(rule=error.kind, message=error.message, hint=error.hint))
     warnings: dict[str, None] = {}
-    if approval is None and not findings and _may_ask(compiled.runbook, policies):
-        unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining)
+    if _nobody_answers(request, approval) and not findings and _may_ask(compiled.runbook, policies):
+        unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining, approval)
         findings += unanswerable
         warnings |= dict.fromkeys(possible)
     if warn_of_denials:
@@ -96,6 +96,10 @@ def preflight(
     return approval
 
 
+def _nobody_answers(request: Request, approval: ApprovalProvider | None) -> bool:
+    return approval is None or (approval.console and not request.console.interactive)
+
+
 def _may_ask(runbook: Runbook, policies: Policies) -> bool:
     rules = (rule for source in policies.sources for rule in source.rules)
     asking = any(rule.action is Act.REQUIRE_APPROVAL for rule in rules)
@@ -108,6 +112,7 @@ def _unanswerable(
     policies: Policies,
     documents: Documents | None,
     remaining: Remaining | None,
+    approval: ApprovalProvider | None,
 ) -> tuple[list[Diagnostic], list[str]]:
     """Return a finding for each step that certainly needs an approval, and a sentence for each that may need one."""
     from gert_core.engine.denial import certain_approvals
@@ -115,6 +120,9 @@ def _unanswerable(
 
     why = "an approval is needed, and there is no provider to ask for it here"
     hint = "name one with --approval; `gert plugins list` shows what is installed"
+    if approval is not None:
+        why = f"an approval is needed, and provider {approval.name!r} asks at the terminal, where nobody can answer"
+        hint = "leave out --no-input, or name a provider with --approval that lets people answer later"
     certain = certain_approvals(compiled, policies, documents, remaining)
     findings = [
         Diagnostic(rule=ErrorKind.APPROVAL_PROVIDER, message=f"step {key}: {why}", hint=hint) for key in certain

@@ -153,3 +153,10 @@ def test_a_gate_that_cannot_be_used_never_lets_the_step_pass(here, gert, fake_di
         assert said in out + err
         assert "step-wipe (gert-step-wipe 1.0)" in out + err
     assert not (here / "runs").exists()
+
+
+def test_the_screen_has_nothing_as_the_author_s_that_no_author_wrote(here, gert):
+    pending = json.loads(gert("exec", "gate.yaml", "--approval", "inbox", "--json")[1])["pending"]
+    shown = gert("approvals", "show", pending[0]["ticket_id"])[1]
+    assert "author's   message = Delete everything?" in shown
+    assert "description" not in shown

@@ -144,3 +144,13 @@ def test_how_often_a_step_is_attempted_is_not_known(gert, tmp_path, monkeypatch,
     (tmp_path / "book.yaml").write_text(f"{HEAD}  - {tried}\n{end}")
     code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
     assert (code, "n: {{ .s1.attempts }} {{ .s1.retry_count }}" in out) == (0, True), out + err
+
+
+def test_a_rejection_may_end_the_run_although_it_would_continue_after_a_failure(gert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/t.tool.yaml").write_text(TOOL)
+    ask = "  - {id: ask, type: approval, message: May it?, continue_on_fail: true}\n"
+    (tmp_path / "book.yaml").write_text(HEAD + ask + END)
+    code, out, err = gert("exec", "book.yaml", "--mode", "dry-run")
+    assert (code, "done  end (maybe)" in out + err) == (0, True), out + err

@@ -54,3 +54,19 @@ def test_without_preflight_the_run_goes_as_far_as_it_can(shell):
     book(shell, LOOK, DROP)
     result = shell.json("exec", "book.yaml", *BLOCK, "--no-preflight", code=1)
     assert (result["failure"]["kind"], (shell.root / "looked").exists()) == ("approval_provider", True)
+
+
+def test_nobody_can_answer_at_the_terminal_without_input(shell):
+    book(shell, LOOK, DROP)
+    why = "an approval is needed, and provider 'stdin' asks at the terminal, where nobody can answer"
+    error = shell.json("exec", "book.yaml", "--no-input", code=2)["error"]
+    assert [(one["rule"], one["message"]) for one in error["diagnostics"]] == [
+        ("approval_provider", f"step drop: {why}")
+    ]
+    assert not (shell.root / "looked").exists()
+    assert shell.runs() == []
+    assert shell.json("exec", "book.yaml", "--no-input", "--approval", "inbox")["status"] == "approval_pending"
+    assert shell.json("exec", "book.yaml", "--no-input", "--mode", "dry-run")["status"] == "completed"
+    book(shell, LOOK, DROP.replace("drop }", 'drop, when: "{{ false }}" }'))
+    done = shell.gert("exec", "book.yaml", "--no-input")
+    assert f"warning: step drop may fail if it is reached: {why}" in done.stderr

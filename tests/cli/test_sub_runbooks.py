@@ -399,3 +399,21 @@ def test_a_few_files_do_not_include_each_other_a_million_times(tmp_path, monkeyp
     assert "0.yaml\n" in out
     assert "this would be more than 1,000 included runbooks in all  [runbook-cycle]" in out
     assert gert("validate", "2.yaml")[0] == 0
+
+
+def test_a_document_of_another_kind_is_no_runbook(gert, here):
+    (here / "caller.yaml").write_text(CALLER.replace("sub/child.yaml", "sub/tools/note.tool.yaml"))
+    code, out, _ = gert("validate", "caller.yaml", "--json")
+    (found,) = [one for one in json.loads(out)["diagnostics"] if one["severity"] == "error"]
+    assert (code, found["rule"], found["line"]) == (1, "runbook-not-found", 8)
+    assert found["message"] == "`sub/tools/note.tool.yaml` is not a runbook: its `apiVersion` is `tool/v0`"
+
+
+def test_an_outcome_that_is_not_accepted_is_explained_where_it_happens(gert, here):
+    caller = CALLER.replace("    export:", "    accept: [no_action]\n    continue_on_fail: true\n    export:")
+    caller = caller.replace("{{ .call.outcome.code }}", "{{ .call.status }}").replace("{{ .volume }}", "")
+    (here / "caller.yaml").write_text(caller)
+    code, _, err = gert("exec", "caller.yaml")
+    assert code == 0
+    why = "outcome_not_accepted: sub/child.yaml ended resolved (three), and accepted is no_action"
+    assert f"failed, continues\n    {why}" in err

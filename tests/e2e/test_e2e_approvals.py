@@ -229,7 +229,9 @@ def test_at_the_terminal_a_line_per_approver_is_enough(desk):
     ]
 
 
-@pytest.mark.parametrize(("flags", "stdin"), [((), ""), ((), "perhaps\n"), (("--no-input",), "y ann\ny ben\n")])
+@pytest.mark.parametrize(
+    ("flags", "stdin"), [((), ""), ((), "perhaps\n"), (("--no-input", "--no-preflight"), "y ann\ny ben\n")]
+)
 def test_where_nobody_answers_the_step_is_rejected_and_no_person_is_named(desk, flags, stdin):
     done = desk.gert("exec", "sample.yaml", "--json", *flags, stdin=stdin, code=1)
     result = json.loads(done.stdout)

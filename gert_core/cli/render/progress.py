@@ -99,7 +99,7 @@ class TerminalProgress(Progress):
                 again = alone and self._is_known(step, data)
                 mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, continues"
             self._step(step, mark, line)
-            if failed and alone and not again:
+            if failed and not again and (alone or _own(step, data)):
                 self._explain(step, data)
             elif status is StepStatus.SKIPPED and "approval" in data:
                 self._print(f"{_indent(step)}    {data['approval']['message']}")
@@ -327,6 +327,12 @@ def _indent(step: StepInfo) -> str:
 def _title(step: StepInfo) -> str:
     name = readable_key(step.key.rpartition("/")[2] or step.step_id)
     return f"{name}  {step.type}" + (" (maybe)" if step.maybe else "")
+
+
+def _own(step: StepInfo, data: Mapping[str, Any]) -> bool:
+    """Return whether a step with blocks failed by itself: steps inside it have explained their own failures."""
+    message = str((data.get("failure") or {}).get("message") or "")
+    return bool(message) and not message.startswith(f"step {step.key}/")
 
 
 def _reason(data: Mapping[str, object]) -> str:

@@ -41,7 +41,8 @@ def weigh(execution: StepExecution) -> None:
         execution.uncertain = True
     if compiled.node.fields.continue_on_fail and run.doubts > execution.doubts:
         execution.uncertain = True
-        run.doubts = execution.doubts  # whatever failed, it is this step's own result
+        if execution.gate is None:  # whatever failed, it is this step's own result; a rejection ends the run
+            run.doubts = execution.doubts
     if execution.uncertain and not compiled.leaf:
         forget_steps(execution.layer, compiled.node.blocks)
 

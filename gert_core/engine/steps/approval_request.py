@@ -83,12 +83,12 @@ def window_of(execution: StepExecution, recorded: RecordedApproval | None) -> Wi
 
 
 def _description(execution: StepExecution) -> str:
-    """Return the step's description; without one that of the action, or of the step's type."""
+    """Return the step's description; without one that of the action, or what a step that calls a tool does."""
     compiled = execution.compiled
     if execution.description is not None:
         return execution.description
     if compiled.use is None:
-        return compiled.type.summary
+        return ""
     action = execution.facts.runbook.tools[compiled.use.tool].tool.actions[str(compiled.action)]
     return action.description or compiled.type.summary
 

@@ -14,6 +14,7 @@ def gert_approval_providers() -> list[ApprovalProvider]:
             name="stdin",
             open="gert_approval_stdin.session:open_session",
             blocking=True,
+            console=True,
             summary="Asks for approvals at the terminal.",
         )
     ]
