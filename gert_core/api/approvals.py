@@ -122,7 +122,7 @@ class ApprovalProvider(Struct, frozen=True, kw_only=True):
     """A way to ask for approvals, chosen by ``--approval`` or the project file.
 
     ``blocking`` providers answer inside ``wait``; for the others a run with open tickets is suspended. ``console``: it
-    asks the person at the terminal, so that a run that certainly needs an approval is refused where nobody can answer.
+    asks the person at the terminal, so that a run that certainly needs an approval is refused where it cannot be asked.
     """
 
     name: str

@@ -52,7 +52,7 @@ def preflight(
     except PluginError as error:
         findings.append(Diagnostic(rule=error.kind, message=error.message, hint=error.hint))
     warnings: dict[str, None] = {}
-    if _nobody_answers(request, approval) and not findings and _may_ask(compiled.runbook, policies):
+    if _cannot_be_asked(request, approval) and not findings and _may_ask(compiled.runbook, policies):
         unanswerable, possible = _unanswerable(request, compiled, policies, documents, remaining, approval)
         findings += unanswerable
         warnings |= dict.fromkeys(possible)
@@ -96,7 +96,7 @@ def preflight(
     return approval
 
 
-def _nobody_answers(request: Request, approval: ApprovalProvider | None) -> bool:
+def _cannot_be_asked(request: Request, approval: ApprovalProvider | None) -> bool:
     return approval is None or (approval.console and not request.console.interactive)
 
 
@@ -121,7 +121,7 @@ def _unanswerable(
     why = "an approval is needed, and there is no provider to ask for it here"
     hint = "name one with --approval; `gert plugins list` shows what is installed"
     if approval is not None:
-        why = f"an approval is needed, and provider {approval.name!r} asks at the terminal, where nobody can answer"
+        why = f"an approval is needed, and provider {approval.name!r} asks at the terminal, where it cannot be answered"
         hint = "leave out --no-input, or name a provider with --approval that lets people answer later"
     certain = certain_approvals(compiled, policies, documents, remaining)
     findings = [

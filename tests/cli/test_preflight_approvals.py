@@ -58,7 +58,7 @@ def test_without_preflight_the_run_goes_as_far_as_it_can(shell):
 
 def test_nobody_can_answer_at_the_terminal_without_input(shell):
     book(shell, LOOK, DROP)
-    why = "an approval is needed, and provider 'stdin' asks at the terminal, where nobody can answer"
+    why = "an approval is needed, and provider 'stdin' asks at the terminal, where it cannot be answered"
     error = shell.json("exec", "book.yaml", "--no-input", code=2)["error"]
     assert [(one["rule"], one["message"]) for one in error["diagnostics"]] == [
         ("approval_provider", f"step drop: {why}")
