@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.documents.fields import NAME_PATTERN, TAG_PATTERN
+from gert_core.documents.later import Later
 from gert_core.documents.model_hints import KINDS, field_hint, tag_hint, type_hint
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def fields_at(model: type[BaseModel] | None, path: Path) -> list[str]:
 
 
 def _aliases(model: type[BaseModel]) -> list[tuple[str, object]]:
-    return [(field.alias or name, field.annotation) for name, field in model.model_fields.items()]
+    return [(field.alias or name, (field.annotation, *field.metadata)) for name, field in model.model_fields.items()]
 
 
 def _models_of(model: type[BaseModel], part: str | int) -> list[type[BaseModel]]:
@@ -245,7 +246,10 @@ def _models_in(annotation: object) -> list[type[BaseModel]]:
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [m for argument in get_args(annotation) for m in _models_in(argument)]
+    if isinstance(annotation, Later):
+        return _models_in(annotation.type)
+    inside = annotation if isinstance(annotation, tuple) else get_args(annotation)
+    return [m for argument in inside for m in _models_in(argument)]
 
 
 __all__ = [

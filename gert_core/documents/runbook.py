@@ -1,57 +1,40 @@
 """Models of a runbook: its head, its inputs and the fields every step has."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from gert_core.documents.contract import ContractModel
 from gert_core.documents.fields import Category, Duration, Given, Model, Name, Regex, Text, ValueType, no_items
-from gert_core.documents.governance import GovernanceModel
-from gert_core.documents.retry import Retry
-from gert_core.kit.models import Expr, SomeSteps, Steps, Templated
+from gert_core.documents.later import later
+from gert_core.kit.models import Expr, SomeSteps, Steps
+
+if TYPE_CHECKING:
+    from gert_core.documents.contract import ContractModel
+    from gert_core.documents.governance import GovernanceModel
+    from gert_core.documents.parts import (
+        Artifacts,
+        ForEachModel,
+        NextModel,
+        PrincipalModel,
+        SecretModel,
+        VisibilityModel,
+    )
+    from gert_core.documents.retry import Retry
+else:
+    ContractModel = later("gert_core.documents.contract:ContractModel")
+    GovernanceModel = later("gert_core.documents.governance:GovernanceModel")
+    Artifacts = later("gert_core.documents.parts:Artifacts")
+    ForEachModel = later("gert_core.documents.parts:ForEachModel")
+    NextModel = later("gert_core.documents.parts:NextModel")
+    PrincipalModel = later("gert_core.documents.parts:PrincipalModel")
+    SecretModel = later("gert_core.documents.parts:SecretModel")
+    VisibilityModel = later("gert_core.documents.parts:VisibilityModel")
+    Retry = later("gert_core.documents.retry:Retry")
 
 API_VERSION: Final = "kernel/v0"
 
-
-def _over(value: object) -> object:
-    if isinstance(value, (list, dict)) or (isinstance(value, str) and "{{" in value):
-        return value
-    raise PydanticCustomError("for-each-shape", "`over` should be a template that gives a list, a list or a map")
-
-
-def _loop_name(value: str) -> str:
-    if not value.isidentifier() or not value.isascii():
-        raise PydanticCustomError(
-            "for-each-shape", "`as` should be a simple name: letters, digits and `_`, no digit first"
-        )
-    return value
-
-
 OutputPath = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$")]
-Over = Annotated[
-    Any,
-    BeforeValidator(_over),
-    WithJsonSchema({"anyOf": [{"type": "string", "pattern": "\\{\\{"}, {"type": "array"}, {"type": "object"}]}),
-]
-LoopName = Annotated[
-    str,
-    AfterValidator(_loop_name),
-    WithJsonSchema({"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}),
-]
-
-
 Bound = Annotated[int, Field(strict=True)] | Annotated[float, Field(strict=True, allow_inf_nan=False)]
-
-
-class SecretModel(Model):
-    """A secret by the environment variable that holds it."""
-
-    env: Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")] = Field(
-        description="The environment variable; its value is masked everywhere."
-    )
-    description: Given[str] = Field(default=None, description="What it is, for the person who provides it.")
-    required: bool = Field(default=True, description="Whether steps that need it fail without it.")
 
 
 class InputModel(Model):
@@ -108,81 +91,6 @@ class RunbookModel(Model):
     extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
 
 
-class NextModel(Model):
-    """A jump with a bound."""
-
-    step: Name = Field(description="The step of the same list to go on at.")
-    max: Given[Templated[Annotated[int, Field(ge=0)]]] = Field(
-        default=None, description="How often the jump is taken; needed for jumps backwards."
-    )
-
-
-class ForEachModel(Model):
-    """Runs the step once per item."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"not": {"required": ["until", "parallel"], "properties": {"parallel": {"const": True}}}}
-    )
-
-    as_: LoopName = Field(alias="as", description="The variable that holds the item.")
-    over: Over = Field(description="A template that gives a list or a map, or a literal one.")
-    key: Given[Text] = Field(default=None, description="A template that names each result; results then form a map.")
-    parallel: bool = Field(default=False, description="Whether items run at the same time.")
-    max_parallel: Given[Templated[Annotated[int, Field(ge=1)]]] = Field(
-        default=None, description="How many items run at the same time at most; default 16."
-    )
-    until: Given[Expr] = Field(
-        default=None, description="Asked after each item: the loop ends early when it is true. Not with `parallel`."
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _spelled_out(cls, value: object) -> object:
-        if isinstance(value, str) and value.startswith("{{"):
-            quote = "'" if "'" not in value else '"'
-            hint = f"write `for_each: {{as: item, over: {quote}{value}{quote}}}`; the item is `.item` then"
-        elif isinstance(value, list):
-            hint = "write `for_each: {as: item, over: [...]}`; the item is `.item` then"
-        else:
-            return value
-        raise PydanticCustomError("wrong-type", "`for_each` should be a map with `as` and `over`", {"hint": hint})
-
-    @model_validator(mode="after")
-    def _one_by_one(self) -> Self:
-        if self.until is not None and self.parallel:
-            raise PydanticCustomError("for-each-shape", "`until` needs items one after another, not `parallel: true`")
-        return self
-
-
-class VisibilityModel(Model):
-    """Which variables an external runner receives; `*` is one segment, `**` any depth."""
-
-    allow: Given[list[Text]] = Field(default=None, description="Only these variables; default all.")
-    deny: list[Text] = Field(default_factory=no_items, description="Never these, even when allowed.")
-
-
-class PrincipalModel(Model):
-    """Who a step is attributed to."""
-
-    kind: Literal["system", "human", "agent"] = Field(description="What kind of actor it is.")
-    id: Text = Field(description="A stable identifier.")
-    role: Given[str] = Field(default=None, description="Its role, in free words.")
-    model: Given[str] = Field(default=None, description="The model of an agent.")
-
-
-class ArtifactFile(Model):
-    """A file that is copied into the run."""
-
-    path: Text = Field(description="The file, from gert's working directory; may hold templates.")
-
-
-class ArtifactValue(Model):
-    """A value that is recorded."""
-
-    value: Any = Field(description="The value; may hold templates.")
-    schema_: Any = Field(default=None, alias="schema", description="What the value is, recorded with it as written.")
-
-
 class StepFields(Model):
     """The fields every step has, whatever its type."""
 
@@ -210,7 +118,7 @@ class StepFields(Model):
     principal: Given[PrincipalModel | Literal["item"]] = Field(
         default=None, description="Who acts in this step; `item`: the agent that each item of a keyed `for_each` names."
     )
-    artifacts: list[Text] | dict[Name, ArtifactFile | ArtifactValue] = Field(
+    artifacts: list[Text] | Artifacts = Field(
         default_factory=no_items,
         description="What is kept after success: a list of files, or a map of names to files and values.",
     )
@@ -231,15 +139,4 @@ class StepFields(Model):
         return export if isinstance(export, dict) else {name: name for name in export} if export else {}
 
 
-__all__ = [
-    "API_VERSION",
-    "ForEachModel",
-    "InputModel",
-    "MetaModel",
-    "NextModel",
-    "PrincipalModel",
-    "RunbookModel",
-    "SecretModel",
-    "StepFields",
-    "VisibilityModel",
-]
+__all__ = ["API_VERSION", "InputModel", "MetaModel", "RunbookModel", "StepFields"]

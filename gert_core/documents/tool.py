@@ -1,14 +1,20 @@
 """Models of a tool definition: transport, actions and contracts."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.documents.contract import ContractModel
 from gert_core.documents.fields import Duration, Given, Model, Name, Regex, Scalar, Text, no_items
-from gert_core.documents.retry import Retry
-from gert_core.documents.runbook import SecretModel
+from gert_core.documents.later import later
+
+if TYPE_CHECKING:
+    from gert_core.documents.parts import SecretModel
+    from gert_core.documents.retry import Retry
+else:
+    SecretModel = later("gert_core.documents.parts:SecretModel")
+    Retry = later("gert_core.documents.retry:Retry")
 
 API_VERSION: Final = "tool/v0"
 _MCP_TOOL: Final = "mcp_tool"

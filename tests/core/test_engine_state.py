@@ -253,7 +253,7 @@ def test_the_run_describes_itself(lab):
 
 def visible_to(lab, tmp_path, rule: str) -> dict:
     """What an extension runner would receive, through its trace."""
-    from gert_core.documents.runbook import VisibilityModel
+    from gert_core.documents.parts import VisibilityModel
     from gert_core.documents.yaml import loads
     from gert_core.engine.steps.visibility import visible
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from gert_core.api import ErrorKind, EventType, RunError, StoreError
-from gert_core.documents.runbook import ArtifactFile
+from gert_core.documents.parts import ArtifactFile
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.outputs import report_violations
 from gert_core.engine.steps.summaries import LIMIT, keep_checkpoint, recorded_types, summary_data

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import PURE, Contract, Flow, Principal
 from gert_core.contracts import Contracts, find_action
-from gert_core.documents.retry import policy_of
 from gert_core.engine.steps.body import Body
 from gert_core.plugin.lazy import resolve
 from gert_core.template import compile_condition, compile_value
@@ -168,6 +167,8 @@ class CompiledStep:
         own = self.node.fields.retry
         if own is None and tool is None:
             return None
+        from gert_core.documents.retry import policy_of
+
         policy = policy_of(own, tool)
         return policy if policy is not None and policy.max > 1 else None
 

@@ -10,7 +10,7 @@ from gert_core.api import EventType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gert_core.documents.runbook import VisibilityModel
+    from gert_core.documents.parts import VisibilityModel
     from gert_core.engine.steps.execution import StepExecution
 
 Segments = tuple[str, ...]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gert_core.documents.runbook import SecretModel
+    from gert_core.documents.parts import SecretModel
     from gert_core.documents.tool import ToolModel
     from gert_core.documents.tree import Path, Runbook
     from gert_core.documents.yaml import Document
