@@ -8,6 +8,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+COLLECTION = (100_000, 20, 20)
+"""When the garbage collector looks for garbage. A command makes modules and documents, which stay until its end: with
+Python's own thresholds (700, 10, 10) walking over them takes a fifth of ``gert validate`` and a seventh of
+``gert exec``, measured on a runbook of ten steps."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; never raise. Without ``argv``, as a program, end the process."""
@@ -15,6 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args == ["--version"] and _print_version():
         return 0
     if argv is None:
+        import gc
+
+        gc.set_threshold(*COLLECTION)
         from gert_core.cli import early
 
         early.leave_on_interrupt(as_json="--json" in args)
@@ -40,4 +48,4 @@ def _print_version() -> bool:
     return True
 
 
-__all__ = ["main"]
+__all__ = ["COLLECTION", "main"]

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from gert_core.cli import metadata
+from gert_core.cli import COLLECTION, metadata, patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-COLLECTION: Final = (100_000, 20, 20)
-"""When the garbage collector looks for garbage. A command makes modules and documents, which stay until its end: with
-Python's own thresholds (700, 10, 10) walking over them takes a fifth of ``gert validate`` and a seventh of
-``gert exec``, measured on a runbook of ten steps."""
 _NO_PLUGINS: Final = "PYDANTIC_DISABLE_PLUGINS"
 _BUSY_AT_EXIT: Final = ("gert_core.trace.observers", "logging", "multiprocessing", "concurrent.futures")
 """Modules that may have something to finish when Python ends: observers, handlers, processes, threads."""
@@ -33,7 +28,6 @@ def lean() -> Iterator[dict[str, str]]:
     gert's own keys are only in the environment that is yielded: nothing that reads ``os.environ`` finds them. They are
     put back at the end for a caller in this process.
     """
-    gc.set_threshold(*COLLECTION)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the parent process: no file of a run may take its number
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
@@ -42,9 +36,11 @@ def lean() -> Iterator[dict[str, str]]:
     if "pydantic" not in sys.modules:
         os.environ.setdefault(_NO_PLUGINS, "1")
         metadata.defer()
+    patterns.defer()
     try:
         yield environ
     finally:
+        patterns.withdraw()
         metadata.withdraw()
         restore(environ)
         os.environ.update(keys)

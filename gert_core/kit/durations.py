@@ -18,6 +18,8 @@ DURATION_PATTERN: Final = (
 LONGEST: Final = 1000 * 366 * 86400.0
 """The longest duration, in seconds."""
 _PART: Final = rf"({_NUMBER})(ms|d|h|m|s)?"
+_LENGTH: Final = 60
+_SIMPLE: Final = frozenset("smhd")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 
 
@@ -27,9 +29,18 @@ def parse_duration(value: str | float) -> float:
         if isfinite(value) and value > 0:
             return _bounded(float(value), value)
         raise ValueError(f"a duration must be a positive number of seconds, not {value}")
-    if not isinstance(value, str) or len(value) > 60 or not re.fullmatch(DURATION_PATTERN, value):
+    if isinstance(value, str) and (seconds := _simple(value)) > 0:
+        return _bounded(seconds, value)
+    if not isinstance(value, str) or len(value) > _LENGTH or not re.fullmatch(DURATION_PATTERN, value):
         raise ValueError(f"{value!r} is not a valid duration; write one like 30s, 5m, 1h30m or 500ms")
     return _bounded(sum(float(number) * _SECONDS[unit or None] for number, unit in re.findall(_PART, value)), value)
+
+
+def _simple(value: str) -> float:
+    """Return the seconds of a whole number with one unit, 0 for all else: nearly all are of this kind."""
+    number, unit = value[:-1], value[-1:]
+    simple = unit in _SIMPLE and number.isdecimal() and value.isascii() and len(value) <= _LENGTH
+    return float(number) * _SECONDS[unit] if simple else 0.0
 
 
 def _bounded(seconds: float, written: object) -> float:
@@ -55,7 +66,7 @@ Duration = Annotated[
         {
             "anyOf": [
                 {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST},
-                {"type": "string", "pattern": DURATION_PATTERN, "maxLength": 60},
+                {"type": "string", "pattern": DURATION_PATTERN, "maxLength": _LENGTH},
             ],
             "examples": ["30s", "5m", "1h30m", 90],
         }

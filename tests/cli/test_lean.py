@@ -253,3 +253,34 @@ def test_a_plugins_command_inherits_nothing_that_the_user_did_not_set(tmp_path, 
     )
     assert "PATH" in variables(done.stdout)
     assert "PYDANTIC_DISABLE_PLUGINS" not in variables(done.stdout)
+
+
+USES_YAML = """
+import re, sys
+compile = re.compile
+from gert_core.cli import main
+code = main(sys.argv[1:])
+import yaml
+from gert_core.cli.patterns import Deferred
+kept = [yaml.reader.Reader.NON_PRINTABLE, yaml.constructor.SafeConstructor.timestamp_regexp]
+kept += [pattern for found in yaml.SafeLoader.yaml_implicit_resolvers.values() for _, pattern in found]
+{check}
+"""
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "assert all(isinstance(one, Deferred) and set(vars(one)) == {'_given'} for one in kept)",
+        "assert yaml.safe_load('a: [1, 2.5, true, ~, 2026-11-17]\\nb: x')['a'][:4] == [1, 2.5, True, None]",
+        "assert str(yaml.safe_load('2026-11-17 10:00:00')) == '2026-11-17 10:00:00'",
+        "try: yaml.safe_load('a: \\x01')\nexcept yaml.reader.ReaderError: pass\nelse: assert False",
+        "assert yaml.safe_dump(['1', 'yes', 'no one']) == \"- '1'\\n- 'yes'\\n- no one\\n\"",
+        "assert re.compile is compile and all('patterns' not in str(type(one)) for one in sys.meta_path)",
+        "import importlib; importlib.reload(yaml.reader)",
+    ],
+    ids=["unused", "values", "times", "refused", "dumped", "restored", "reloaded"],
+)
+def test_the_patterns_of_pyyamls_loaders_are_compiled_when_they_are_used(book, check):
+    done = python(USES_YAML.replace("{check}", check), "validate", str(book))
+    assert done.returncode == 0, done.stderr

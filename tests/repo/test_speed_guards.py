@@ -124,7 +124,10 @@ NEVER = {
 }
 """What no everyday command needs; each of these, or what it drags in, is felt in front of a terminal."""
 NO_DOCUMENTS = NEVER | {"pydantic", "pydantic_core", "yaml", "dataclasses"}
-OUTSIDE = {"gert_core.approvals", "gert_core.scenarios", "gert_core.testing", "gert_core.host", "gert_core.cli.build"}
+OUTSIDE = {
+    *("gert_core.approvals", "gert_core.scenarios", "gert_core.testing", "gert_core.host", "gert_core.cli.build"),
+    *("gert_core.documents.governance", "gert_core.documents.parts", "gert_core.documents.retry"),
+}
 """Parts of gert that a plain runbook never reaches."""
 RUNNING = {
     "gert_core.engine",
