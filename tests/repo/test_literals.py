@@ -33,7 +33,7 @@ ANOTHER_MEANING = {
     ("gert_core.template.parse", "block"): "a word of another template language that is refused with an explanation",
     ("gert_core.documents.yaml_errors", "block"): "a word of the YAML parser's own messages",
     ("gert_core.engine.journal", "branch"): "a field of trace events: which of several concurrent lists wrote it",
-    ("gert_core.documents.runbook", "parallel"): "a field of `for_each`",
+    ("gert_core.documents.parts", "parallel"): "a field of `for_each`",
     ("gert_core.engine.flow.for_each", "parallel"): "a field of `for_each`, repeated in its event",
     ("gert_core.template.parse", "end"): "a word of the template language that is refused with an explanation",
     ("gert_core.approvals.decide", "wait"): "a method of approval sessions",
