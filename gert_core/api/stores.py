@@ -46,7 +46,7 @@ class Sink(ABC):
     on_stored: Callable[[int], None] | None = None
     """Called with the number of the last line that readers can see now; set before the first ``write``."""
     place: str = ""
-    """How messages name the trace: a path, or the run and the store's address."""
+    """How messages name the trace."""
 
     @abstractmethod
     def write(self, lines: Sequence[bytes], last: int) -> None:
@@ -58,6 +58,10 @@ class Sink(ABC):
     @abstractmethod
     def sync(self) -> None:
         """Return when every line taken so far survives a power loss."""
+
+    def abandon(self) -> None:
+        """Release the sink when the lease is lost: what is held back is not written any more."""
+        self.close()
 
     def confirm(self) -> None:  # noqa: B027 - most stores have nothing to look at
         """Raise ``FileNotFoundError`` when readers do not find there what was written; called when the run ends."""
@@ -228,8 +232,7 @@ class RunStore(ABC):
     """Its address, without a password (``gert_core.kit.store_urls.without_password``)."""
 
     option: str = ""
-    """What commands that messages name need to find it, such as `` --store sqlite:runs.db``; empty for the usual one.
-    The core sets it, here and at the runs it opens."""
+    """What commands need to find it, such as `` --store sqlite:runs.db``; the core sets it, a store hands it on."""
 
     @property
     def place(self) -> str:

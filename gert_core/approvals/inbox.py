@@ -161,7 +161,7 @@ def find(store: RunStore, ticket_id: str, *, known: Callable[[], Approvals] = la
     raise UsageError(
         f"there is no ticket {ticket_id!r} in {store.place}{others}",
         kind=ErrorKind.TICKET_UNKNOWN,
-        hint="`gert approvals list` shows the open tickets",
+        hint=f"`gert approvals list{store.option}` shows the open tickets",
     )
 
 
@@ -275,13 +275,13 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
         raise RunError(
             f"{name} has all the answers it needs",
             kind=ErrorKind.TICKET_RESOLVED,
-            hint=f"resume the run: gert resume --run {request.run_id}",
+            hint=f"resume the run: gert resume --run {request.run_id}{entry.run.option}",
         )
     if status == ABORTED:
         raise RunError(
             f"run {request.run_id} was aborted, and {name} with it",
             kind=ErrorKind.TICKET_RESOLVED,
-            hint="`gert approvals list` shows the open tickets",
+            hint=f"`gert approvals list{entry.run.option}` shows the open tickets",
         )
     if status != "pending":
         raise RunError(f"{name} is resolved already ({status})", kind=ErrorKind.TICKET_RESOLVED)
@@ -289,7 +289,7 @@ def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datet
         raise RunError(
             f"{name} was requested by an earlier version of gert, and covers less than approvals do now",
             kind=ErrorKind.TICKET_ALTERED,
-            hint=f"resume the run to request approval again: gert resume --run {request.run_id}",
+            hint=f"resume the run to request approval again: gert resume --run {request.run_id}{entry.run.option}",
         )
     if request.approvers and not any(same_approver(approver, name) for name in request.approvers):
         raise RunError(

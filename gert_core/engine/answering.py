@@ -61,7 +61,7 @@ def open_questions(run: StoredRun, step: str) -> OpenQuestions:
         raise RunError(
             f"run {run_id} was aborted, and asks nothing any more",
             kind=ErrorKind.ANSWER_UNKNOWN,
-            hint="`gert runs list` shows the runs that wait",
+            hint=f"`gert runs list{run.option}` shows the runs that wait",
         )
     unanswered = [] if state.over and state.status != RunStatus.CANCELLED else state.unanswered
     keys = list(dict.fromkeys(str(one["step_key"]) for one in unanswered))
@@ -70,7 +70,7 @@ def open_questions(run: StoredRun, step: str) -> OpenQuestions:
     if len(found) > 1:
         raise _unknown(f"{len(found)} steps {step!r} of run {run_id} ask", f"give the key of one: {', '.join(found)}")
     if not found:
-        raise _not_asked(state, step, keys)
+        raise _not_asked(state, step, keys, run.option)
     questions = [one for one in unanswered if one["step_key"] == found[0]]
     store = AnswerStore(run)
     given = {str(one["name"]): answer for one in questions if (answer := store.find(int(one["seq"]))) is not None}
@@ -175,12 +175,12 @@ def _upload(run: StoredRun, text: str, masker: Masker) -> str:
         raise UsageError(message, kind=ErrorKind.ATTACHMENT) from None
 
 
-def _not_asked(state: RunState, step: str, asking: list[str]) -> UsageError:
+def _not_asked(state: RunState, step: str, asking: list[str], option: str) -> UsageError:
     """Return why a step of a run cannot be answered."""
     run_id, record = state.run_id, state.steps.get(step)
     if state.over and state.status != RunStatus.CANCELLED:
-        again = f"gert resume --run {run_id} --retry-failed --questions suspend asks a failed step's questions again"
-        hint = again if state.status != RunStatus.COMPLETED else "gert runs list shows the runs that wait"
+        again = f"gert resume --run {run_id}{option} --retry-failed --questions suspend asks its questions again"
+        hint = again if state.status != RunStatus.COMPLETED else f"gert runs list{option} shows the runs that wait"
         return _unknown(f"run {run_id} is over ({state.status}), and asks nothing", hint)
     if record is not None and record.done:
         return _unknown(f"step {step} of run {run_id} is over ({record.status}), and asks nothing", _asking(asking))
@@ -199,7 +199,7 @@ def _duplicate(asked: OpenQuestions, name: str) -> RunError:
     return RunError(
         f"{name} of step {asked.key} was answered already{who}",
         kind=ErrorKind.ANSWER_DUPLICATE,
-        hint=f"a resumed run uses it: gert resume --run {asked.run.run_id}",
+        hint=f"a resumed run uses it: gert resume --run {asked.run.run_id}{asked.run.option}",
     )
 
 

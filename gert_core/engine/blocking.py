@@ -93,7 +93,7 @@ def unblock(
             raise RunError(
                 f"run {run.run_id} is not blocked: it is {_word(state)}",
                 kind=ErrorKind.NOT_BLOCKED,
-                hint=f"gert runs show {run.run_id} shows what it waits for",
+                hint=f"gert runs show {run.run_id}{store.option} shows what it waits for",
             )
         if key not in keys:
             raise RunError(

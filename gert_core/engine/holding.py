@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import ErrorKind, RunError, StoreError
+from gert_core.api import ErrorKind, RunError, StoreError, TraceError
 from gert_core.api.store_records import LEASE_TTL
 
 if TYPE_CHECKING:
@@ -14,11 +16,15 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from gert_core.api import Lease, StoredRun
+    from gert_core.engine.cancel import Stop
+    from gert_core.trace.writer import TraceWriter
 
 _RENEWALS: Final = 3
 """How often a lease is renewed in the time for which it holds."""
-_FAILURES: Final = 2
-"""How many renewals in a row may fail."""
+_MARGIN: Final = 5.0
+"""The seconds before the end of a lease at which nothing is tried again."""
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 2.0
 
 
 def hold(run: StoredRun, stack: ExitStack) -> Lease:
@@ -33,8 +39,13 @@ def hold(run: StoredRun, stack: ExitStack) -> Lease:
             kind=ErrorKind.RUN_LOCKED,
             hint="wait until it has finished",
         )
-    stack.callback(run.release, lease)
+    stack.callback(_release, run, lease)
     return lease
+
+
+def _release(run: StoredRun, lease: Lease) -> None:
+    with suppress(StoreError):  # it ends by time; what was executed is recorded
+        run.release(lease)
 
 
 def _holder(lease: Lease | None) -> str:
@@ -43,41 +54,62 @@ def _holder(lease: Lease | None) -> str:
     return f"process {lease.process}" if lease.process is not None else f"worker {lease.worker_id}"
 
 
-def keep_holding(run: StoredRun, lease: Lease, stack: ExitStack, *, lost: Callable[[str], None]) -> None:
-    """Renew a lease that expires until ``stack`` closes; ``lost`` is called once when that is not possible any more."""
-    if lease.expires_at is not None:
-        keeper = _Keeper(run, lease, lost)
-        stack.callback(keeper.close)
+def keep_holding(run: StoredRun | None, lease: Lease | None, writer: TraceWriter, stop: Stop, stack: ExitStack) -> None:
+    """Renew a lease that expires until ``stack`` closes; when it is lost, write nothing more and stop the run."""
+    if run is None or lease is None or lease.expires_at is None:
+        return
+
+    def lost(why: str) -> None:
+        writer.give_up(
+            TraceError(
+                f"{run.place} is not executed by this worker any more: {why}; the run stops here",
+                kind=ErrorKind.LEASE_LOST,
+                hint=f"gert runs status {run.run_id}{run.option} shows where it stands",
+            )
+        )
+        stop.throw(ErrorKind.LEASE_LOST)
+
+    stack.callback(_Keeper(run, lease, lost).close)
 
 
 class _Keeper:
-    """The thread that renews one lease."""
+    """The thread that renews one lease; a store that is away is asked again until the lease is nearly over."""
 
     def __init__(self, run: StoredRun, lease: Lease, lost: Callable[[str], None]) -> None:
         self._run = run
         self._lease = lease
         self._lost = lost
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name="gert-lease", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name="gert-lease", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread; one that waits for the store is left to end with the process."""
         self._over.set()
-        self._thread.join(LEASE_TTL)
+        self._thread.join(_LONGEST_PAUSE)
 
-    def _renew(self) -> None:
-        failed = 0
+    def _keep(self) -> None:
         while not self._over.wait(LEASE_TTL / _RENEWALS):
+            why = self._renew(time.monotonic() + LEASE_TTL * (1 - 1 / _RENEWALS) - _MARGIN)
+            if why is not None and not self._over.is_set():
+                self._lost(why)
+            if why is not None:
+                return
+
+    def _renew(self, until: float) -> str | None:
+        """Return None when the lease was renewed, else why it is lost."""
+        pause = _FIRST_PAUSE
+        while True:
             try:
                 held = self._run.renew(self._lease, LEASE_TTL)
-                failed = 0
-            except (StoreError, OSError):
-                failed += 1
-                held = failed < _FAILURES
-            if not held:
-                self._lost(f"the lease of run {self._run.run_id} was lost")
-                return
+            except OSError as error:  # a StoreError too
+                if time.monotonic() + pause > until:
+                    return str(error.strerror or error)
+            else:
+                return None if held else "another worker has taken it over"
+            if self._over.wait(pause):
+                return None
+            pause = min(_LONGEST_PAUSE, pause * 2)
 
 
 __all__ = ["hold", "keep_holding"]

@@ -14,6 +14,7 @@ from gert_core.engine.ahead import LookAhead
 from gert_core.engine.cancel import Deadline
 from gert_core.engine.check import check
 from gert_core.engine.constants import render_constants
+from gert_core.engine.holding import keep_holding
 from gert_core.engine.journal import Journal, principal_of
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import check_place, new_place, recorded_place
@@ -114,6 +115,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         prev_hash=place.prev_hash,
     )
     stack.callback(writer.close)
+    keep_holding(place.stored, place.lease, writer, request.stop, stack)
     recorded = resume.run.recorded if resume is not None else None
     if resume is not None and recorded is not None:
         recorded.masker = masker

@@ -183,6 +183,7 @@ class Run:
         return RunResult(
             state=services.journal.state,
             trace=facts.trace,
+            stored=facts.stored,
             variables=frame.layer,
             possible=tuple(self.possible) if undecided else (),
         )

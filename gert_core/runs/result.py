@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from gert_core.api.stores import StoredRun
     from gert_core.runs.state import Failure, RunState, StepState
     from gert_core.template import Variables
 
@@ -29,6 +30,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     """The file with the trace: the null device for a run that keeps none, ``None`` in a store without files."""
     variables: Variables | None = None
     """The variables when the run stopped, unmasked; for expectations of tests."""
+    stored: StoredRun | None = None
+    """The run in its store, where that is known."""
     possible: tuple[Outcome, ...] = ()
     """The outcomes that a dry-run or probe reached without knowing which it will be."""
 
@@ -36,6 +39,18 @@ class RunResult(Struct, frozen=True, kw_only=True):
     def run_id(self) -> str:
         """Return the run's id."""
         return self.state.run_id
+
+    @property
+    def option(self) -> str:
+        """Return what commands need to find the run's store (`` --store URL``); nothing for the usual one."""
+        return "" if self.stored is None else self.stored.option
+
+    @property
+    def place(self) -> str | None:
+        """Return where the trace is: a path, or the run and its store; None for a run that is not kept."""
+        if self.traced:
+            return str(self.trace)
+        return self.stored.place if self.stored is not None and self.trace is None else None
 
     @property
     def runbook(self) -> str:

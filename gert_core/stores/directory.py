@@ -222,6 +222,7 @@ class DirectoryStore(RunStore):
         except OSError as error:
             raise not_created(path, error) from None
         run = DirectoryRun(path, fresh=True)
+        run.option = self.option
         for name, data in blobs.items():
             run.put(name, data)
         return run
@@ -255,9 +256,11 @@ class DirectoryStore(RunStore):
             raise StoreError(
                 f"there is no run {run_id} in {self.root}",
                 kind=ErrorKind.RUN_NOT_FOUND,
-                hint="gert runs list shows the runs",
+                hint=f"gert runs list{self.option} shows the runs",
             )
-        return DirectoryRun(path)
+        run = DirectoryRun(path)
+        run.option = self.option
+        return run
 
     def run_ids(self) -> Iterator[str]:
         """Yield the ids of all runs, the newest first; raise ``RunError`` when they cannot be listed."""

@@ -10,6 +10,7 @@ from json.encoder import encode_basestring
 from time import gmtime, strftime, time_ns
 from typing import TYPE_CHECKING, Final, Literal
 
+from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import StoreError, TraceError
 from gert_core.kit.files import LINE_LIMIT, MIB
 from gert_core.trace.encoding import encode_json, to_bytes
@@ -231,6 +232,10 @@ class TraceWriter:
         except OSError as error:
             raise self._fail(error, "synced to disk") from None
 
+    def give_up(self, error: TraceError) -> None:
+        """Write nothing more: another worker may write the run from now on; whoever adds an event gets the error."""
+        self._error = self._error or error
+
     def close(self) -> None:
         """Write what is buffered and close the sink; observers get a few seconds to finish."""
         if self._closed:
@@ -241,7 +246,10 @@ class TraceWriter:
         finally:
             with self._io, self._lock:
                 self._sealed = self._closed = True
-                self._sink.close()
+                if self._error is not None and self._error.kind == ErrorKind.LEASE_LOST:
+                    self._sink.abandon()
+                else:
+                    self._sink.close()
             if self._watch is not None:
                 self._watch.close()
 

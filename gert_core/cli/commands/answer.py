@@ -84,20 +84,21 @@ def _typed(asked: OpenQuestions) -> dict[str, str]:
 
 
 def _say(asked: OpenQuestions, stored: list[StoredAnswer]) -> None:
-    run_id = asked.run.run_id
+    run_id, option = asked.run.run_id, asked.run.option
     for one in stored:
         verb = "Answered" if one.declined is None else "Declined"
         out(escape(f"{verb} {one.name} of step {one.step_key} as {one.by}."))
     refused = any(one.declined is not None for one in asked.given.values())
     if asked.missing and not refused:
         names = ", ".join(str(question["name"]) for question in asked.missing)
-        out(escape(f"Still open: {names}. Answer with: {answer_command(run_id, asked.key, asked.missing)}"))
+        command = answer_command(run_id, asked.key, asked.missing, option=option)
+        out(escape(f"Still open: {names}. Answer with: {command}"))
     others = [one for one in asked.state.unanswered if one["step_key"] != asked.key]
     if others:
         keys = ", ".join(dict.fromkeys(str(one["step_key"]) for one in others))
-        out(escape(f"Other steps ask too: {keys}; gert runs show {run_id} says what."))
+        out(escape(f"Other steps ask too: {keys}; gert runs show {run_id}{option} says what."))
     if not asked.missing or refused:
-        out(escape(f"Resume with: gert resume --run {run_id}"))
+        out(escape(f"Resume with: gert resume --run {run_id}{option}"))
 
 
 def _json(asked: OpenQuestions, stored: list[StoredAnswer]) -> dict[str, object]:

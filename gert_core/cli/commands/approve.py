@@ -96,7 +96,7 @@ def _say(entry: Entry, response: ApprovalResponse) -> None:
     if response.approved and missing > 0:
         out(f"{missing} more approval{'s' if missing > 1 else ''} needed.")
     else:
-        out(escape(f"Resume with: gert resume --run {request.run_id}"))
+        out(escape(f"Resume with: gert resume --run {request.run_id}{entry.run.option}"))
 
 
 def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:

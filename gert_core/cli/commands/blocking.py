@@ -28,8 +28,9 @@ def block(
     """Block a run that is not being executed: it cannot be resumed until it is unblocked with the key."""
     from gert_core.engine.blocking import block as write
 
-    stands = write(run_id, key=key, reason=reason, **_given(ctx, as_, store))
-    return _say(stands, f"Blocked on {key}.", as_json=json)
+    given = _given(ctx, as_, store)
+    stands = write(run_id, key=key, reason=reason, **given)
+    return _say(stands, f"Blocked on {key}.", given["store"].option, as_json=json)
 
 
 def unblock(
@@ -45,8 +46,9 @@ def unblock(
     """Unblock a run: what waits for this key goes on when the run is resumed."""
     from gert_core.engine.blocking import unblock as write
 
-    stands = write(run_id, key=key, **_given(ctx, as_, store))
-    return _say(stands, f"Unblocked {key}.", as_json=json)
+    given = _given(ctx, as_, store)
+    stands = write(run_id, key=key, **given)
+    return _say(stands, f"Unblocked {key}.", given["store"].option, as_json=json)
 
 
 def _given(ctx: typer.Context, as_: str | None, store: str | None) -> dict[str, Any]:
@@ -62,14 +64,14 @@ def _given(ctx: typer.Context, as_: str | None, store: str | None) -> dict[str, 
     }
 
 
-def _say(stands: Standing, done: str, *, as_json: bool) -> int:
+def _say(stands: Standing, done: str, option: str, *, as_json: bool) -> int:
     if as_json:
         out(json_.dumps(stands.to_json(), ensure_ascii=False))
         return 0
     waiting = ", ".join(str(one) for one in stands.blocked_on)
     out(escape(f"{done}{f' It waits for {waiting}.' if waiting else ''}"))
     if stands.status != "blocked":
-        out(escape(f"Resume with: gert resume --run {stands.run_id}"))
+        out(escape(f"Resume with: gert resume --run {stands.run_id}{option}"))
     return 0
 
 

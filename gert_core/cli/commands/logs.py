@@ -49,7 +49,7 @@ def logs(
         raise RunError(
             f"run {run.run_id} has no step {step!r}",
             kind=ErrorKind.USAGE,
-            hint=f"gert runs show {run.run_id} lists its steps",
+            hint=f"gert runs show {run.run_id}{run.option} lists its steps",
         )
     for kept in kept_outputs(run, keys):
         try:

@@ -40,7 +40,7 @@ def progress(
         raise RunError(
             f"run {stands.run_id} was interrupted: no process executes it",
             kind=ErrorKind.RUN_INTERRUPTED,
-            hint=f"gert resume --run {stands.run_id}",
+            hint=f"gert resume --run {stands.run_id}{kept.option}",
         )
     return 0
 

@@ -136,7 +136,7 @@ def _describe(info: RunInfo) -> None:
         out(escape(f"  waits for approval {ticket['ticket_id']} of step {step}{expires}"))
     _describe_questions(info, state)
     if state.holds and not RunResult(state=state, trace=None).finished:
-        show_holds(info.run_id, state.holds)
+        show_holds(info.run_id, state.holds, option=info.run.option)
     _advise(info)
 
 
@@ -183,7 +183,7 @@ def _describe_questions(info: RunInfo, state: RunState) -> None:
     show_questions(asked)
     for answer in answered(info.run, asked).values():
         out(escape(f"    {answer.name} of step {readable_key(answer.step_key)} was answered by {answer.by}"))
-    show_commands(info.run_id, _unanswered(info))
+    show_commands(info.run_id, _unanswered(info), option=info.run.option)
 
 
 def _unanswered(info: RunInfo) -> list[dict[str, object]]:
@@ -199,13 +199,15 @@ def _advise(info: RunInfo) -> None:
         return
     if point["needs"] == "answer" and (asked := _unanswered(info)):
         key = str(asked[0]["step_key"])
-        command = answer_command(info.run_id, key, [one for one in asked if one["step_key"] == key])
+        command = answer_command(
+            info.run_id, key, [one for one in asked if one["step_key"] == key], option=info.run.option
+        )
         err(escape(f"  next: {command}"))
         return
-    command = f"gert resume --run {info.run_id}"
+    command = f"gert resume --run {info.run_id}{info.run.option}"
     if point["needs"] == "unblock" and info.state is not None:
         keys = dict.fromkeys(hold.key for hold in info.state.holds)
-        command = f"gert runs unblock {info.run_id} --key {shlex.quote(next(iter(keys)))}"
+        command = f"gert runs unblock {info.run_id}{info.run.option} --key {shlex.quote(next(iter(keys)))}"
     risky = [record.key for record in info.state.risky_retries] if info.state else []
     more = {
         "reconcile": reconcile_options(point["steps"]),

@@ -28,18 +28,18 @@ def show_questions(questions: Sequence[Mapping[str, Any]]) -> None:
             out(escape(f"    {one_line(named)} ({question.get('kind')}{f': {items}' if items else ''})"))
 
 
-def show_commands(run_id: str, questions: Sequence[Mapping[str, Any]]) -> None:
+def show_commands(run_id: str, questions: Sequence[Mapping[str, Any]], *, option: str) -> None:
     """Print the command that answers the questions of each step."""
     for key, asked in _by_step(questions).items():
-        out(escape(f"  answer with: {answer_command(run_id, key, asked)}"))
+        out(escape(f"  answer with: {answer_command(run_id, key, asked, option=option)}"))
 
 
-def answer_command(run_id: str, key: str, questions: Sequence[Mapping[str, Any]]) -> str:
+def answer_command(run_id: str, key: str, questions: Sequence[Mapping[str, Any]], *, option: str) -> str:
     """Return the command that answers questions of a step; what only a person can say, it asks for."""
     words = ["gert", "answer", run_id, key]
     if all(question.get("kind") in _DONE for question in questions):
         words += [f"{question['name']}={_DONE[str(question.get('kind'))]}" for question in questions]
-    return shlex.join(words)
+    return f"{shlex.join(words)}{option}"
 
 
 def _by_step(questions: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

@@ -35,27 +35,31 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
             out(escape(f"  {ticket['ticket_id']}  step {step}  risk {ticket['risk_level']}"))
         if result.questions:
             _show_questions(result)
-        advice = f" Resume with: gert resume --run {result.run_id}" if result.state.resumable else ""
+        advice = f" Resume with: {_resume(result)}" if result.state.resumable else ""
         out(f"Approval pending{_mode(result)}.{advice}")
     elif result.status is RunStatus.ANSWER_PENDING:
         _show_questions(result)
-        out(f"Answer pending{_mode(result)}. Resume with: gert resume --run {result.run_id}")
+        out(f"Answer pending{_mode(result)}. Resume with: {_resume(result)}")
     elif result.status is RunStatus.BLOCKED:
-        show_holds(result.run_id, result.state.holds)
-        out(f"Blocked{_mode(result)}. When it is unblocked, resume with: gert resume --run {result.run_id}")
+        show_holds(result.run_id, result.state.holds, option=result.option)
+        out(f"Blocked{_mode(result)}. When it is unblocked, resume with: {_resume(result)}")
     else:
         _show_failures(result, executed=executed)
-    remark = "" if result.traced else " (not kept)"
+    remark = "" if result.place is not None else " (not kept)"
     if not executed:
         remark = f" (finished {result.state.finished}; nothing was executed)"
     out(escape(f"  duration: {time_taken(result.duration, result.waited)}"))
     out(escape(f"  run: {result.run_id}{remark}"))
-    if result.traced:
-        out(escape(f"  trace: {result.trace}"))
+    if result.place is not None:
+        out(escape(f"  trace: {result.place}"))
     if sys.stdout is not None:
         sys.stdout.flush()
     for fault in faults[:1]:
         err(f"  a plugin failed: {type(fault).__name__}; set GERT_DEBUG=1 to see where")
+
+
+def _resume(result: RunResult) -> str:
+    return f"gert resume --run {result.run_id}{result.option}"
 
 
 def label(outcome: Outcome) -> str:
@@ -91,16 +95,16 @@ def _show_questions(result: RunResult) -> None:
     from gert_core.cli.render.questions import show_commands, show_questions
 
     show_questions(result.questions)
-    show_commands(result.run_id, result.questions)
+    show_commands(result.run_id, result.questions, option=result.option)
 
 
-def show_holds(run_id: str, holds: Sequence[Hold]) -> None:
+def show_holds(run_id: str, holds: Sequence[Hold], *, option: str) -> None:
     """Print what blocks a run, and the commands that unblock it."""
     for hold in holds:
         who = f"step {readable_key(hold.step_key)} waits for" if hold.step_key is not None else "blocked on"
         out(escape(f"  {who} {hold.key}{f': {hold.reason}' if hold.reason else ''}"))
     for key in dict.fromkeys(hold.key for hold in holds):
-        out(escape(f"  unblock with: gert runs unblock {run_id} --key {shlex.quote(key)}"))
+        out(escape(f"  unblock with: gert runs unblock {run_id}{option} --key {shlex.quote(key)}"))
 
 
 def _show_failures(result: RunResult, *, executed: bool) -> None:
@@ -114,9 +118,9 @@ def _show_failures(result: RunResult, *, executed: bool) -> None:
     elif result.status is RunStatus.CANCELLED:
         out(escape(f"  cancelled by {result.state.result.get('reason')}{_resuming(result)}"))
         if result.state.resumable:
-            out(f"  or end it, after its cleanup if there is any: gert resume --run {result.run_id} --abort")
+            out(f"  or end it, after its cleanup if there is any: {_resume(result)} --abort")
     elif not executed and any(key in result.state.steps for key in result.state.failing):
-        out(f"  run the failed step again with: gert resume --run {result.run_id} --retry-failed")
+        out(f"  run the failed step again with: {_resume(result)} --retry-failed")
 
 
 def _resuming(result: RunResult) -> str:
@@ -126,7 +130,7 @@ def _resuming(result: RunResult) -> str:
     unknown = _unknown(result)
     _show_unknown(unknown)
     look = "look, then resume" if unknown else "resume"
-    return f"; {look} with: gert resume --run {result.run_id}{reconcile_options(unknown)}"
+    return f"; {look} with: {_resume(result)}{reconcile_options(unknown)}"
 
 
 def _unknown(result: RunResult) -> list[str]:
@@ -139,7 +143,8 @@ def _unknown(result: RunResult) -> list[str]:
     from gert_core.trace.reader import read
 
     try:
-        state = fold(read(result.trace)) if result.traced and result.trace is not None else result.state
+        kept = result.trace if result.traced else result.stored
+        state = fold(read(kept)) if kept is not None else result.state
     except GertError:
         state = result.state
     return [record.key for record in state.unknown_outcomes]

@@ -82,7 +82,8 @@ def _secret_inputs(
         name: coerce_any(secret[name].default, secret[name].type) for name in needed if sources.get(name) == "default"
     }
     ask = [name for name in needed if name not in values]
-    _refuse_missing([n for n in ask if secret[n].from_ is None or sources.get(n) in _GIVEN], state)
+    named = state.run_id if request.resume is None else f"{state.run_id}{request.resume.run.stored.option}"
+    _refuse_missing([n for n in ask if secret[n].from_ is None or sources.get(n) in _GIVEN], named)
     resolved = resolve_inputs(
         {name: model for name, model in secret.items() if name in given or name in ask},
         host_vars=request.host_vars,
@@ -94,17 +95,17 @@ def _secret_inputs(
         place=place,
     )
     # A default in place of what the source had would be another secret.
-    _refuse_missing([name for name in ask if resolved.sources[name] != sources.get(name)], state)
+    _refuse_missing([name for name in ask if resolved.sources[name] != sources.get(name)], named)
     return {**values, **resolved.secrets}
 
 
-def _refuse_missing(names: Sequence[str], state: RunState) -> None:
+def _refuse_missing(names: Sequence[str], run: str) -> None:
     if names:
         raise InputError(
             f"the secret input{'s' if len(names) > 1 else ''} {', '.join(names)} must be given again: "
             "secrets are not kept in the trace",
             kind=ErrorKind.SECRET_MISSING,
-            hint=f"gert resume --run {state.run_id} {' '.join(f'--var {name}=…' for name in names)}",
+            hint=f"gert resume --run {run} {' '.join(f'--var {name}=…' for name in names)}",
         )
 
 

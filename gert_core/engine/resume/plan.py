@@ -66,8 +66,8 @@ def as_recorded(request: Request, resume: Resume) -> Request:
     run = resume.run
     refuse_forged(run, environ=request.environ, schemes=request.registry.signature_scheme)
     if nothing_left(resume):
-        raise RunFinished(RunResult(state=run.state, trace=run.trace))
-    _refuse_blocked(run.state)
+        raise RunFinished(RunResult(state=run.state, trace=run.trace, stored=run.stored))
+    _refuse_blocked(run.state, run.stored.option)
     _check_ticket(resume)
     choices = run.choices
     _check_directory(choices.cwd, request.cwd, run.run_id)
@@ -111,7 +111,14 @@ def plan(
         _refuse_decisions(decisions, [record.key for record in state.unknown_outcomes if record not in unknown])
     try:
         results = stated_results(
-            state, runbook, unknown=unknown, decisions=decisions, outputs=resume.outputs, again=again, undone=undone
+            state,
+            runbook,
+            unknown=unknown,
+            decisions=decisions,
+            outputs=resume.outputs,
+            again=again,
+            undone=undone,
+            option=resume.run.stored.option,
         )
     except RunError as error:
         raise _with_output(error, resume, [record.key for record in unknown]) from None
@@ -146,7 +153,7 @@ def _with_output(error: RunError, resume: Resume, keys: list[str]) -> RunError:
     if not lines:
         return error
     said = "; ".join(f"the last line {key} wrote: {line[:_LINE]}" for key, line in lines.items())
-    hint = f"gert runs logs {resume.run.run_id} shows what it wrote; {error.hint}"
+    hint = f"gert runs logs {resume.run.run_id}{resume.run.stored.option} shows what it wrote; {error.hint}"
     return RunError(f"{error.message}; {said}", kind=error.kind, hint=hint)
 
 
@@ -185,7 +192,7 @@ def _check_directory(cwd: str | None, chosen: Path | None, run_id: str) -> None:
         )
 
 
-def _refuse_blocked(state: RunState) -> None:
+def _refuse_blocked(state: RunState, option: str) -> None:
     if not state.blocked:
         return
     keys = list(dict.fromkeys(hold.key for hold in state.holds))
@@ -194,7 +201,7 @@ def _refuse_blocked(state: RunState) -> None:
     raise RunError(
         f"run {state.run_id} is blocked on {', '.join(keys)}{f': {reasons}' if reasons else ''}",
         kind=ErrorKind.RUN_BLOCKED,
-        hint=f"gert runs unblock {state.run_id} --key {first}, then resume it",
+        hint=f"gert runs unblock {state.run_id}{option} --key {first}, then resume it",
     )
 
 

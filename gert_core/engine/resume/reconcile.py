@@ -28,6 +28,7 @@ def stated_results(
     outputs: Mapping[str, Mapping[str, object]],
     again: Sequence[StepState] | None,
     undone: frozenset[str] = frozenset(),
+    option: str = "",
 ) -> dict[str, dict[str, object]]:
     """Return the ``step_complete`` data of steps that a person decided; refuse while one is undecided.
 
@@ -39,7 +40,7 @@ def stated_results(
     _check(decisions, outputs, open_)
     still = [record for key, record in open_.items() if key not in decisions]
     if still:
-        raise _unknown(state.run_id, still, retry=again is not None, undone=undone)
+        raise _unknown(f"{state.run_id}{option}", still, retry=again is not None, undone=undone)
     return {
         key: _completion(open_[key], decision, _typed(open_[key], outputs.get(key, {}), runbook))
         for key, decision in decisions.items()
@@ -74,7 +75,7 @@ def _check(
             raise UsageError(f"--outputs are for steps reconciled as done, and {key!r} is not")
 
 
-def _unknown(run_id: str, still: list[StepState], *, retry: bool, undone: frozenset[str]) -> RunError:
+def _unknown(named: str, still: list[StepState], *, retry: bool, undone: frozenset[str]) -> RunError:
     done = [record.key for record in still if record.status == StepStatus.SUCCESS]
     open_ = [record for record in still if record.key not in done]
     sentences = []
@@ -86,7 +87,7 @@ def _unknown(run_id: str, still: list[StepState], *, retry: bool, undone: frozen
         )
     if done:
         sentences.append(f"{', '.join(done)} would run again: it writes, is not idempotent and succeeded")
-    command = f"gert resume --run {run_id}{' --retry-failed' if retry else ''}"
+    command = f"gert resume --run {named}{' --retry-failed' if retry else ''}"
     # In quotes: pasted into a shell as it is, it must not run with the first of the choices.
     choices = "".join(f" --reconcile {shlex.quote(f'{record.key}=done|redo|failed')}" for record in still)
     hint = f"look, then: {command}{choices}"

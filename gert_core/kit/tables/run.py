@@ -30,6 +30,8 @@ _POLL: Final = 0.1
 _FEW: Final = 64
 _MANY: Final = 2048
 _CHUNK: Final = 4 * MIB
+_QUIET: Final = 60.0
+"""The seconds for which a person is not warned again of a connection that was lost."""
 _MARGIN: Final = 5.0
 """The seconds before the end of a lease at which nothing is tried again."""
 
@@ -44,6 +46,7 @@ class TableRun(StoredRun):
         self._blobs = Blobs(database, run_id)
         self._until = 0.0
         """Until when this process has the run, by the monotonic clock."""
+        self._warned = -_QUIET
 
     @property
     def place(self) -> str:
@@ -114,7 +117,7 @@ class TableRun(StoredRun):
         return StoreError(
             f"{self.place} is not written by this worker any more: {why}",
             kind=ErrorKind.LEASE_LOST,
-            hint=f"gert runs status {self.run_id} shows where it stands",
+            hint=f"gert runs status {self.run_id}{self.option} shows where it stands",
         )
 
     # -- blobs ----------------------------------------------------------------------------------------------
@@ -186,6 +189,7 @@ class TableRun(StoredRun):
                 durable=False,
             ),
             until=self.give_up,
+            warn=self.warn,
         )
         if done:
             self._until = began + ttl
@@ -204,7 +208,8 @@ class TableRun(StoredRun):
                     durable=False,
                 )
                 or (again and self.holder() is None)
-            )
+            ),
+            until=self.give_up,
         )
         return bool(done)
 
@@ -223,8 +228,11 @@ class TableRun(StoredRun):
         return self._until - _MARGIN
 
     def warn(self, text: str) -> None:
-        """Say a sentence to the person at the terminal."""
-        self._warn(text)
+        """Say a sentence to the person at the terminal, once for what several threads meet."""
+        now = time.monotonic()
+        if now - self._warned > _QUIET:
+            self._warned = now
+            self._warn(text)
 
     def lost(self, why: str) -> StoreError:
         """Return the error of a worker that does not hold the run any more."""

@@ -84,6 +84,14 @@ class HeldSink(Sink):
                 self._thread.join()
             self._release()
 
+    def abandon(self) -> None:
+        """Release the connection; what is held back is not written any more."""
+        with self._state:
+            self._held, self._bytes = [], 0
+        self._error = self._error or StoreError(f"{self.place} is not written any more")
+        self._told = True
+        self.close()
+
     def _check(self) -> None:
         if self._error is not None:
             self._told = True

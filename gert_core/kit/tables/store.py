@@ -72,7 +72,12 @@ class TableStore(RunStore):
                     put_blob(transaction, run_id, name, data, new=False, token=token)
 
         self._database.repeat(lambda _: self._database.change(work))
-        return TableRun(self._database, run_id, self._warn)
+        return self._run(run_id)
+
+    def _run(self, run_id: str) -> TableRun:
+        run = TableRun(self._database, run_id, self._warn)
+        run.option = self.option
+        return run
 
     def import_run(
         self,
@@ -114,9 +119,9 @@ class TableStore(RunStore):
             raise StoreError(
                 f"there is no run {run_id} in {self.url}",
                 kind=ErrorKind.RUN_NOT_FOUND,
-                hint="gert runs list shows the runs",
+                hint=f"gert runs list{self.option} shows the runs",
             )
-        return TableRun(self._database, run_id, self._warn)
+        return self._run(run_id)
 
     def runs(self, query: RunQuery) -> Iterator[RunRow]:
         """Yield the runs that a query asks for."""
