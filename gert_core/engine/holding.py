@@ -34,10 +34,13 @@ def hold(run: StoredRun, stack: ExitStack) -> Lease:
     """
     lease = run.acquire(f"{os.uname().nodename}:{os.getpid()}", LEASE_TTL)
     if lease is None:
+        holder = run.holder()
+        ends = None if holder is None else holder.expires_at
+        hint = "wait until it has finished"
         raise RunError(
-            f"run {run.run_id} is being executed by {_holder(run.holder())}",
+            f"run {run.run_id} is being executed by {_holder(holder)}",
             kind=ErrorKind.RUN_LOCKED,
-            hint="wait until it has finished",
+            hint=hint if ends is None else f"{hint}; if that worker is gone, its lease ends at {ends}",
         )
     stack.callback(_release, run, lease)
     return lease
