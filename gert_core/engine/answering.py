@@ -179,7 +179,8 @@ def _not_asked(state: RunState, step: str, asking: list[str], option: str) -> Us
     """Return why a step of a run cannot be answered."""
     run_id, record = state.run_id, state.steps.get(step)
     if state.over and state.status != RunStatus.CANCELLED:
-        again = f"gert resume --run {run_id}{option} --retry-failed --questions suspend asks its questions again"
+        command = f"gert resume --run {run_id}{option} --retry-failed --questions suspend"
+        again = f"{command} asks a failed step's questions again"
         hint = again if state.status != RunStatus.COMPLETED else f"gert runs list{option} shows the runs that wait"
         return _unknown(f"run {run_id} is over ({state.status}), and asks nothing", hint)
     if record is not None and record.done:
