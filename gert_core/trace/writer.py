@@ -233,7 +233,7 @@ class TraceWriter:
             raise self._fail(error, "synced to disk") from None
 
     def give_up(self, error: TraceError) -> None:
-        """Write nothing more: another worker may write the run from now on; whoever adds an event gets the error."""
+        """Write nothing more: another worker may write the run from now on. Adding an event raises the error."""
         self._error = self._error or error
 
     def close(self) -> None:
