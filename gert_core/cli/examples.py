@@ -78,6 +78,14 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert runs cleanup", "end what was killed and never resumed"),
         ("gert runs cleanup --older-than 2h", "if nothing happened for two hours"),
     ),
+    "runs export": (
+        ("gert runs export latest > trace.jsonl", "its trace"),
+        ("gert runs export latest --out run.tar", "everything, to unpack below another runs directory"),
+    ),
+    "store copy": (
+        ("gert store copy file:runs sqlite:runs.db", "all runs that are over"),
+        ("gert store copy file:runs sqlite:runs.db --run latest --move", "a run that goes on there"),
+    ),
     "runs prune": (
         ("gert runs prune --older-than 30d --dry-run", "what would be deleted"),
         ("gert runs prune --older-than 30d --keep 100 --status completed", "delete it, but keep the newest 100"),

@@ -76,6 +76,7 @@ def _entry(info: RunInfo) -> dict[str, object]:
         "blocked_on": [one.to_json() for one in waiting_for(state, live=info.live)] if state else [],
         "trace": str(info.trace) if info.trace is not None else None,
         "problem": info.problem,
+        **({} if info.moved is None else {"moved": {"to": info.moved.to, "at": info.moved.at, "by": info.moved.by}}),
     }
 
 
@@ -112,6 +113,8 @@ def _describe(info: RunInfo) -> None:
         out(f"  {paint(escape(info.problem), 'red')}")
         return
     outcome = f": {_outcome(state)}" if state.outcome else ""
+    if info.moved is not None:
+        outcome = escape(f" to {info.moved.to}" if info.moved.done else f", being moved to {info.moved.to}")
     out(f"  runbook:  {escape(state.runbook)}")
     out(f"  mode:     {escape(state.mode or 'unknown')}")
     out(f"  status:   {paint(info.status, colour(info.status))}{outcome}")

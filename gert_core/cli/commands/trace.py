@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json as json_
 from functools import cache
-from pathlib import Path  # noqa: TC003 - the annotations are read at run time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.session import project_or_warning, registry_for
+from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key
 from gert_core.trace.verify import TraceStatus, verify
 
@@ -25,14 +26,21 @@ if TYPE_CHECKING:
 
 def verify_(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)],
+    file: Annotated[
+        Path | None, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="ID", help="The trace of this run: its id, its beginning, or `latest`."),
+    ] = None,
     key_id: Annotated[
         str | None, typer.Option("--key-id", metavar="K", help="Require a signature made with this key.")
     ] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Check the hash chain and the signatures of a trace."""
-    found = check(file, ctx.obj)
+    found = check(_source(file, run, store, ctx.obj), ctx.obj)
     unmet = _unmet(found, key_id)
     if json:
         document = found.to_json()
@@ -117,56 +125,82 @@ def _print(found: Verification, unmet: str | None) -> None:
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)],
+    ctx: typer.Context,
+    file: Annotated[
+        Path | None, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", metavar="ID", help="The trace of this run: its id, its beginning, or `latest`."),
+    ] = None,
     step: Annotated[
         str | None, typer.Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
     ] = None,
     type: Annotated[  # noqa: A002 - the option's name
         str | None, typer.Option("--type", metavar="EVENT", help="Only events of this type.")
     ] = None,
+    store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show a trace as a timeline, nested by step."""
     from gert_core.cli.render.timeline import as_json, timeline
     from gert_core.trace.reader import read
 
-    if not file.is_file():
-        raise UsageError(f"{file} does not exist", hint="give the path of a trace.jsonl")
-    file = file.resolve()
+    source = _source(file, run, store, ctx.obj)
+    if isinstance(source, Path):
+        if not source.is_file():
+            raise UsageError(f"{source} does not exist", hint="give the path of a trace.jsonl")
+        source = source.resolve()
     if json:
-        document = as_json(read(file), step=step, kind=type)
+        document = as_json(read(source), step=step, kind=type)
         out(json_.dumps(document, ensure_ascii=False))
         shown = bool(document["events"])
     else:
         shown = False
-        for line in timeline(read(file), step=step, kind=type, fatal=_fatal(file)):
+        for line in timeline(read(source), step=step, kind=type, fatal=_fatal(source)):
             out(line)
             shown = True
     if not shown:
-        err(f"note: {_nothing(file, step=step, kind=type)}")
+        err(f"note: {_nothing(source, step=step, kind=type)}")
     return 0
 
 
-def _fatal(file: Path) -> set[str] | None:
+def _source(file: Path | None, run: str | None, store: str | None, options: Options) -> Path | StoredRun:
+    """Return the file that is given, or the run."""
+    if (file is None) == (run is None):
+        given = "a file and a run are given" if run is not None else "no trace is given"
+        raise UsageError(given, hint="give the path of a trace.jsonl, or a run with --run ID")
+    if run is None:
+        if store is not None:
+            raise UsageError("--store is for runs", hint="give a run with --run ID, or leave --store out")
+        assert file is not None  # noqa: S101 - one of them is given
+        return file
+    from gert_core.runs.find import find_run
+
+    return find_run(store_here(options, store), run)
+
+
+def _fatal(source: Path | StoredRun) -> set[str] | None:
     """Return the steps whose failure ended the run, which only its last event tells."""
     from gert_core.cli.render.timeline import fatal_keys
     from gert_core.runs.fold import fold
     from gert_core.trace.reader import read
 
-    return fatal_keys(fold(read(file)))
+    return fatal_keys(fold(read(source)))
 
 
-def _nothing(file: Path, *, step: str | None, kind: str | None) -> str:
+def _nothing(source: Path | StoredRun, *, step: str | None, kind: str | None) -> str:
     """Return why no events are shown, with the steps or types that the trace has."""
     from gert_core.cli.render.timeline import wanted
     from gert_core.trace.reader import read
 
-    events = list(read(file))
+    place = str(source) if isinstance(source, Path) else source.place
+    events = list(read(source))
     if not events:
-        return f"{file} has no events"
+        return f"{place} has no events"
     if step is not None and not any(wanted(event, step=step, kind=None) for event in events):
         keys = dict.fromkeys(readable_key(event.step_key) for event in events if event.step_key)
-        return f"no event of {file} belongs to step {step!r}; the steps are {', '.join(keys) or 'none'}"
+        return f"no event of {place} belongs to step {step!r}; the steps are {', '.join(keys) or 'none'}"
     types = dict.fromkeys(event.type for event in events if wanted(event, step=step, kind=None))
     return f"no event is of type {kind!r}; the types are {', '.join(types)}"
 
