@@ -250,9 +250,9 @@ def block(
     registry: Registry | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Standing:
-    """Block a run that is not being executed until it is unblocked with ``key``; return where it stands then.
+    """Block a run until it is unblocked with ``key``; return where it stands then. One that is executed stops first.
 
-    Raise ``RunError`` when a process executes it (kind ``run_locked``), or it is over, or blocked on this key already.
+    Raise ``RunError`` when it does not stop (kind ``still_running``), or is over, or blocked on this key already.
     """
     from gert_core.engine.blocking import block as write
     from gert_core.engine.run import default_actor

@@ -104,6 +104,7 @@ class ErrorKind(StrEnum):
     RUN_EXISTS = "run_exists"
     RUN_MOVED = "run_moved"
     RUN_UNFINISHED = "run_unfinished"
+    NOT_RUNNING = "not_running"
     BLOB_EXISTS = "blob_exists"
     LEASE_LOST = "lease_lost"
     STORE_SCHEMA = "store_schema"

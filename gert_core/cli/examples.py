@@ -78,6 +78,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert runs cleanup", "end what was killed and never resumed"),
         ("gert runs cleanup --older-than 2h", "if nothing happened for two hours"),
     ),
+    "runs cancel": (("gert runs cancel ID --reason 'wrong server'", "stop it, wherever it is executed"),),
     "runs export": (
         ("gert runs export latest > trace.jsonl", "its trace"),
         ("gert runs export latest --out run.tar", "everything, to unpack below another runs directory"),
@@ -86,6 +87,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert store copy file:runs sqlite:runs.db", "all runs that are over"),
         ("gert store copy file:runs sqlite:runs.db --run latest --move", "a run that goes on there"),
     ),
+    "store upgrade": (("gert store upgrade --store sqlite:runs.db", "after an update of gert that asks for it"),),
     "runs prune": (
         ("gert runs prune --older-than 30d --dry-run", "what would be deleted"),
         ("gert runs prune --older-than 30d --keep 100 --status completed", "delete it, but keep the newest 100"),

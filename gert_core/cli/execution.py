@@ -90,7 +90,8 @@ def carry_out(
         if interrupt.signal is None:
             raise
         silence("stdout")  # a terminal that was closed is why the run was cancelled
-    return exit_code(result, interrupt_code=interrupt.exit_code, pending=pending_exit_code, fail_on=fail_on)
+    interrupted = 1 if interrupt.signal is None else interrupt.exit_code  # else another process asked for it
+    return exit_code(result, interrupt_code=interrupted, pending=pending_exit_code, fail_on=fail_on)
 
 
 def _show(run: Run, result: RunResult, *, as_json: bool) -> None:

@@ -166,6 +166,14 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "runs cancel": (
+        ("ctx", (), "context", False, False, None, None),
+        ("run_id", (), "text", False, True, None, None),
+        ("reason", ("--reason",), "text", False, False, None, None),
+        ("as_", ("--as",), "text", False, False, None, None),
+        ("store", ("--store",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "runs show": (
         ("ctx", (), "context", False, False, None, None),
         ("run_id", (), "text", False, True, None, None),

@@ -43,6 +43,7 @@ COMMANDS: Final[dict[str, str]] = {
     "runs progress": "gert_core.cli.commands.progress:progress",
     "runs block": "gert_core.cli.commands.blocking:block",
     "runs unblock": "gert_core.cli.commands.blocking:unblock",
+    "runs cancel": "gert_core.cli.commands.runs_cancel:cancel",
     "runs show": "gert_core.cli.commands.runs:show",
     "runs status": "gert_core.cli.commands.runs_status:status",
     "runs tail": "gert_core.cli.commands.runs_tail:tail",

@@ -1,4 +1,4 @@
-"""Block and unblock a run that is not being executed: two events that execute nothing."""
+"""Block and unblock a run: two events that execute nothing, after a process that executes it was asked to stop."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, EventType, RunError, RunStatus, UsageError
+from gert_core.engine.cancelling import stop_holder
 from gert_core.engine.journal import SYSTEM
 from gert_core.engine.known_secrets import refuse_secret, run_masker
 from gert_core.engine.place import recorded_place
@@ -17,6 +18,7 @@ from gert_core.engine.resume.trust import refuse_forged
 from gert_core.engine.run_events import suspension
 from gert_core.engine.steps.pausing import key_fault
 from gert_core.governance.people import id_fault
+from gert_core.runs.cache import load_state
 from gert_core.runs.find import find_run
 from gert_core.runs.holds import BLOCK, UNBLOCK
 from gert_core.runs.lifecycle.status import standing_of
@@ -29,7 +31,7 @@ from gert_core.trace.writer import TraceWriter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gert_core.api import RunStore
+    from gert_core.api import RunStore, StoredRun
     from gert_core.engine.resume.read import RecordedRun
     from gert_core.plugin.registry import Registry
     from gert_core.runs.lifecycle.status import Standing
@@ -49,11 +51,15 @@ def block(
 ) -> Standing:
     """Block a run of a store until it is unblocked with ``key``; return where it stands then.
 
-    Raise ``RunError`` when a process executes it (``run_locked``), when it is over, or blocked on this key already.
+    A process that executes it is asked to stop, as ``cancel`` does. Raise ``RunError`` when it does not
+    (``still_running``), when the run is over, or blocked on this key already.
     """
     _check(key, by)
+    with find_run(store, run_id) as found:
+        run_id = found.run_id
+        _stop(found, key, by=by, reason=reason, environ=environ)
     with ExitStack() as stack:
-        run = read_run(store, find_run(store, run_id).run_id, stack)
+        run = read_run(store, run_id, stack)
         masker = run_masker(run.state, environ)
         refuse_secret(masker, "key", key, flag="--key")
         refuse_secret(masker, "name", by, flag="--as")
@@ -103,6 +109,17 @@ def unblock(
             )
         _write(run, UNBLOCK, key, stack, by=by, masker=masker, registry=registry, environ=environ)
     return standing_of(run_info(run.stored))
+
+
+def _stop(run: StoredRun, key: str, *, by: str, reason: str, environ: Mapping[str, str]) -> None:
+    """Stop a run that a process executes; nothing else is done to it before what is given has been checked."""
+    holder = run.holder()
+    if holder is None:
+        return
+    masker = run_masker(load_state(run), environ)
+    refuse_secret(masker, "key", key, flag="--key")
+    refuse_secret(masker, "name", by, flag="--as")
+    stop_holder(run, holder, by=by, reason=masker.mask_text(reason) or f"to block it on {key}")
 
 
 def _check(key: str, by: str) -> None:

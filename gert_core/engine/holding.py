@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from gert_core.engine.cancel import Stop
     from gert_core.trace.writer import TraceWriter
 
+COMMAND: Final = "exec"
+"""How the name of a worker ends that is a command, and executes one run alone."""
 _RENEWALS: Final = 3
 """How often a lease is renewed in the time for which it holds."""
 _MARGIN: Final = 5.0
@@ -27,12 +29,13 @@ _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 
 
-def hold(run: StoredRun, stack: ExitStack) -> Lease:
+def hold(run: StoredRun, stack: ExitStack, *, alone: bool = False) -> Lease:
     """Take the lease of a run until ``stack`` closes; raise ``RunError`` with who has it when it is taken.
 
-    The lock of a directory ends with the process, however it ends; other leases end by time.
+    The lock of a directory ends with the process, however it ends; other leases end by time. A process that executes
+    this run ``alone`` may be sent a signal by who wants the run to stop.
     """
-    lease = run.acquire(f"{os.uname().nodename}:{os.getpid()}", LEASE_TTL)
+    lease = run.acquire(f"{os.uname().nodename}:{os.getpid()}{f':{COMMAND}' if alone else ''}", LEASE_TTL)
     if lease is None:
         holder = run.holder()
         ends = None if holder is None else holder.expires_at
@@ -115,4 +118,4 @@ class _Keeper:
             pause = min(_LONGEST_PAUSE, pause * 2)
 
 
-__all__ = ["hold", "keep_holding"]
+__all__ = ["COMMAND", "hold", "keep_holding"]

@@ -60,7 +60,7 @@ def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitS
     meta = meta_blob(run_id, runbook=request.runbook, trace=request.trace, extra=choices.to_meta())
     stored = store.create(run_id, blobs={META: meta})
     stack.callback(stored.close)
-    lease = hold(stored, stack)
+    lease = hold(stored, stack, alone=request.alone)
     if sink is None:
         sink = stored.sink(seq=0, lease=lease)
     trace = request.trace or (None if stored.path is None else stored.path / "trace.jsonl")

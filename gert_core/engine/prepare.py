@@ -22,6 +22,7 @@ from gert_core.engine.progress import Progress, SafeProgress, Unheard
 from gert_core.engine.request import MODES, QUESTIONS
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
 from gert_core.engine.steps.compiled import CompiledRunbook
+from gert_core.engine.watching import watch_requests
 from gert_core.governance import load_policies
 from gert_core.governance.people import id_fault
 from gert_core.inputs import ResolvedInputs, resolve_inputs
@@ -116,6 +117,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     )
     stack.callback(writer.close)
     keep_holding(place.stored, place.lease, writer, request.stop, stack)
+    watch_requests(place.stored, place.lease, request.stop, stack)
     recorded = resume.run.recorded if resume is not None else None
     if resume is not None and recorded is not None:
         recorded.masker = masker

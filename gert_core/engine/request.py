@@ -91,6 +91,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """The directory of runs, where no ``store`` is given; None: that of the project."""
     store: RunStore | None = None
     """Where the run is kept; the host closes it."""
+    alone: bool = False
+    """Whether this process executes nothing else, so that a signal may be sent to it to stop the run."""
     keep: bool | None = None
     """False runs without a directory and signature: the trace goes to ``trace``, or nowhere; None: see ``kept``."""
     observed: bool = True

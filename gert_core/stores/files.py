@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gert_core.kit.owners import Owners
 
 _APPEND: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_BY_OTHERS: Final = frozenset({"answers", "uploads"})
-"""Directories that those make who answer, as well as the run: the users who share the run share them."""
+_BY_OTHERS: Final = frozenset({"answers", "control", "uploads"})
+"""Directories that those make who answer or cancel, as well as the run: the users who share the run share them."""
 _FILES: Final = (".json", ".log")
 """How the names of blobs end that something is read from: a directory in the place of one is named, as unreadable."""
 _NOT_BLOBS: Final = frozenset({"trace.jsonl", "lock", "children"})

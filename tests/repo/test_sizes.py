@@ -9,7 +9,9 @@ LIMIT = 350
 TEST_LIMIT = 600
 
 # A module over the limit is asking to be two; one that has a reason stands here with it.
-EXCEPTIONS: dict[str, str] = {}
+EXCEPTIONS: dict[str, str] = {
+    "gert_core/cli/parameters.py": "written by docs/generate.py: a line for every parameter of every command",
+}
 
 
 def sources():

@@ -25,7 +25,7 @@ def block(
     store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Block a run that is not being executed: it cannot be resumed until it is unblocked with the key."""
+    """Block a run: it cannot be resumed until it is unblocked with the key. One that is being executed stops first."""
     from gert_core.engine.blocking import block as write
 
     given = _given(ctx, as_, store)

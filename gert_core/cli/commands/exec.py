@@ -111,6 +111,7 @@ def exec_(
             trace=trace,
             store=kept,
             keep=keep or None,
+            alone=True,
             fail_on=fails,
             trace_sync=trace_sync,
             preflight=not no_preflight,

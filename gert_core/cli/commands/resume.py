@@ -105,7 +105,7 @@ def resume(
     needed: RunAgain | None = None
 
     def begin(stack: ExitStack, **given: Any) -> Any:
-        recorded = read_run(kept, found, stack)
+        recorded = read_run(kept, found, stack, alone=True)
         runbook = recorded.choices.runbook
         project = project_here(runbook.parent, known=here) if runbook.parent.is_dir() else here
         wanted = Resume(

@@ -16,7 +16,7 @@ from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.stores import store_here, store_option
 from gert_core.kit.display import readable_key
-from gert_core.kit.run_rows import INTERRUPTED, UNREADABLE
+from gert_core.kit.run_rows import INTERRUPTED, MOVED, UNREADABLE
 from gert_core.runs.rows import phrase
 from gert_core.runs.state import KEPT, MODES
 from gert_core.trace.events import timestamp
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gert_core.api.store_records import RunRow
 
 _HEADER: Final = ("RUN", "RUNBOOK", "MODE", "STATUS", "OUTCOME", "AGE", "BLOCKED ON")
-_STATUSES: Final = (*map(str, RunStatus), INTERRUPTED, UNREADABLE)
+_STATUSES: Final = (*map(str, RunStatus), INTERRUPTED, MOVED, UNREADABLE)
 
 
 def list_(

@@ -16,14 +16,15 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here
 from gert_core.cli.stores import store_here, store_of, store_option
-from gert_core.kit.run_rows import INTERRUPTED
+from gert_core.kit.run_rows import INTERRUPTED, MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gert_core.api.stores import RunStore
 
-_FINISHED: Final = tuple(map(str, (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.ERROR, RunStatus.CANCELLED)))
+_FINISHED: Final = (*map(str, (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.ERROR, RunStatus.CANCELLED)), MOVED)
+"""The statuses of runs that are over in this store."""
 
 
 def prune(
@@ -33,13 +34,14 @@ def prune(
     ] = None,
     keep: Annotated[int, typer.Option("--keep", metavar="N", min=0, help="Keep the newest N of them.")] = 0,
     status: Annotated[
-        str | None, typer.Option("--status", metavar="A,B", help="Only completed, failed, error or cancelled runs.")
+        str | None,
+        typer.Option("--status", metavar="A,B", help="Only completed, failed, error, cancelled or moved runs."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be deleted.")] = False,
     store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Delete runs that ended, with everything they kept; a trace that `--trace` put elsewhere stays.
+    """Delete runs that ended or were moved, with everything they kept; a trace that `--trace` put elsewhere stays.
 
     Runs that are executed, interrupted or waiting are never deleted. Prints the ids of those that are.
     """
@@ -108,7 +110,8 @@ def cleanup(
 def _delete(store: RunStore, run_id: str, *, before: str, statuses: Sequence[str]) -> bool:
     """Delete a run if it is still over once it is held; its trace decides, not the index."""
     from gert_core.engine.holding import hold
-    from gert_core.runs.cache import load_state
+    from gert_core.runs.listing import run_info
+    from gert_core.runs.rows import row_of
 
     with store.open(run_id) as run, ExitStack() as stack:
         run.check_owner()
@@ -118,8 +121,8 @@ def _delete(store: RunStore, run_id: str, *, before: str, statuses: Sequence[str
             if error.kind == ErrorKind.RUN_LOCKED:
                 return False
             raise
-        state = load_state(run)
-        if state.status not in statuses or state.finished is None or state.finished >= before:
+        row = row_of(run_info(run))
+        if row.status not in statuses or row.finished is None or row.finished >= before:
             return False
         run.remove()
     return True

@@ -48,7 +48,7 @@ def resume_point(
     info = _info(ctx, run_id, store)
     if info.state is None:
         return _unreadable(info, as_json=json)
-    found = resume_point_of(info.state, live=info.live)
+    found = resume_point_of(info.state, live=info.live or info.moved is not None)
     waits = ", ".join(map(str, found.blocked_on)) or None
     shown = {"steps": ", ".join(found.steps) or None, "blocked_on": waits}
     _print(found.to_json(), as_json=json, instead=shown)

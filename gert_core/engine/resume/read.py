@@ -53,12 +53,12 @@ class RecordedRun(Struct, frozen=True, kw_only=True, eq=False):
         return self.recorded.state
 
 
-def read_run(store: RunStore, run_id: str, stack: ExitStack) -> RecordedRun:
+def read_run(store: RunStore, run_id: str, stack: ExitStack, *, alone: bool = False) -> RecordedRun:
     """Hold a run of a store until ``stack`` closes, and read it; raise ``RunError`` when it cannot be resumed."""
     stored = store.open(run_id)
     stack.callback(stored.close)
     stored.check_owner()
-    lease = hold(stored, stack)
+    lease = hold(stored, stack, alone=alone)
     meta = read_meta(stored)
     refuse_moved(stored, meta)
     events = CheckedTrace(stored)

@@ -109,7 +109,7 @@ def standing_of(info: RunInfo, *, lease: Mapping[str, Any] | None = None) -> Sta
         last_event_seq=state.seq,
         last_event_type=state.last_type,
         updated_at=state.updated,
-        blocked_on=waiting_for(state, live=info.live),
+        blocked_on=() if info.moved is not None else waiting_for(state, live=info.live),
         failure_reason=failure_reason(state),
         lease=lease,
     )

@@ -1,0 +1,125 @@
+"""Cancel a run that another process executes: ask it, and send a signal only to a command that does not look."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import ErrorKind, RunError, UsageError
+from gert_core.engine.holding import COMMAND
+from gert_core.engine.known_secrets import refuse_secret, run_masker
+from gert_core.governance.people import id_fault
+from gert_core.runs.control import CANCEL, CancelRequest, put_request, read_request
+from gert_core.runs.find import find_run
+from gert_core.runs.lifecycle.status import standing_of
+from gert_core.runs.listing import run_info
+from gert_core.runs.moved import refuse_moved
+from gert_core.trace.events import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gert_core.api import Lease, RunStore, StoredRun
+    from gert_core.runs.lifecycle.status import Standing
+    from gert_core.runs.listing import RunInfo
+
+TAKEN: Final = 3.0
+"""The seconds in which a process that executes a run looks at a request."""
+STOPPED: Final = 20.0
+"""The seconds in which it stops then: programs are given 5 to end by themselves, and what hangs is left after 12."""
+_LOOK: Final = 0.1
+
+
+def cancel(run_id: str, *, store: RunStore, by: str, reason: str = "", environ: Mapping[str, str]) -> Standing:
+    """Stop a run that is being executed, wherever that is, and return where it stands then; it can be resumed.
+
+    Raise ``RunError``: ``not_running`` when nothing executes it, ``run_moved``, ``still_running`` if it does not stop.
+    """
+    if (fault := id_fault(by)) is not None:
+        raise UsageError(f"{by!a} cannot be the id of an actor: it {fault}", hint="give another with --as ID")
+    with find_run(store, run_id) as run:
+        refuse_moved(run)
+        info, holder = run_info(run), run.holder()
+        if holder is None:
+            raise _idle(info)
+        if info.state is not None:
+            masker = run_masker(info.state, environ)
+            refuse_secret(masker, "name", by, flag="--as")
+            reason = masker.mask_text(reason)
+        stop_holder(run, holder, by=by, reason=reason)
+        return standing_of(run_info(run))
+
+
+def stop_holder(run: StoredRun, holder: Lease, *, by: str, reason: str) -> None:
+    """Ask the process that holds a run to stop it, and return when it does not hold it any more."""
+    request = CancelRequest(
+        by=by, reason=reason, at=timestamp(datetime.now(UTC)), worker=holder.worker_id or None, fence=holder.fence
+    )
+    if not put_request(run, request) and (there := read_request(run)) is not None and not there.is_for(holder):
+        run.delete(CANCEL)  # for a process that is gone
+        put_request(run, request)
+    try:
+        if not _until(lambda: run.info(CANCEL) is None or not _holds(run, holder), TAKEN):
+            _signal(run, holder)
+        if not _until(lambda: not _holds(run, holder), STOPPED):
+            raise RunError(
+                f"run {run.run_id} has not stopped: {_who(holder)} still holds it",
+                kind=ErrorKind.STILL_RUNNING,
+                hint=f"gert runs status {run.run_id}{run.option} shows where it stands",
+            )
+    finally:
+        with suppress(RunError):
+            run.delete(CANCEL)
+
+
+def _signal(run: StoredRun, holder: Lease) -> None:
+    """Send TERM to a command of this machine that does not look; a process that hosts several runs is left alone."""
+    if holder.process is None or not _here(holder) or run.holder() != holder:
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(holder.process, signal.SIGTERM)
+
+
+def _here(holder: Lease) -> bool:
+    """Return whether the lock says that a command of this machine holds the run."""
+    return holder.worker_id == f"{os.uname().nodename}:{holder.process}:{COMMAND}"
+
+
+def _holds(run: StoredRun, holder: Lease) -> bool:
+    found = run.holder()
+    return found is not None and (found.worker_id, found.fence) == (holder.worker_id, holder.fence)
+
+
+def _until(done: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something is so; return whether it was within these seconds."""
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > end:
+            return False
+        time.sleep(_LOOK)
+    return True
+
+
+def _who(holder: Lease) -> str:
+    return f"process {holder.process}" if holder.process is not None else f"worker {holder.worker_id}"
+
+
+def _idle(info: RunInfo) -> RunError:
+    """Return why a run that nothing executes cannot be cancelled, and how it is ended."""
+    run_id, over = info.run_id, info.state is not None and info.state.over
+    if info.state is None:
+        return RunError(str(info.problem), kind=ErrorKind.TRACE)
+    if over:
+        return RunError(f"run {run_id} is over ({info.status})", kind=ErrorKind.NOT_RUNNING)
+    return RunError(
+        f"run {run_id} is not being executed: it is {info.status}",
+        kind=ErrorKind.NOT_RUNNING,
+        hint=f"to end it for good: gert resume {run_id}{info.run.option} --abort",
+    )
+
+
+__all__ = ["cancel", "stop_holder"]

@@ -1,0 +1,71 @@
+"""Watch for requests to stop the run that this process executes: one thread, which looks once a second."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.errors import RunError
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from gert_core.api import Lease, StoredRun
+    from gert_core.engine.cancel import Stop
+
+LOOK: Final = 1.0
+"""The seconds between two looks; a run that is shorter is never looked at."""
+
+
+def watch_requests(run: StoredRun | None, lease: Lease | None, stop: Stop, stack: ExitStack) -> None:
+    """Throw ``stop`` when somebody asks for it, until ``stack`` closes; a run that is not kept cannot be asked."""
+    if run is not None and lease is not None:
+        with suppress(RuntimeError, MemoryError):  # without a thread it is stopped by a signal only
+            stack.callback(_Watcher(run, lease, stop).close)
+
+
+class _Watcher:
+    """The thread that looks at the requests of one run."""
+
+    __slots__ = ("_lease", "_looked", "_over", "_run", "_stop", "_thread")
+
+    def __init__(self, run: StoredRun, lease: Lease, stop: Stop) -> None:
+        self._run = run
+        self._lease = lease
+        self._stop = stop
+        self._looked = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="gert-control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; a request that came too late is not left for the next process."""
+        self._over.set()
+        self._thread.join(LOOK)
+        if self._looked:
+            self._look(obey=False)
+
+    def _watch(self) -> None:
+        while not self._over.wait(LOOK):
+            self._looked = True
+            if self._look(obey=True):
+                return
+
+    def _look(self, *, obey: bool) -> bool:
+        """Take the request that is there; return whether the run was stopped for it."""
+        from gert_core.runs.control import CANCEL, read_request
+
+        with suppress(RunError, OSError):  # what cannot be read now may be read a second later
+            if self._run.info(CANCEL) is None:
+                return False
+            request = read_request(self._run)
+            taken = obey and request is not None and request.is_for(self._lease)
+            if taken:
+                self._stop.throw(str(request))
+            self._run.delete(CANCEL)
+            return taken
+        return False
+
+
+__all__ = ["LOOK", "watch_requests"]

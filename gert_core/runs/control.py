@@ -1,0 +1,73 @@
+"""Ask the process that executes a run to stop it: the blob ``control/cancel.json``, which it looks for."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import RunError, StoreError
+from gert_core.kit.files import MIB
+
+if TYPE_CHECKING:
+    from gert_core.api.store_records import Lease
+    from gert_core.api.stores import StoredRun
+
+CANCEL: Final = "control/cancel.json"
+
+
+class CancelRequest(Struct, frozen=True, kw_only=True):
+    """Who wants a run to stop, and why; ``worker`` and ``fence`` name the lease of the process that is meant."""
+
+    by: str
+    reason: str = ""
+    at: str = ""
+    worker: str | None = None
+    fence: int = 0
+
+    def is_for(self, lease: Lease) -> bool:
+        """Return whether the holder of a lease is meant: one that is gone took it for itself, or it came too late."""
+        return self.worker is None or (self.worker, self.fence) == (lease.worker_id, lease.fence)
+
+    def __str__(self) -> str:
+        """Return it as the reason of a run that was cancelled."""
+        return f"{self.by}: {self.reason}" if self.reason else self.by
+
+
+def put_request(run: StoredRun, request: CancelRequest) -> bool:
+    """Write a request; False when there is one already."""
+    told: dict[str, object] = {"by": request.by, "reason": request.reason, "at": request.at}
+    if request.worker is not None:
+        told |= {"worker": request.worker, "fence": request.fence}
+    try:
+        run.put(CANCEL, json.dumps(told, ensure_ascii=False).encode() + b"\n", new=True)
+    except StoreError as error:
+        if error.kind != ErrorKind.BLOB_EXISTS:
+            raise
+        return False
+    return True
+
+
+def read_request(run: StoredRun) -> CancelRequest | None:
+    """Return the request that waits; None when there is none, or what is there is not one."""
+    if run.info(CANCEL) is None:
+        return None
+    try:
+        told = json.loads(run.get(CANCEL, limit=MIB) or b"null")
+    except (ValueError, RunError):
+        return None
+    if not isinstance(told, dict):
+        return None
+    worker, fence = told.get("worker"), told.get("fence")
+    return CancelRequest(
+        by=str(told.get("by") or "unknown"),
+        reason=str(told.get("reason") or ""),
+        at=str(told.get("at") or ""),
+        worker=worker if isinstance(worker, str) else None,
+        fence=fence if isinstance(fence, int) else 0,
+    )
+
+
+__all__ = ["CANCEL", "CancelRequest", "put_request", "read_request"]
