@@ -231,6 +231,8 @@ class RunStore(ABC):
     url: str
     """Its address, without a password (``gert_core.kit.store_urls.without_password``)."""
 
+    served: bool = False
+    """Whether a server keeps the runs, so that an account that can only write files here cannot put back old ones."""
     option: str = ""
     """What commands need to find it, such as `` --store sqlite:runs.db``; the core sets it, a store hands it on."""
 

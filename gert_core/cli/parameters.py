@@ -322,6 +322,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
     ),
     "doctor": (
         ("ctx", (), "context", False, False, None, None),
+        ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
     "schema": (

@@ -269,7 +269,7 @@ def test_the_level_that_is_reached_and_what_is_missing_for_the_next(gert, tmp_pa
     (gert.root / "runs").chmod(0o700)
     assert [what.partition(":")[0] for what in missing("audited production")] == [
         "signed traces",
-        "a store in a database, which this version does not have",
+        "a store that a database server keeps (GERT_STORE)",
     ]
     assert len(missing("audited production", GERT_TRACE_SIGNING_KEY=PRIVATE)) == 1
     assert "is a shared key" in missing("audited production", GERT_TRACE_SIGNING_KEY=SHARED)[0]

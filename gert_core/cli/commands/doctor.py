@@ -9,7 +9,7 @@ from gert_core.cli.doctor import runs as runs_checks
 from gert_core.cli.doctor import setup, trust
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out, paint
-from gert_core.runs.directory import runs_root
+from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
     from gert_core.cli.doctor import Check
@@ -20,10 +20,12 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def doctor(
-    ctx: typer.Context, json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False
+    ctx: typer.Context,
+    store: Annotated[str | None, store_option()] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Check what runs here rely on, and say what is missing for the next level of trust."""
-    checks, levels = _look(ctx.obj)
+    checks, levels = _look(ctx.obj, store)
     if json:
         document = {
             "checks": [check.to_json() for check in checks],
@@ -36,11 +38,11 @@ def doctor(
     return 1 if any(check.status == "fail" for check in checks) else 0
 
 
-def _look(options: Options) -> tuple[list[Check], list[Level]]:
+def _look(options: Options, given: str | None) -> tuple[list[Check], list[Level]]:
     project, found = setup.check_project()
     registry, plugins = setup.check_plugins(project, options)
     policies, valid = setup.check_policies(project, registry)
-    root = runs_root(project)
+    kept, named = runs_checks.check_store(lambda: store_of(project, options, given, registry))
     checks = [
         setup.check_versions(),
         plugins,
@@ -50,11 +52,11 @@ def _look(options: Options) -> tuple[list[Check], list[Level]]:
         trust.check_people(policies),
         *trust.check_keys(options.environ, registry),
         trust.check_secrets(options.environ, project),
-        *runs_checks.check_runs(root),
+        *named,
         setup.check_terminal(),
     ]
     failed = any(check.status == "fail" for check in checks)
-    return checks, trust.levels(policies, options.environ, root, failed=failed)
+    return checks, trust.levels(policies, options.environ, kept, failed=failed)
 
 
 def _reached(levels: list[Level]) -> str | None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api.errors import RunError
+from gert_core.api.errors import GertError, RunError
 from gert_core.approvals.inbox import Unreadable, entries
 from gert_core.cli.doctor import Check, fail, ok, warn
 from gert_core.kit.files import MIB
@@ -21,7 +21,9 @@ from gert_core.runs.listing import list_runs
 from gert_core.stores.directory import DirectoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from gert_core.api import RunStore
 
 _SLOW: Final = 0.2
 """Seconds from which syncing is worth a remark: every step that acts waits for it."""
@@ -29,15 +31,33 @@ _LEAST: Final = 100 * MIB
 _LISTED: Final = 5
 
 
-def check_runs(root: Path) -> Iterator[Check]:
-    """Yield the checks of the directory of runs."""
-    yield check_owner(root)
-    yield check_disk(root)
-    problem = DirectoryStore(root).ledger().problem()
+def check_store(choose: Callable[[], RunStore]) -> tuple[RunStore | None, list[Check]]:
+    """Return the store that commands use here, and its checks; None when it cannot be named."""
+    try:
+        store = choose()
+    except FileNotFoundError:
+        return None, []  # the working directory is gone, which the check of the project says
+    except GertError as error:
+        return None, [fail("runs", error.message, error.hint or "correct the address of the store")]
+    try:
+        return store, list(check_runs(store))
+    except RunError as error:
+        return store, [fail("runs", error.message, error.hint or "see that the store can be reached")]
+
+
+def check_runs(store: RunStore) -> Iterator[Check]:
+    """Yield the checks of a store of runs."""
+    if isinstance(store, DirectoryStore):
+        yield check_owner(store.root)
+        yield check_disk(store.root)
+    else:
+        info = store.schema_info()
+        yield ok("runs", f"{store.url} can be reached ({info.backend}, tables of version {info.schema_version})")
+    problem = store.ledger().problem()
     hint = "a step that was approved is not executed without it; repair it or give it to this user"
     yield ok("ledger", "can be used") if problem is None else fail("ledger", problem, hint)
-    yield _waiting(root)
-    yield _tickets(root)
+    yield _waiting(store)
+    yield _tickets(store)
 
 
 def check_owner(root: Path) -> Check:
@@ -84,11 +104,11 @@ def check_disk(root: Path) -> Check:
     return warn("disk", said, "steps wait for it; use a faster disk") if seconds > _SLOW else ok("disk", said)
 
 
-def _waiting(root: Path) -> Check:
+def _waiting(store: RunStore) -> Check:
     """Look for runs that ended without an end, and for those that cannot be read."""
     interrupted, unreadable, number = [], [], 0
     try:
-        for info in list_runs(DirectoryStore(root)):
+        for info in list_runs(store):
             number += 1
             if info.status == "interrupted":
                 interrupted.append(info.run_id)
@@ -103,25 +123,27 @@ def _waiting(root: Path) -> Check:
     ]
     if not found:
         return ok("interrupted", f"none of {number} runs was interrupted")
-    hint = f"gert runs show {(interrupted or unreadable)[0]}"
+    hint = f"gert runs show {(interrupted or unreadable)[0]}{store.option}"
     return warn("interrupted", f"of {number} runs {'; '.join(found)}", hint)
 
 
-def _tickets(root: Path) -> Check:
+def _tickets(store: RunStore) -> Check:
     """Look for requests that were never answered, and for those that cannot be read."""
     now, expired, pending = datetime.now(UTC), [], 0
     unreadable: list[Unreadable] = []
     with suppress(RunError):  # the check before reports it
-        for entry in entries(DirectoryStore(root), report=unreadable.append):
+        for entry in entries(store, report=unreadable.append):
             status = entry.status(now)
             pending += status == "pending"
             if status == "expired":
                 expired.append(entry.request.ticket_id)
     if unreadable:
-        return warn("tickets", f"cannot be read: {unreadable[0].problem}", "`gert approvals list` names all of them")
+        hint = f"`gert approvals list{store.option}` names all of them"
+        return warn("tickets", f"cannot be read: {unreadable[0].problem}", hint)
     if expired:
         message = f"{len(expired)} expired without an answer: {_some(expired)}"
-        return warn("tickets", message, "resume their runs to end them: `gert approvals list --all` names the runs")
+        hint = f"resume their runs to end them: `gert approvals list --all{store.option}` names the runs"
+        return warn("tickets", message, hint)
     return ok("tickets", f"{pending} pending, none expired")
 
 
@@ -130,4 +152,4 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-__all__ = ["check_disk", "check_owner", "check_runs"]
+__all__ = ["check_disk", "check_owner", "check_runs", "check_store"]

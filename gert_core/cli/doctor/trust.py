@@ -15,11 +15,12 @@ from gert_core.governance.sources import FLOOR, people_of
 from gert_core.keys import APPROVAL, DEFAULT_ALGORITHM, TRACE, UnusableKeyError, signing_key, signing_key_id, verify_key
 from gert_core.plugin.lazy import resolve
 from gert_core.secrets.environ import own_keys
+from gert_core.stores.directory import DirectoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
+    from gert_core.api import RunStore
     from gert_core.documents.project import Project
     from gert_core.governance import Policies
     from gert_core.keys import Variables
@@ -101,16 +102,16 @@ def check_people(policies: Policies | None) -> Check:
     return ok("people", f"{len(persons)} declared, {with_keys} with keys of their own")
 
 
-def levels(policies: Policies | None, environ: Environ, runs: Path, *, failed: bool) -> list[Level]:
+def levels(policies: Policies | None, environ: Environ, store: RunStore | None, *, failed: bool) -> list[Level]:
     """Return the levels of trust in order; one is reached when nothing is missing for it and those before it."""
     return [
         Level(name="laptop", missing=("everything above that failed",) if failed else ()),
-        Level(name="shared host", missing=tuple(_shared(policies, environ, runs))),
-        Level(name="audited production", missing=tuple(_audited(environ))),
+        Level(name="shared host", missing=tuple(_shared(policies, environ, store))),
+        Level(name="audited production", missing=tuple(_audited(environ, store))),
     ]
 
 
-def _shared(policies: Policies | None, environ: Environ, runs: Path) -> Iterator[str]:
+def _shared(policies: Policies | None, environ: Environ, store: RunStore | None) -> Iterator[str]:
     floor = [source for source in policies.sources if source.kind == FLOOR] if policies is not None else []
     if not floor:
         yield "policies in the machine floor (/etc/gert/policies), owned by root"
@@ -120,15 +121,17 @@ def _shared(policies: Policies | None, environ: Environ, runs: Path) -> Iterator
         yield "require_signed_approvals: true in the machine floor"
     if environ.get(APPROVAL.signing_key):
         yield f"approvals signed elsewhere: {APPROVAL.signing_key} is set here"
+    if not isinstance(store, DirectoryStore):
+        return
     try:
-        info = runs.stat()
+        info = store.root.stat()
     except OSError:
         info = None
     if info is not None and (info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
-        yield f"an account of its own for gert, which alone can write to {runs}"
+        yield f"an account of its own for gert, which alone can write to {store.root}"
 
 
-def _audited(environ: Environ) -> Iterator[str]:
+def _audited(environ: Environ, store: RunStore | None) -> Iterator[str]:
     try:
         key = signing_key(environ, TRACE)
     except UnusableKeyError:
@@ -139,7 +142,8 @@ def _audited(environ: Environ) -> Iterator[str]:
         yield f"traces signed with a key pair: {TRACE.signing_key} is a shared key"
     if set(own_keys(environ)) - {TRACE.signing_key}:
         yield f"public keys only besides {TRACE.signing_key}: {_list(set(own_keys(environ)) - {TRACE.signing_key})}"
-    yield "a store in a database, which this version does not have: copy finished traces away from gert's account"
+    if store is None or not store.served:
+        yield "a store that a database server keeps (GERT_STORE): what gert's account can put back proves nothing"
 
 
 def _list(names: set[str]) -> str:

@@ -294,3 +294,19 @@ def test_store_secrets_are_in_no_row(stores):
             assert b"s3cret-value" not in b"".join(file.read_bytes() for file in shell.root.glob("runs.db*"))
         assert "s3cret-value" not in shell.gert("runs", "logs", "latest").stdout
     alike(stores)
+
+
+def test_store_the_doctor_looks_at_the_store_that_is_chosen(stores):
+    for name, shell in stores.items():
+        found = shell.json("doctor", code=None)
+        checks = {check["check"]: check for check in found["checks"]}
+        if name == "file":
+            assert "disk" in checks
+        else:
+            assert checks["runs"]["status"] == "ok"
+            assert f"can be reached ({name}, tables of version 1)" in checks["runs"]["message"]
+        missing = next(level["missing"] for level in found["levels"] if level["level"] == "audited production")
+        assert any("database server" in what for what in missing) == (name != "postgres")
+    away = shell.json("doctor", "--store", "postgres://u:hunter22@127.0.0.1:1/db", code=1)
+    assert "postgres://u@127.0.0.1:1/db cannot be reached" in str(away)
+    assert "hunter22" not in str(away)

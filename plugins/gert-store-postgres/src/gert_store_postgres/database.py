@@ -76,6 +76,7 @@ class PostgresDatabase(Database):
     """One connection, in which each statement is a transaction of its own unless one is begun."""
 
     backend: ClassVar[str] = "postgres"
+    served: ClassVar[bool] = True
     types: ClassVar[Mapping[str, str]] = {
         "bytes": "BYTEA",
         "integer": "BIGINT",
