@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BROKEN_PIPE: Final = 141
 INTERNAL: Final = 1
 _SHORTEST_KEY: Final = 8
+_STORE: Final = "GERT_STORE"
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _REFUSED: Final = _FULL | {
     getattr(errno, name)
@@ -129,10 +130,15 @@ def _hider(exc: BaseException) -> Callable[[str], str]:
 
 
 def hide_keys(text: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Return the text without the keys of gert that are in the environment."""
+    """Return the text without the keys of gert, and the password of its store, that are in the environment."""
     for name, value in environ.items():
         if _is_key(name) and len(value) >= _SHORTEST_KEY:
             text = text.replace(value, f"<REDACTED:{name}>")
+    if address := environ.get(_STORE):
+        from gert_core.kit.store_urls import passwords_of
+
+        for password in passwords_of(address):
+            text = text.replace(password, f"<REDACTED:{_STORE}>") if len(password) >= _SHORTEST_KEY else text
     return text
 
 

@@ -12,7 +12,6 @@ from gert_core.api import UsageError
 from gert_core.documents.floor import floor_files
 from gert_core.documents.project_file import FILE_NAME
 from gert_core.engine.holding import hold
-from gert_core.kit.store_urls import without_password
 from gert_core.runs.choices import RunChoices
 from gert_core.runs.directory import runs_root
 from gert_core.runs.meta import META, meta_blob
@@ -100,7 +99,11 @@ def _choices(request: Request, *, signer: Signer | None, store: RunStore | None 
     """Return what a resumed run chooses again; a replay records no paths, so that its trace is the same anywhere."""
     here = request.mode != "replay"
     directory = (store.root / run_id).absolute() if isinstance(store, DirectoryStore) else None
-    elsewhere = without_password(store.url) if store is not None and directory is None else None
+    elsewhere = None
+    if store is not None and directory is None:
+        from gert_core.kit.store_urls import without_password
+
+        elsewhere = without_password(store.url)
     return RunChoices(
         mode=request.mode,
         runbook_path=str(request.runbook.absolute()) if here else None,

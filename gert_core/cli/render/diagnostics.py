@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.diagnostics import Severity
 from gert_core.cli.render.terminal import paint
-from gert_core.kit.store_urls import without_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -43,6 +42,8 @@ def one(item: Diagnostic, source: str) -> Iterator[str]:
     severity = paint(str(item.severity), colour, "bold")
     yield f"  {place:>7}  {severity}  {item.message}  {paint(f'[{item.rule}]', 'dim')}"
     if item.rule == _CREDENTIALS:
+        from gert_core.kit.store_urls import without_password
+
         source = without_password(source)
     if source.strip():
         shown, pad = _window(source, (item.column or 1) - 1)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
@@ -51,6 +55,55 @@ class Server:
     def url(self, schema: str, host: str | None = None) -> str:
         options = quote(f"-csearch_path={schema}", safe="")
         return f"postgres://postgres@/postgres?host={quote(host or str(self.place), safe='')}&options={options}"
+
+
+class Proxy:
+    """Passes on what clients and the server say, until a client's COMMIT: the server gets it, the answer is dropped."""
+
+    def __init__(self, folder, target):
+        self.folder, self.target = folder, target
+        self.cut_after = None
+        self.cuts = 0
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(folder / ".s.PGSQL.5432"))
+        self._listener.listen()
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self._threads.append(threading.Thread(target=self._pass_on, args=(client,), daemon=True))
+            self._threads[-1].start()
+
+    def _pass_on(self, client):
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(self.target)
+        dropped = None
+        with client, server, suppress(OSError):
+            while True:
+                for ready in select.select([client, server], [], [])[0]:
+                    data = ready.recv(1 << 20)
+                    if not data:
+                        return
+                    if ready is client:
+                        if self.cut_after is not None and self.cut_after in data:
+                            self.cut_after, dropped = None, b""
+                            self.cuts += 1
+                        server.sendall(data)
+                    elif dropped is None:
+                        client.sendall(data)
+                    else:
+                        dropped += data
+                        if dropped.endswith(b"Z\0\0\0\5I"):  # done, and ready for the next: the COMMIT is in
+                            return
+
+    def close(self):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
 
 
 def programs(place: Path) -> Path:
@@ -106,3 +159,14 @@ def url(server):
     yield address
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture
+def proxied(server, url, tmp_path_factory):
+    """The address of the test's schema through a proxy."""
+    folder = Path(tempfile.mkdtemp(prefix="gert-px-", dir="/tmp"))
+    proxy = Proxy(folder, str(server.place / ".s.PGSQL.5432"))
+    proxy.url = url.replace(quote(str(server.place), safe=""), quote(str(folder), safe=""))
+    yield proxy
+    proxy.close()
+    shutil.rmtree(folder)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import select
-import socket
 import threading
 from contextlib import suppress
 from decimal import Decimal
@@ -19,55 +17,6 @@ META = {"meta.json": b"{}"}
 KEY = "ab" * 32
 
 
-class Proxy:
-    """Passes on what clients and the server say, until a client's COMMIT: the server gets it, the answer is dropped."""
-
-    def __init__(self, folder, target):
-        self.folder, self.target = folder, target
-        self.cut_after = None
-        self.cuts = 0
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(folder / ".s.PGSQL.5432"))
-        self._listener.listen()
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            self._threads.append(threading.Thread(target=self._pass_on, args=(client,), daemon=True))
-            self._threads[-1].start()
-
-    def _pass_on(self, client):
-        server = socket.socket(socket.AF_UNIX)
-        server.connect(self.target)
-        dropped = None
-        with client, server, suppress(OSError):
-            while True:
-                for ready in select.select([client, server], [], [])[0]:
-                    data = ready.recv(1 << 20)
-                    if not data:
-                        return
-                    if ready is client:
-                        if self.cut_after is not None and self.cut_after in data:
-                            self.cut_after, dropped = None, b""
-                            self.cuts += 1
-                        server.sendall(data)
-                    elif dropped is None:
-                        client.sendall(data)
-                    else:
-                        dropped += data
-                        if dropped.endswith(b"Z\0\0\0\5I"):  # done, and ready for the next: the COMMIT is in
-                            return
-
-    def close(self):
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-
 @pytest.fixture
 def opened(url):
     stores, warnings = [], []
@@ -80,22 +29,6 @@ def opened(url):
     yield open_
     for store in stores:
         store.close()
-
-
-@pytest.fixture
-def proxied(server, url, tmp_path_factory):
-    """The address of the test's schema through a proxy."""
-    import shutil
-    import tempfile
-    from pathlib import Path
-    from urllib.parse import quote
-
-    folder = Path(tempfile.mkdtemp(prefix="gert-px-", dir="/tmp"))
-    proxy = Proxy(folder, str(server.place / ".s.PGSQL.5432"))
-    proxy.url = url.replace(quote(str(server.place), safe=""), quote(str(folder), safe=""))
-    yield proxy
-    proxy.close()
-    shutil.rmtree(folder)
 
 
 def end_connections(url):

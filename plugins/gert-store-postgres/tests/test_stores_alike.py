@@ -310,3 +310,32 @@ def test_store_the_doctor_looks_at_the_store_that_is_chosen(stores):
     away = shell.json("doctor", "--store", "postgres://u:hunter22@127.0.0.1:1/db", code=1)
     assert "postgres://u@127.0.0.1:1/db cannot be reached" in str(away)
     assert "hunter22" not in str(away)
+
+
+def test_store_a_commit_without_an_answer_is_in_the_trace_once(stores, proxied):
+    shell = stores["postgres"]
+    direct, shell.environ["GERT_STORE"] = shell.environ["GERT_STORE"], proxied.url
+    process, pid = executing(shell)
+    proxied.cut_after = b"COMMIT"
+    os.kill(pid, signal.SIGKILL)  # what the step came to is synced
+    process.communicate(timeout=60)
+    shell.environ["GERT_STORE"] = direct
+    assert proxied.cuts == 1
+    assert shell.gert("runs", "verify-ledger", "latest").stdout == "valid\n"
+    events = [json.loads(line) for line in lines(shell)]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert [event["step_key"] for event in events if event["type"] == "step_complete"] == ["one", "slow"]
+    assert events[-1]["data"]["status"] == "failed"
+
+
+def test_store_what_tools_wrote_before_a_kill_is_kept(stores):
+    for shell in stores.values():
+        shell.program("slow", "echo half-way; sleep 3.5; echo $$ > slow.new; mv slow.new slow.pid; exec sleep 60")
+        shell.tool("slow", "[slow]", contract=REPEATABLE)
+        shell.book(CRASH, tools="change, slow")
+        process = shell.start("exec", "book.yaml")
+        wait_for((shell.root / "slow.pid").exists, 40)
+        process.kill()
+        process.communicate()
+        os.kill(int((shell.root / "slow.pid").read_text()), signal.SIGKILL)
+        assert "half-way" in shell.gert("runs", "logs", "latest").stdout
