@@ -94,6 +94,7 @@ class ErrorKind(StrEnum):
     RUN_NOT_FOUND = "run_not_found"
     RUN_ID = "run_id"
     RUN_LOCKED = "run_locked"
+    HOST_BUSY = "host_busy"
     STILL_RUNNING = "still_running"
     RUN_BLOCKED = "run_blocked"
     RUN_INTERRUPTED = "run_interrupted"

@@ -174,6 +174,8 @@ def respond(
     environ: Mapping[str, str],
     schemes: Schemes,
     now: datetime | None = None,
+    identity: Mapping[str, str] | None = None,
+    evidence: str | None = None,
 ) -> ApprovalResponse:
     """Answer a ticket, signed when a signing key is set; raise when it can no longer be answered."""
     moment = now or datetime.now(UTC)
@@ -185,6 +187,8 @@ def respond(
         method="inbox",
         timestamp=format_time(moment),
         reason=reason or None,
+        identity=identity,
+        evidence=evidence,
     )
     if approved and (fault := outside_validity(response, entry.request)) is not None:
         raise RunError(
@@ -195,6 +199,11 @@ def respond(
     response = _signed(response, entry.request, environ=environ, schemes=schemes)
     TicketStore(entry.run).answer(response)
     return response
+
+
+def entry_of(run: StoredRun, ticket_id: str) -> Entry | None:
+    """Return a ticket of a run, whose answers are not checked; None when it has no such ticket."""
+    return _entry(run, ticket_id, lambda: UNCHECKED)
 
 
 class _Told(Struct, frozen=True):
@@ -338,4 +347,4 @@ def _signed(
         ) from error
 
 
-__all__ = ["Entry", "Unreadable", "entries", "find", "respond"]
+__all__ = ["Entry", "Unreadable", "entries", "entry_of", "find", "respond"]

@@ -23,6 +23,7 @@ from gert_core.plugin.printing import real_stdout
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gert_core.api import StoredRun
     from gert_core.engine.run import Run
     from gert_core.runs.result import RunResult
 
@@ -97,7 +98,7 @@ def carry_out(
 def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
     """Print the result, once everything that could still fail is over: it is the only document on standard output."""
     if as_json:
-        document = result.to_json()
+        document = {**result.to_json(), "next": next_of(run.facts.stored, result)}
         # The one text that is not from the state.
         if document["trace"] is not None:
             document["trace"] = run.services.masker.mask_text(document["trace"])
@@ -106,6 +107,16 @@ def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
         show(result, faults=run.faults)
     if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def next_of(stored: StoredRun | None, result: RunResult) -> list[dict[str, object]]:
+    """Return what can be done about a run next, as results list it."""
+    if result.status is RunStatus.COMPLETED or stored is None:
+        return []
+    from gert_core.hosting.next_steps import next_steps_of
+    from gert_core.runs.listing import run_info
+
+    return [step.to_json() for step in next_steps_of(run_info(stored))]
 
 
 def exit_code(result: RunResult, *, interrupt_code: int, pending: int, fail_on: tuple[str, ...] | None = None) -> int:
@@ -122,4 +133,4 @@ def exit_code(result: RunResult, *, interrupt_code: int, pending: int, fail_on: 
     return interrupt_code if result.status is RunStatus.CANCELLED and not result.state.aborted else 1
 
 
-__all__ = ["carry_out", "exit_code"]
+__all__ = ["carry_out", "exit_code", "next_of"]

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from gert_core.api.errors import ProjectError
 from gert_core.cli.render.terminal import err
 from gert_core.documents.floor import PluginFloor, plugin_floor
+from gert_core.documents.plugin_choice import BLOCK_VARIABLE, build_registry
 from gert_core.documents.project_file import ProjectFileError, project_file
-from gert_core.plugin.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.documents.project import Project
-
-BLOCK_VARIABLE: Final = "GERT_BLOCK_PLUGINS"
+    from gert_core.plugin.registry import Registry
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -59,7 +58,8 @@ def registry_for(
     The machine floor is added unless ``floor`` is false. An ``executing`` command refuses to run with a broken plugin
     (exit 3); others warn on stderr, once per plugin.
     """
-    registry = _build(project, options or Options(), environ, plugin_floor() if floor else PluginFloor())
+    machine, chosen = plugin_floor() if floor else PluginFloor(), options or Options()
+    registry = build_registry(project, environ=environ, machine=machine, allow=chosen.allow, block=chosen.block)
     if executing:
         registry.require_healthy()
     if warn:
@@ -98,26 +98,6 @@ def project_or_warning() -> Project | None:
     except FileNotFoundError:  # the working directory was deleted
         err("warning: the working directory does not exist any more; continuing without a project")
     return None
-
-
-def _build(project: Project | None, options: Options, environ: Mapping[str, str], machine: PluginFloor) -> Registry:
-    blocked = [word.strip() for word in environ.get(BLOCK_VARIABLE, "").split(",") if word.strip()]
-    blocked += machine.block
-    if project is None:
-        return Registry.build(
-            allow=options.allow, block=options.block, block_installed=blocked, machine_require=machine.require
-        )
-    wanted = project.model.plugins
-    return Registry.build(
-        allow=(*wanted.allow, *options.allow),
-        block=options.block,
-        block_installed=(*blocked, *wanted.block),
-        require=wanted.require,
-        machine_require=machine.require,
-        # A project that names the plugins it allows means these and no others.
-        load="listed" if wanted.allow else wanted.load,
-        configured=wanted.config,
-    )
 
 
 __all__ = ["BLOCK_VARIABLE", "Options", "project_here", "project_or_warning", "registry_for"]

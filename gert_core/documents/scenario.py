@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Struct
@@ -10,8 +11,6 @@ from pydantic import AfterValidator, Field
 from gert_core.documents.fields import Category, Given, Model, OneOrMany, Text, no_items, usable_pattern
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gert_core.documents.yaml import Document
 
 SCENARIO_FILE: Final = "scenario.yaml"
@@ -109,6 +108,13 @@ class Scenario(Struct, frozen=True, kw_only=True):
     document: Document
     test: ExpectationModel | None = None
     test_document: Document | None = None
+
+
+def named_scenario(name: str, runbook: Path, *, base: Path | None = None) -> Scenario:
+    """Load a scenario by its directory, relative to ``base``, or by its name below the runbook's scenarios."""
+    nested = runbook.parent / "scenarios" / runbook.stem / name
+    direct = Path(name) if base is None else base / name
+    return load_scenario(direct if direct.is_dir() else nested)
 
 
 def load_scenario(directory: Path) -> Scenario:

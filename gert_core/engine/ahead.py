@@ -82,6 +82,8 @@ class LookAhead:
 
 def _find_provider(request: Request) -> ApprovalProvider | None:
     """Return the provider asked for, the project's, else one that can ask right here."""
+    if request.provider is not None:
+        return request.provider
     wanted = chosen_provider(request)
     if wanted is not None:
         return request.registry.approval_provider(wanted)

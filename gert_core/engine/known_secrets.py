@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import UsageError
+from gert_core.api import RunError, UsageError
 from gert_core.secrets import MINIMUM, Masker, own_secrets
 from gert_core.secrets.collect import leaves
 from gert_core.secrets.environ import provider_variables
@@ -13,6 +14,7 @@ from gert_core.values import coerce_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from gert_core.api import StoredRun
     from gert_core.runs.state import RunState
 
 _TYPES: Final[dict[type, str]] = {list: "list", dict: "object"}
@@ -57,4 +59,17 @@ def refuse_secret(masker: Masker, what: str, text: str, *, flag: str) -> None:
         raise UsageError(f"the {what} has a secret of the run in it", hint=f"give another with {flag}")
 
 
-__all__ = ["refuse_secret", "run_masker"]
+def refuse_secrets(run: StoredRun, reason: str, name: str, environ: Mapping[str, str]) -> None:
+    """Refuse a reason or a name with a secret in it: an answer to a ticket is kept, and signed, as it is."""
+    from gert_core.runs.cache import load_state
+    from gert_core.runs.state import RunState
+
+    state = RunState()
+    with suppress(RunError):  # a ticket without a trace beside it says nothing of secrets
+        state = load_state(run)
+    masker = run_masker(state, environ)
+    refuse_secret(masker, "reason", reason, flag="--reason")
+    refuse_secret(masker, "name", name, flag="--as")
+
+
+__all__ = ["refuse_secret", "refuse_secrets", "run_masker"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from gert_core.api import Console, RunStore
+    from gert_core.api import ApprovalProvider, Console, RunStore
     from gert_core.documents.project import Project
     from gert_core.documents.scenario import ScenarioModel
     from gert_core.engine.resume.read import RecordedRun
@@ -70,6 +70,8 @@ class Request(Struct, frozen=True, kw_only=True):
     floor: bool = False
     """Whether a replay keeps to the machine floor too; every other mode does in any case."""
     approval: str | None = None
+    provider: ApprovalProvider | None = None
+    """A provider that stands for the one named ``approval``."""
     questions: str | None = None
     """What becomes of a question of a step: ``ask`` the console (the default), ``suspend`` the run, or ``fail``."""
     actor: str | None = None

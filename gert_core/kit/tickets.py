@@ -13,6 +13,7 @@ from gert_core.api.approvals import ApprovalRequest, ApprovalResponse
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
 from gert_core.kit.files import MIB, UnreadableError, decode_record
+from gert_core.kit.log import warning
 from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
@@ -115,6 +116,42 @@ class TicketStore:
             raise RunError(f"the ticket file {error.message}", file=self._run.where(name)) from error
 
 
+class AnswerReader:
+    """The answers to the tickets of a run, each of them once, for providers whose answers are files."""
+
+    def __init__(self, store: TicketStore) -> None:
+        self._store = store
+        self._seen: dict[str, set[str]] = {}
+        self._told: set[str] = set()
+
+    def next(self, ticket_id: str) -> ApprovalResponse | None:
+        """Return the next answer; none while the system hides one, because that may be a rejection.
+
+        One that is damaged counts as nothing: who can damage it could remove it as well.
+        """
+        seen = self._seen.setdefault(ticket_id, set())
+        try:
+            for name, found in self._store.answers(ticket_id):
+                if name in seen:
+                    continue
+                if isinstance(found, UnreadableError):
+                    if found.hidden:
+                        raise found
+                    self._tell("an answer to ticket %s is left out: %s", ticket_id, found)
+                    continue
+                seen.add(name)
+                return found
+        except UnreadableError as error:
+            self._tell("ticket %s stays pending: %s", ticket_id, error)
+        return None
+
+    def _tell(self, sentence: str, ticket_id: str, error: UnreadableError) -> None:
+        """Warn once about an answer."""
+        if error.message not in self._told:
+            self._told.add(error.message)
+            warning("approvals", sentence, ticket_id, error.message)
+
+
 def _blob(ticket_id: str, suffix: str = ".json") -> str:
     if not _NAME.fullmatch(ticket_id):
         raise RunError(f"{ticket_id!r} is not the name of a ticket", kind=ErrorKind.TICKET_UNKNOWN)
@@ -133,4 +170,4 @@ def _has_times(request: ApprovalRequest) -> bool:
         return False
 
 
-__all__ = ["TicketStore"]
+__all__ = ["AnswerReader", "TicketStore"]

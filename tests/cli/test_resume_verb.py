@@ -45,6 +45,7 @@ FIELDS = [
     "failures",
     "pending",
     "questions",
+    "next",
 ]
 
 
@@ -122,7 +123,7 @@ def test_a_failed_write_is_advised_to_be_reconciled(bench):
     assert bench.gert("exec", "runbook.yaml").returncode == 1
     (bench.root / "sick").unlink()
     advice = bench.gert("runs", "show", bench.run_id).stderr
-    assert "--retry-failed --reconcile 'write=done|redo|failed'" in advice
+    assert "--retry-failed --reconcile write=redo  # run write again" in advice
     said = bench.gert("resume", "--run", bench.run_id, "--retry-failed", "--json")
     assert (said.returncode, json.loads(said.stdout)["error"]["kind"]) == (1, "unknown_outcome")
     said = bench.gert("resume", "--run", bench.run_id, "--retry-failed", "--reconcile", "write=done", "--outputs", '{"wrote": "by hand"}', "--json")  # fmt: skip
@@ -215,7 +216,10 @@ def test_one_run_is_shown_with_its_steps_and_the_way_on(bench):
     assert shown["progress"] == {"steps": 2, "finished": 1, "failed": 0, "skipped": 0, **unfinished}
     said = bench.gert("runs", "show", bench.run_id)
     assert "read (tool): success" in said.stdout
-    assert f"next: gert resume --run {bench.run_id} --reconcile 'write=done|redo|failed'" in said.stderr
+    resume = f"gert resume --run {bench.run_id} --reconcile write"
+    assert f"  next: {resume}=redo  # run write again\n" in said.stderr
+    assert f"    or: {resume}=done  # write took effect: go on\n" in said.stderr
+    assert [step["command"][-1] for step in shown["next"]] == ["write=redo", "write=done", "write=failed"]
     missing = bench.gert("runs", "show", "nope")
     assert (missing.returncode, "there is no run nope" in missing.stderr) == (2, True)
     bench.trace.write_bytes(b"what\n")

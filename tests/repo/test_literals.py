@@ -41,6 +41,11 @@ ANOTHER_MEANING = {
     ("gert_core.engine.modes.real", "wait"): "a method of deadlines, exported under its name",
     ("gert_core.testing.store_lists", "approval"): "what a run waits for",
     ("gert_core.testing.books", "parallel"): "a field of `for_each`",
+    ("gert_core.api.hosting", "approval"): "a kind of notice",
+    ("gert_core.api.hosting", "end"): "a kind of notice",
+    ("gert_core.hosting.listener", "approval"): "a kind of notice",
+    ("gert_core.hosting.listener", "tool"): "a field of a notice: the tool that is called",
+    ("gert_core.hosting.notices", "end"): "a kind of notice",
     ("gert_core.documents.tree", "tool"): "the tool itself in a tool's file",
     ("gert_core.documents.tool", "tool"): "a value of `meta.cwd`",
 }

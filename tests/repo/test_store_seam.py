@@ -13,6 +13,7 @@ ALLOWED = {
     "gert_core.engine.prepare": "the list of programs that run is of this machine, and not of the run",
     "gert_core.engine.resume.survivors": "reads that list",
     "gert_core.engine.resume.answers": "hands an uploaded file to the step that takes it, by its path",
+    "gert_core.hosting.site": "decides which files may be attachments: those among the uploads of the run",
 }
 RUNS = {"run", "stored", "directory", "entry"}
 FILES = {"trace.jsonl", "state.json", "trace.torn", "lock"}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.approvals.inbox import Entry, Unreadable, entries, find
-from gert_core.cli.inbox import checked_against
+from gert_core.approvals.known import checked_against
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.table import table
 from gert_core.cli.render.terminal import err, escape, out, paint

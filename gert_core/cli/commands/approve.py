@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json as json_
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
-from gert_core.api import RunError
 from gert_core.approvals.inbox import find, respond
-from gert_core.cli.inbox import checked_against
+from gert_core.approvals.known import checked_against
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gert_core.api import ApprovalResponse
     from gert_core.approvals.inbox import Entry
 
@@ -54,7 +50,9 @@ def answer(
     kept = store_of(project, ctx.obj, store)
     entry = find(kept, ticket, known=known)
     if reason or as_:
-        _refuse_secrets(entry, reason or "", as_ or "", environ)
+        from gert_core.engine.known_secrets import refuse_secrets
+
+        refuse_secrets(entry.run, reason or "", as_ or "", environ)
     response = respond(
         entry,
         approved=approved,
@@ -71,20 +69,6 @@ def answer(
     else:
         _say(entry, response)
     return 0
-
-
-def _refuse_secrets(entry: Entry, reason: str, name: str, environ: Mapping[str, str]) -> None:
-    """Refuse a reason or a name with a secret in it: an answer is kept, and signed, as it is."""
-    from gert_core.engine.known_secrets import refuse_secret, run_masker
-    from gert_core.runs.cache import load_state
-    from gert_core.runs.state import RunState
-
-    state = RunState()
-    with suppress(RunError):  # a ticket without a trace beside it says nothing of secrets
-        state = load_state(entry.run)
-    masker = run_masker(state, environ)
-    refuse_secret(masker, "reason", reason, flag="--reason")
-    refuse_secret(masker, "name", name, flag="--as")
 
 
 def _say(entry: Entry, response: ApprovalResponse) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import UsageError
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from gert_core.documents.project import Project
-    from gert_core.documents.scenario import ScenarioModel
 
 
 def exec_(
@@ -88,7 +87,11 @@ def exec_(
         raise UsageError(f"{file} does not exist", file=str(file), hint="give the path of a runbook")
     project: Project | None = project_here(file.parent)
     registry = registry_for(project, ctx.obj, executing=True, floor=floor or mode != "replay")
-    wanted = scenario_model(scenario, file) if scenario is not None else None
+    wanted = None
+    if scenario is not None:
+        from gert_core.documents.scenario import named_scenario
+
+        wanted = named_scenario(scenario, file).model
     if wanted is not None and mode != "replay":
         raise UsageError("--scenario belongs to --mode replay", hint="add --mode replay")
 
@@ -155,15 +158,6 @@ def read_inputs(files: Any) -> dict[str, Any]:
     return out
 
 
-def scenario_model(name: str, runbook: Path) -> ScenarioModel:
-    """Load a scenario by its directory, or by its name below the runbook's scenarios."""
-    from gert_core.documents.scenario import load_scenario
-
-    direct = Path(name)
-    nested = runbook.parent / "scenarios" / runbook.stem / name
-    return load_scenario(direct if direct.is_dir() else nested).model
-
-
 def categories(text: str | None) -> tuple[str, ...] | None:
     """Return the categories of outcomes that ``--fail-on`` names; None when it is not given."""
     if text is None:
@@ -183,4 +177,4 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-__all__ = ["categories", "exec_", "read_inputs", "scenario_model"]
+__all__ = ["categories", "exec_", "read_inputs"]

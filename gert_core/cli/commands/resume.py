@@ -15,6 +15,7 @@ from gert_core.cli.stores import store_option
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
+    from gert_core.api import StoredRun
     from gert_core.engine.resume.read import RecordedRun
     from gert_core.runs.result import RunResult
 
@@ -150,7 +151,7 @@ def resume(
                 fail_on=fails,
             )
         except RunFinished as finished:
-            return _show_finished(finished.result, as_json=json, fail_on=fails)
+            return _show_finished(finished.result, kept.open(found), as_json=json, fail_on=fails)
         except RunAgain as wanted:  # a secret output is needed that only an earlier process knew
             needed = wanted
 
@@ -213,14 +214,14 @@ def _outputs(text: str | None, reconciled: dict[str, str]) -> dict[str, Any]:
     return given
 
 
-def _show_finished(result: RunResult, *, as_json: bool, fail_on: tuple[str, ...] | None) -> int:
+def _show_finished(result: RunResult, stored: StoredRun, *, as_json: bool, fail_on: tuple[str, ...] | None) -> int:
     """Print the result of a run that is over and return the exit code it ended with."""
-    from gert_core.cli.execution import exit_code
+    from gert_core.cli.execution import exit_code, next_of
     from gert_core.cli.render.result import show
     from gert_core.cli.render.terminal import out
 
     if as_json:
-        out(json_.dumps(result.to_json(), ensure_ascii=False))
+        out(json_.dumps({**result.to_json(), "next": next_of(stored, result)}, ensure_ascii=False))
     else:
         show(result, executed=False)
     return exit_code(result, interrupt_code=1, pending=1, fail_on=fail_on)

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import json as json_
-import shlex
 from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.durations import time_taken
-from gert_core.cli.render.questions import answer_command, show_commands, show_questions
-from gert_core.cli.render.result import label, reconcile_options, show_holds
-from gert_core.cli.render.runs import age, ago, colour
+from gert_core.cli.render.questions import show_commands, show_questions
+from gert_core.cli.render.result import label, show_holds, show_next
+from gert_core.cli.render.runs import ago, colour
 from gert_core.cli.render.terminal import err, escape, out, paint
-from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, summary
+from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys
 from gert_core.cli.render.values import one_line
 from gert_core.cli.stores import store_here, store_option
+from gert_core.hosting.next_steps import next_steps_of
 from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.answers import answered
+from gert_core.runs.document import run_document
 from gert_core.runs.find import find_run
-from gert_core.runs.lifecycle.status import waiting_for
 from gert_core.runs.listing import run_info
 from gert_core.runs.result import RunResult, outcome_of
 
 if TYPE_CHECKING:
     from gert_core.runs.listing import RunInfo
-    from gert_core.runs.state import RunState, StepState
+    from gert_core.runs.state import RunState
 
 _EXPLANATIONS: Final = 1000
 """The number of explanations that are remembered, so that each is given once."""
@@ -39,7 +39,8 @@ def show(
     """Show one run: its steps, results, pending approvals and where it would resume."""
     info = run_info(find_run(store_here(ctx.obj, store), run_id))
     if json:
-        out(json_.dumps(_document(info), ensure_ascii=False))
+        steps = [step.to_json() for step in next_steps_of(info)]
+        out(json_.dumps({**run_document(info), "next": steps}, ensure_ascii=False))
         return 0 if info.state else 1
     _describe(info)
     return 0 if info.state else 1
@@ -63,47 +64,6 @@ def artifacts(
     if not found:
         err(escape(info.problem) if info.state is None else "the run has no artifacts")
     return 0 if info.state else 1
-
-
-def _entry(info: RunInfo) -> dict[str, object]:
-    state = info.state
-    head = summary(state) if state else {"run_id": info.run_id, "mode": None}
-    return {
-        **head,
-        "run_id": info.run_id,
-        "status": info.status,
-        "age_seconds": age(state.started) if state else None,
-        "blocked_on": [one.to_json() for one in waiting_for(state, live=info.live)] if state else [],
-        "trace": str(info.trace) if info.trace is not None else None,
-        "problem": info.problem,
-        **({} if info.moved is None else {"moved": {"to": info.moved.to, "at": info.moved.at, "by": info.moved.by}}),
-    }
-
-
-def _document(info: RunInfo) -> dict[str, object]:
-    state = info.state
-    if state is None:
-        return _entry(info)
-    return {
-        **RunResult(state=state, trace=info.trace).to_json(),
-        **_entry(info),
-        "actor": state.facts.get("actor"),
-        "inputs": state.facts.get("inputs"),
-        "steps": [_step(info, record) for record in state.steps.values()],
-        "artifacts": state.artifacts,
-        "warnings": state.warnings,
-        "progress": info.progress,
-        "pending": state.pending,
-        "questions": RunResult(state=state, trace=info.trace).questions,
-        "unknown_outcomes": info.unknown_outcomes,
-        "resume_point": info.resume_point,
-        "resumed": state.resumed,
-    }
-
-
-def _step(info: RunInfo, record: StepState) -> dict[str, object]:
-    described = {} if record.description is None else {"description": record.description}
-    return {**record.to_json(), "status": info.step_status(record), **described}
 
 
 def _describe(info: RunInfo) -> None:
@@ -140,7 +100,7 @@ def _describe(info: RunInfo) -> None:
     _describe_questions(info, state)
     if state.holds and not RunResult(state=state, trace=None).finished:
         show_holds(info.run_id, state.holds, option=info.run.option)
-    _advise(info)
+    show_next(next_steps_of(info))
 
 
 def _describe_steps(info: RunInfo, state: RunState) -> None:
@@ -194,29 +154,6 @@ def _unanswered(info: RunInfo) -> list[dict[str, object]]:
     asked = info.state.unanswered if info.state else []
     given = answered(info.run, asked)
     return [one for one in asked if one["seq"] not in given]
-
-
-def _advise(info: RunInfo) -> None:
-    point = info.resume_point
-    if point is None:
-        return
-    if point["needs"] == "answer" and (asked := _unanswered(info)):
-        key = str(asked[0]["step_key"])
-        command = answer_command(
-            info.run_id, key, [one for one in asked if one["step_key"] == key], option=info.run.option
-        )
-        err(escape(f"  next: {command}"))
-        return
-    command = f"gert resume --run {info.run_id}{info.run.option}"
-    if point["needs"] == "unblock" and info.state is not None:
-        keys = dict.fromkeys(hold.key for hold in info.state.holds)
-        command = f"gert runs unblock {info.run_id}{info.run.option} --key {shlex.quote(next(iter(keys)))}"
-    risky = [record.key for record in info.state.risky_retries] if info.state else []
-    more = {
-        "reconcile": reconcile_options(point["steps"]),
-        "retry": f" --retry-failed{reconcile_options(risky)}",
-    }
-    err(escape(f"  next: {command}{more.get(point['needs'], '')}"))
 
 
 def _outcome(state: RunState) -> str:

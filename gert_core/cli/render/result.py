@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gert_core.api import Outcome
+    from gert_core.hosting.next_steps import NextStep
     from gert_core.runs.holds import Hold
     from gert_core.runs.result import RunResult
 
@@ -107,6 +108,13 @@ def show_holds(run_id: str, holds: Sequence[Hold], *, option: str) -> None:
         out(escape(f"  unblock with: gert runs unblock {run_id}{option} --key {shlex.quote(key)}"))
 
 
+def show_next(steps: Sequence[NextStep]) -> None:
+    """Print what can be done about a run next, on standard error: the command to take first, then the others."""
+    for number, step in enumerate(steps):
+        lead = "next" if number == 0 else "  or"
+        err(escape(f"  {lead}: {shlex.join(step.command)}{f'  # {step.why}' if len(steps) > 1 else ''}"))
+
+
 def _show_failures(result: RunResult, *, executed: bool) -> None:
     out(f"{paint('✗', 'red')} Run {result.status}{_mode(result)}")
     for failure in result.failures:
@@ -163,4 +171,4 @@ def reconcile_options(keys: Sequence[str]) -> str:
     return "".join(f" --reconcile {shlex.quote(f'{key}=done|redo|failed')}" for key in keys)
 
 
-__all__ = ["PLANS", "label", "reconcile_options", "show", "show_holds"]
+__all__ = ["PLANS", "label", "reconcile_options", "show", "show_holds", "show_next"]

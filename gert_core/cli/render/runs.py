@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from gert_core.runs.document import age
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _COLOURS: Final = {
     "completed": "green",
@@ -22,14 +26,6 @@ _COLOURS: Final = {
 def colour(status: str) -> str:
     """Return the style for a status of a run or a step."""
     return _COLOURS.get(status, "red")
-
-
-def age(started: str | None, *, now: datetime | None = None) -> float | None:
-    """Return the seconds since a moment; None when it is not known."""
-    try:
-        return round(((now or datetime.now(UTC)) - datetime.fromisoformat(started or "")).total_seconds(), 3)
-    except (TypeError, ValueError):
-        return None
 
 
 def ago(started: str | None, *, now: datetime | None = None) -> str:

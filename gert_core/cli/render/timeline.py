@@ -12,6 +12,7 @@ from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.terminal import escape, paint
 from gert_core.cli.render.values import named, one_line, tail
 from gert_core.kit.display import readable_key
+from gert_core.runs.document import summary
 from gert_core.runs.fold import Fold
 from gert_core.runs.state import parent_key
 
@@ -69,22 +70,6 @@ def as_json(events: Iterable[TraceEvent], *, step: str | None = None, kind: str 
             raw = {name: getattr(event, name) for name in event.__struct_fields__}
             kept.append({name: value for name, value in raw.items() if value is not None})
     return {**summary(folding.state), "events": kept}
-
-
-def summary(state: RunState) -> dict[str, object]:
-    """Return the members that every JSON document about a run begins with."""
-    return {
-        "run_id": state.run_id,
-        "runbook": state.runbook,
-        "mode": state.mode or None,
-        "status": str(state.status),
-        "outcome": state.outcome,
-        "failure": state.failure,
-        "started": state.started,
-        "finished": state.finished,
-        "duration": state.duration,
-        **({} if state.waited is None else {"waited": state.waited}),
-    }
 
 
 def wanted(event: TraceEvent, *, step: str | None, kind: str | None) -> bool:
@@ -264,4 +249,4 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-__all__ = ["as_json", "facts_lines", "failure_lines", "fatal_keys", "summary", "timeline", "wanted"]
+__all__ = ["as_json", "facts_lines", "failure_lines", "fatal_keys", "timeline", "wanted"]

@@ -36,7 +36,7 @@ def follow_events(
     """Yield the events of a run after ``since_seq``; with ``follow`` also those that are still to come.
 
     It ends at ``run_complete``, at ``run_suspended`` unless ``through_suspend``, and when no process has executed the
-    run for two seconds: then the run is interrupted, which its status tells.
+    run for two seconds: then the run is interrupted, which its status tells; and when ``sleep`` returns True.
     """
     found = follow_lines(run, since_seq=since_seq, follow=follow, through_suspend=through_suspend, sleep=sleep)
     return (event for event, _ in found)
@@ -67,7 +67,8 @@ def follow_lines(
             alone = time.monotonic()
         elif time.monotonic() - alone >= ABANDONED:
             return
-        sleep(LOOK)
+        if sleep(LOOK) is True:
+            return
 
 
 def each_progress(events: Iterable[TraceEvent]) -> Iterator[RunProgress]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ApprovalTicket, RunError
-from gert_core.kit.files import UnreadableError
-from gert_core.kit.log import warning
-from gert_core.kit.tickets import TicketStore
+from gert_core.kit.tickets import AnswerReader, TicketStore
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, ApprovalResponse, Deadline, Services
@@ -21,8 +19,7 @@ class InboxSession:
     def __init__(self, store: TicketStore, *, wait_seconds: float = 0.0) -> None:
         self._store = store
         self._wait_seconds = wait_seconds
-        self._seen: dict[str, set[str]] = {}
-        self._told: set[str] = set()
+        self._answers = AnswerReader(store)
 
     def submit(self, request: ApprovalRequest) -> ApprovalTicket:
         """Put the ticket into the inbox, once."""
@@ -33,38 +30,11 @@ class InboxSession:
         """Return the next answer that was not returned before; ``None`` when there is none (in time)."""
         left = self._wait_seconds
         while True:
-            if (response := self._next(ticket.ticket_id)) is not None:
+            if (response := self._answers.next(ticket.ticket_id)) is not None:
                 return response
             if left <= 0 or deadline.wait(min(_POLL, left)):
                 return None
             left -= _POLL
-
-    def _next(self, ticket_id: str) -> ApprovalResponse | None:
-        """Return the next answer; none while the system hides one, because that may be a rejection.
-
-        One that is damaged counts as nothing: who can damage it could remove it as well.
-        """
-        seen = self._seen.setdefault(ticket_id, set())
-        try:
-            for name, found in self._store.answers(ticket_id):
-                if name in seen:
-                    continue
-                if isinstance(found, UnreadableError):
-                    if found.hidden:
-                        raise found
-                    self._tell("an answer to ticket %s is left out: %s", ticket_id, found)
-                    continue
-                seen.add(name)
-                return found
-        except UnreadableError as error:
-            self._tell("ticket %s stays pending: %s", ticket_id, error)
-        return None
-
-    def _tell(self, sentence: str, ticket_id: str, error: UnreadableError) -> None:
-        """Warn once about an answer."""
-        if error.message not in self._told:
-            self._told.add(error.message)
-            warning("approvals", sentence, ticket_id, error.message)
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""

@@ -1,4 +1,4 @@
-"""What the inbox commands check answers against: the policies and plugins of the project around them."""
+"""What answers to tickets are checked against outside of runs: the policies and plugins of a project."""
 
 from __future__ import annotations
 

@@ -1,0 +1,345 @@
+"""A host: runs of one project, started, resumed, followed, answered and decided from one program."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import ErrorKind, UsageError
+from gert_core.api.store_records import RunQuery
+from gert_core.approvals import inbox
+from gert_core.documents.scenario import named_scenario
+from gert_core.engine.answering import answer as store_answers
+from gert_core.engine.answering import open_questions
+from gert_core.engine.known_secrets import refuse_secrets
+from gert_core.engine.prepare import prepare
+from gert_core.engine.request import DRIFT, Request, Resume
+from gert_core.engine.resume.read import read_run
+from gert_core.engine.run import default_actor
+from gert_core.governance.findings import with_governance
+from gert_core.hosting.hosted import GRACE, HostedRun
+from gert_core.hosting.inbox import RECORDED, HostInbox
+from gert_core.hosting.people import HOST, People, actor_id, answer_open
+from gert_core.hosting.site import Site
+from gert_core.hosting.views import RunView, TicketView, result_document
+from gert_core.runs.find import find_run
+from gert_core.runs.lifecycle.stream import follow_events
+from gert_core.validation import validate_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import ExitStack
+
+    from gert_core.api import ApprovalResponse, Deadline, RunStore, TraceEvent
+    from gert_core.engine.again import RunAgain
+    from gert_core.engine.run import Run
+    from gert_core.hosting.hosted import Prepare
+    from gert_core.hosting.people import OnNotice
+    from gert_core.validation.pipeline import Validated
+
+LIMIT: Final = 8
+_AWAY: Final = 2.0
+"""Seconds in which a run that only waits for people is suspended."""
+
+
+class Host:
+    """Runs of one project, in this process.
+
+    ``root`` is the project's directory, or any other: relative paths begin there, and programs are started there.
+    ``environ`` is read once; ``actor`` is who runs are attributed to; ``allow`` and ``block`` name plugins as ``-p``
+    does; ``limit`` is how many runs may work at once, those that only wait for people not counted. ``store`` is where
+    runs are kept, or its address; None: as the environment or the project says.
+    """
+
+    def __init__(
+        self,
+        root: str | Path = ".",
+        *,
+        environ: Mapping[str, str] | None = None,
+        actor: str | None = None,
+        allow: Sequence[str] = (),
+        block: Sequence[str] = (),
+        limit: int = LIMIT,
+        store: str | RunStore | None = None,
+    ) -> None:
+        self._site = Site(root, environ=environ, allow=allow, block=block, store=store)
+        self.actor = actor or default_actor(self._site.environ)
+        self._limit = limit
+        self._inbox = HostInbox()
+        self._lock = threading.Lock()
+        self._runs: dict[HostedRun, None] = {}
+        self._closed = False
+
+    def start(
+        self,
+        runbook: str | Path,
+        *,
+        inputs: Mapping[str, object] | None = None,
+        mode: str = "real",
+        scenario: str | None = None,
+        policies: Sequence[str | Path] = (),
+        approval: str | None = None,
+        questions: str | None = None,
+        actor: str | None = None,
+        actor_kind: str = "human",
+        on_notice: OnNotice | None = None,
+    ) -> HostedRun:
+        """Start a run in a thread of its own; raise ``GertError`` for everything that is known before it runs.
+
+        ``approval`` is a provider; None is the project's, else ``host``: tickets as in the inbox, for which the run
+        waits. ``questions`` are ``ask``, ``suspend`` or ``fail``; None is ``ask`` with ``on_notice``, else
+        ``suspend``. It returns before the first step, or while the run asks for an input.
+        """
+        path = self._site.path(runbook)
+        if not path.is_file():
+            raise UsageError(f"{path} does not exist", file=str(path), hint="give the path of a runbook")
+        chosen: dict[str, Any] = {
+            "mode": mode,
+            "host_vars": dict(inputs or {}),
+            "scenario": None if scenario is None else named_scenario(scenario, path, base=self._site.root).model,
+            "policies": tuple(map(self._site.path, policies)),
+            "cwd": self._site.directory(self._site.root),
+        }
+        people = People(approval, questions, actor_id(actor or self.actor, actor_kind), on_notice)
+
+        def begin(hosted: HostedRun, stack: ExitStack, _: RunAgain | None) -> Run:
+            return prepare(self._request(hosted, people, path, **chosen), stack)
+
+        return self._begin(begin, people)
+
+    def resume(
+        self,
+        run_id: str,
+        *,
+        retry_failed: bool = False,
+        reconcile: Mapping[str, str] | None = None,
+        outputs: Mapping[str, Mapping[str, object]] | None = None,
+        on_drift: str = DRIFT[0],
+        yes: bool = False,
+        abort: bool = False,
+        inputs: Mapping[str, object] | None = None,
+        approval: str | None = None,
+        questions: str | None = None,
+        actor: str | None = None,
+        actor_kind: str = "human",
+        on_notice: OnNotice | None = None,
+    ) -> HostedRun:
+        """Resume a run; raise ``RunFinished``, which has the ``result``, when there is nothing left to do.
+
+        The options are those of ``gert resume``; ``inputs`` are secret inputs, which the trace does not have. The
+        run goes on in the directory in which it was started.
+        """
+        if on_drift not in DRIFT:
+            raise UsageError(f"on_drift takes {' or '.join(DRIFT)}, not {on_drift!r}")
+        found = self.run(run_id).run_id
+        asked: dict[str, Any] = {"retry_failed": retry_failed, "yes": yes, "abort": abort}
+        asked |= {"reconcile": reconcile or {}, "outputs": outputs or {}}
+        people = People(approval, questions, actor_id(actor or self.actor, actor_kind), on_notice)
+
+        def begin(hosted: HostedRun, stack: ExitStack, again: RunAgain | None) -> Run:
+            recorded = read_run(self._site.store, found, stack)
+            more = asked if again is None else {"again": again.keys, "known": again.known}
+            request = self._request(
+                hosted,
+                people,
+                recorded.choices.runbook,
+                recorded=recorded.choices.approval_provider,
+                host_vars=dict(inputs or {}),
+                cwd=None if recorded.choices.cwd is None else self._site.directory(Path(recorded.choices.cwd)),
+                resume=Resume(run=recorded, allow_drift=on_drift != DRIFT[0], **more),
+            )
+            return prepare(request, stack)
+
+        return self._begin(begin, people)
+
+    # -- runs and tickets, whichever process executes them -------------------------------------------------------
+
+    def runs(
+        self,
+        *,
+        limit: int | None = None,
+        runbook: str | None = None,
+        status: str | None = None,
+        since: str | None = None,
+    ) -> Iterator[RunView]:
+        """Yield the runs of the store, the newest first; ``since`` is a moment (RFC 3339)."""
+        query = RunQuery(status=() if status is None else (status,), runbook=runbook, since=since)
+        for row in islice(self._site.store.runs(query), limit):
+            yield self.run(row.run_id)
+
+    def run(self, run_id: str) -> RunView:
+        """Return a run by its id, the beginning of its id, or ``latest``."""
+        with find_run(self._site.store, run_id) as stored:
+            return RunView(stored)
+
+    def follow(self, run_id: str, *, after: int = 0, deadline: Deadline | None = None) -> Iterator[TraceEvent]:
+        """Yield the events of a run behind number ``after``, those to come included, until it is over.
+
+        It goes on while the run is suspended, and ends when no process has executed an interrupted run for two
+        seconds, and when the ``deadline`` ends it.
+        """
+        with find_run(self._site.store, run_id) as stored:
+            sleep = time.sleep if deadline is None else deadline.wait
+            yield from follow_events(stored, since_seq=after, follow=True, through_suspend=True, sleep=sleep)
+
+    def tickets(self, *, status: str | None = "pending") -> Iterator[TicketView]:
+        """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them."""
+        for entry in inbox.entries(self._site.store, known=self._site.known):
+            view = TicketView(entry)
+            if status is None or view.status == status:
+                yield view
+
+    def ticket(self, ticket_id: str) -> TicketView:
+        """Return a ticket; raise ``UsageError`` when no run has it."""
+        return TicketView(inbox.find(self._site.store, ticket_id, known=self._site.known))
+
+    def decide(
+        self,
+        ticket_id: str,
+        *,
+        approved: bool,
+        approver: str | None = None,
+        identity: Mapping[str, str] | None = None,
+        evidence: str | None = None,
+        reason: str | None = None,
+    ) -> ApprovalResponse:
+        """Answer a ticket, signed when there is a signing key; a run that waits for it here goes on at once.
+
+        ``identity`` is who answered as a provider knows them, ``evidence`` the SHA-256 of what it received.
+        """
+        entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
+        refuse_secrets(entry.run, reason or "", approver or "", self._site.environ)
+        response = inbox.respond(
+            entry,
+            approved=approved,
+            approver=approver or self.actor,
+            reason=reason,
+            identity=identity,
+            evidence=evidence,
+            environ=self._site.environ,
+            schemes=self._site.registry.signature_scheme,
+        )
+        self._inbox.wake(ticket_id)
+        return response
+
+    def answer(
+        self,
+        run_id: str,
+        step_key: str,
+        values: Mapping[str, str],
+        *,
+        by: str | None = None,
+        reject: str | None = None,
+    ) -> list[str]:
+        """Answer questions of a step; return the names that are still to be answered.
+
+        A run that asks here goes on; answers to one that is suspended are stored, and used when it is resumed.
+        """
+        hosted = next((run for run in self._hosted() if run.run_id == run_id), None)
+        if hosted is not None and (asked := hosted.console.names_of(step_key)):
+            return answer_open(hosted, asked, values, by=by, reject=reject)
+        with find_run(self._site.store, run_id) as stored:
+            found = open_questions(stored, step_key)
+            store_answers(found, values, by=by or self.actor, reject=reject, environ=self._site.environ)
+            return [str(question["name"]) for question in found.missing]
+
+    def validate(self, path: str | Path) -> Validated:
+        """Validate a document of any kind."""
+        file = self._site.path(path)
+        project = self._site.project_of(file)
+        registry = self._site.registry_of(project)
+        found = validate_file(file, registry=registry, project=project)
+        return with_governance(found, registry=registry, project=project)
+
+    def close(self, *, timeout: float = GRACE) -> None:
+        """End what runs here: suspend runs that only wait for people, cancel the others, and wait for them."""
+        with self._lock:
+            self._closed = True
+        until = time.monotonic() + timeout
+        open_ = self._hosted()
+        for hosted in open_:
+            if hosted.waits:
+                hosted.suspend()
+            else:
+                hosted.cancel("the host was closed")
+        for hosted in open_:
+            if hosted.wait(_AWAY if hosted.leave.thrown and not hosted.stop.thrown else 0) is None:
+                hosted.cancel("the host was closed")
+        for hosted in open_:
+            if hosted.wait(max(until - time.monotonic(), 0.0)) is None:
+                hosted.abandon()
+        self._site.close()
+
+    def __enter__(self) -> Host:
+        """Return the host."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _request(
+        self, hosted: HostedRun, people: People, runbook: Path, *, recorded: str | None = None, **chosen: Any
+    ) -> Request:
+        project = self._site.project_of(runbook)
+        registry = self._site.registry_of(project)
+        registry.require_healthy()
+        wanted = people.provider(project, recorded)
+        return Request(
+            runbook=runbook,
+            registry=registry,
+            project=project,
+            console=hosted.console,
+            progress=hosted.progress,
+            observers=((HOST, hosted.progress.observe),),
+            stop=hosted.stop,
+            leave=hosted.leave,
+            environ=self._site.environ,
+            store=self._site.store,
+            actor=people.actor,
+            questions=people.questions,
+            approval=RECORDED if wanted == HOST else wanted,
+            provider=self._inbox.provider() if wanted == HOST else None,
+            **chosen,
+        )
+
+    def _begin(self, begin: Prepare, people: People) -> HostedRun:
+        hosted = HostedRun(
+            actor=people.actor,
+            asks=people.questions == "ask",
+            view=self.run,
+            document=lambda result: result_document(result, self.run),
+            allowed=self._site.attachment,
+            over=self._forget,
+        )
+        with self._lock:
+            if self._closed:
+                raise UsageError("the host is closed", kind=ErrorKind.HOST_BUSY)
+            busy = sum(not run.waits for run in self._runs)
+            if busy >= self._limit:
+                raise UsageError(
+                    f"{busy} runs are at work in this host, and it has a limit of {self._limit}",
+                    kind=ErrorKind.HOST_BUSY,
+                    hint="wait until one of them has ended, or give the host another limit",
+                )
+            self._runs[hosted] = None
+        if people.on_notice is not None:
+            hosted.subscribe(people.on_notice)
+        hosted.begin(begin)
+        return hosted
+
+    def _forget(self, hosted: HostedRun) -> None:
+        with self._lock:
+            self._runs.pop(hosted, None)
+
+    def _hosted(self) -> list[HostedRun]:
+        with self._lock:
+            return list(self._runs)
+
+
+__all__ = ["LIMIT", "Host"]

@@ -1,0 +1,143 @@
+"""Turn what happens in a run into notices: events of its trace, calls, output, loops and approval requests."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api.events import EventType
+from gert_core.engine.progress import Progress
+from gert_core.secrets.live import LiveMask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gert_core.api import ApprovalRequest, StepStatus, TraceEvent
+    from gert_core.engine.progress import CallWatcher, StepInfo
+    from gert_core.engine.run import Run
+    from gert_core.hosting.notices import Notices
+    from gert_core.hosting.pulse import Pulse
+
+_LOOPS: Final = 0.1
+"""The least seconds between two notices of one loop."""
+_SETTLED: Final = (EventType.APPROVAL_RESOLVED, EventType.APPROVAL_VOID)
+
+
+class HostProgress(Progress):
+    """The listener of a hosted run.
+
+    Everything goes through the queue of the run's observers, so that the ``step_start`` of a step comes before what
+    its tool writes; before the trace is open, notices are made at once.
+    """
+
+    def __init__(self, notices: Notices, pulse: Pulse, *, named: Callable[[str], None]) -> None:
+        self._notices = notices
+        self._pulse = pulse
+        self._named = named
+        self._run: Run | None = None
+        self._lock = threading.Lock()
+        self._leaves = 0
+        self._tickets: set[str] = set()
+        self._loops: dict[str, float] = {}
+
+    @property
+    def watches(self) -> bool:  # type: ignore[override]
+        """Whether anybody is told of notices now."""
+        return self._notices.watched
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves have started and not ended."""
+        return self._leaves
+
+    @property
+    def waiting(self) -> int:
+        """How many requests for approval are open."""
+        return len(self._tickets)
+
+    def begin(self, run: Run | None) -> None:
+        """Take the run that is about to be executed; None when another one is being prepared."""
+        with self._lock:
+            self._leaves = 0
+        self._run = run
+
+    def tell(self, kind: str, data: Mapping[str, Any], *, step_key: str | None = None) -> None:
+        """Make a notice, behind the events that are in the trace."""
+        if self._run is None or not self._run.services.journal.observed:
+            self._notices.add(kind, data, step_key=step_key)
+        else:
+            writer = self._run.services.journal.writer
+            writer.tell(lambda: self._notices.add(kind, data, step_key=step_key))
+
+    def observe(self, event: TraceEvent) -> None:
+        """Take an event of the trace."""
+        line = {name: getattr(event, name) for name in event.__struct_fields__}
+        data = {name: value for name, value in line.items() if value is not None}
+        self._notices.add("event", data, step_key=event.step_key)
+        if event.type in _SETTLED:
+            self._tickets.discard(str(event.data.get("ticket_id")))
+
+    def mask(self, value: Any) -> Any:
+        """Return a value without the secrets of the run."""
+        return value if self._run is None else self._run.services.masker.mask(value)
+
+    # -- what the engine tells -----------------------------------------------------------------------------------
+
+    def named(self, run_id: str) -> None:
+        self._named(run_id)
+
+    def started(self, step: StepInfo) -> None:
+        if step.leaf and not step.loop:
+            with self._lock:
+                self._leaves += 1
+
+    def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, object], duration: float) -> None:
+        self._ended(step)
+
+    def left_open(self, step: StepInfo, *, cancelled: bool) -> None:
+        self._ended(step)
+
+    def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
+        self._tickets.discard(request.ticket_id)
+
+    def calling(self, step: StepInfo, tool: str, action: str, command: Sequence[str]) -> CallWatcher | None:
+        data = {"tool": tool, "action": action, "command": list(command)}
+        self.tell("command", self.mask(data), step_key=step.key)
+        if self._run is None:
+            return None
+
+        def emit(stream: str, text: str, partial: bool) -> None:
+            data = {"stream": stream, "text": text, "partial": partial, "dropped": 0}
+            self.tell("output", data, step_key=step.key)
+
+        return LiveMask(self._run.services.masker, emit, self._pulse)
+
+    def items(self, step: StepInfo, *, done: int, failed: int, skipped: int, total: int) -> None:
+        now = time.monotonic()
+        if done and done < total and now - self._loops.get(step.key, 0.0) < _LOOPS:
+            return
+        self._loops[step.key] = now
+        if not done and self._run is not None:
+            self._run.services.journal.commit()  # the start of the loop comes first
+        if done == total:
+            self._loops.pop(step.key, None)
+        self.tell("loop", {"done": done, "failed": failed, "skipped": skipped, "total": total}, step_key=step.key)
+
+    def submitted(self, step: StepInfo, request: ApprovalRequest) -> None:
+        self._tickets.add(request.ticket_id)
+        self.tell("approval", {"request": request.to_json(), "since_last": None}, step_key=step.key)
+
+    def arm(self, step: StepInfo, name: str, why: str) -> None:
+        self.tell("arm", self.mask({"name": name, "why": why}), step_key=step.key)
+
+    def warn(self, message: str, *, step: StepInfo | None = None) -> None:
+        self.tell("warning", self.mask({"message": message}), step_key=None if step is None else step.key)
+
+    def _ended(self, step: StepInfo) -> None:
+        if step.leaf and not step.loop:
+            with self._lock:
+                self._leaves = max(self._leaves - 1, 0)
+
+
+__all__ = ["HostProgress"]

@@ -1,0 +1,102 @@
+"""Runs and tickets as hosts look at them: what the commands print as JSON, and what can be done next."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api import RunStatus
+from gert_core.hosting.next_steps import next_steps_of
+from gert_core.runs.document import run_document
+from gert_core.runs.lifecycle.status import standing_of
+from gert_core.runs.listing import run_info
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gert_core.api import ApprovalRequest, StoredRun
+    from gert_core.approvals.inbox import Entry
+    from gert_core.runs.lifecycle.status import Standing
+    from gert_core.runs.listing import RunInfo
+    from gert_core.runs.result import RunResult
+    from gert_core.runs.state import RunState
+
+
+class RunView:
+    """One run of a store as it stood when it was looked at."""
+
+    __slots__ = ("_info",)
+
+    def __init__(self, run: StoredRun) -> None:
+        self._info = run_info(run)
+
+    @property
+    def info(self) -> RunInfo:
+        """What is known about it, whatever state it is in."""
+        return self._info
+
+    @property
+    def run_id(self) -> str:
+        """Return the run's id."""
+        return self._info.run_id
+
+    @property
+    def status(self) -> str:
+        """Return its status: that of its trace, ``interrupted`` or ``unreadable``."""
+        return str(self._info.status)
+
+    @property
+    def state(self) -> RunState | None:
+        """Return the fold of its trace; None when it cannot be read."""
+        return self._info.state
+
+    @property
+    def standing(self) -> Standing:
+        """Return where it stands: ``gert runs status``."""
+        return standing_of(self._info)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document of ``gert runs show --json``."""
+        return {**run_document(self._info), "next": next_steps(self)}
+
+
+class TicketView:
+    """One ticket of one run, with its answers so far."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+
+    @property
+    def ticket_id(self) -> str:
+        """Return the ticket's id."""
+        return self.entry.request.ticket_id
+
+    @property
+    def request(self) -> ApprovalRequest:
+        """Return what is to be approved."""
+        return self.entry.request
+
+    @property
+    def status(self) -> str:
+        """Return ``pending``, ``answered`` (the run has to go on), ``expired``, or how it was resolved."""
+        return self.entry.status(datetime.now(UTC))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return an entry of ``gert approvals list --json``, and what was done to the run since its last approval."""
+        return {**self.entry.to_json(datetime.now(UTC)), "since_last": None}
+
+
+def next_steps(view: RunView) -> list[dict[str, Any]]:
+    """Return what can be done about a run next: why, and the complete command, the likeliest first."""
+    return [step.to_json() for step in next_steps_of(view.info)]
+
+
+def result_document(result: RunResult, view: Callable[[str], RunView]) -> dict[str, Any]:
+    """Return the document of ``gert exec --json``; ``view`` returns a run of the store."""
+    kept = result.mode == "real" and result.status is not RunStatus.COMPLETED
+    return {**result.to_json(), "next": next_steps(view(result.run_id)) if kept else []}
+
+
+__all__ = ["RunView", "TicketView", "next_steps", "result_document"]
