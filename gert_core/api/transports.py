@@ -84,13 +84,15 @@ class Transport(Struct, frozen=True, kw_only=True):
     """A way to reach tools, chosen by ``meta.transport`` of a tool document.
 
     ``default``: used for tools without ``meta.transport``. ``starts_program``: it starts ``meta.binary`` or the first
-    item of ``argv`` on this machine, so a run looks for that program before it starts.
+    item of ``argv`` on this machine, so a run looks for that program before it starts. ``requires`` are the fields of
+    an action without which it cannot be called; a tool with a ``binary`` needs no ``argv``.
     """
 
     name: str
     open: str | Callable[[Target, Services], TransportSession]
     default: bool = False
     starts_program: bool = False
+    requires: tuple[str, ...] = ()
     summary: str = ""
 
 

@@ -295,3 +295,25 @@ def test_a_file_that_a_pack_hides_is_said(gert, write, tmp_path):
     for name in ("git/git", "../tools/git.tool.yaml"):
         text = (tmp_path / "books" / "book.yaml").read_text().replace("[git]", f"[{name}]")
         assert findings(gert, write("books/other.yaml", text)) == (0, {})
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_exit_code_is_known_although_nothing_can_be_extracted(write, gert, code):
+    write("book.yaml", BOOK.replace("id: a,", "id: a, continue_on_fail: true,").replace(".a.code", ".a.exit_code"))
+    write("tools/t.tool.yaml", TOOL.replace("word: {type: string, required: false}", "word: {type: string}"))
+    done, out, err = gert("exec", "book.yaml", "--json", "--var", f"n={code}")
+    assert (done, json.loads(out)["outcome"]["meta"]["code"]) == (0, code), err
+
+
+def test_an_action_lacks_what_its_transport_needs(write, gert):
+    lacking = TOOL.replace("""argv: [sh, -c, 'echo here; exit "$1"', sh, "{{ .n }}"]""", "description: nothing")
+    write("book.yaml", BOOK)
+    write("tools/t.tool.yaml", lacking)
+    done, out, _ = gert("validate", "book.yaml", "--json")
+    (found,) = [one for one in json.loads(out)["diagnostics"] if one["severity"] == "error"]
+    assert (done, found["rule"], found["line"]) == (1, "missing-field", 5)
+    assert found["message"] == "action `look` has no `argv`, which the transport `stdio` needs to call it"
+    write("tools/t.tool.yaml", lacking.replace("name: t}", "name: t, transport: jsonrpc, binary: sh}"))
+    assert "action `look` has no `method`, which the transport `jsonrpc` needs" in gert("validate", "book.yaml")[1]
+    write("tools/t.tool.yaml", lacking.replace("name: t}", "name: t, binary: sh}"))
+    assert gert("validate", "book.yaml")[0] == 0

@@ -24,6 +24,8 @@ from gert_core.template import TemplateError
 from gert_core.values import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.api import Result
     from gert_core.engine.steps.execution import StepExecution
 
@@ -99,13 +101,20 @@ def _failure(execution: StepExecution, error: BaseException, context: AttemptCon
         if error.failed:
             return checked(
                 execution,
-                Failed(kind=error.kind, message=error.message, detail=error.detail, retryable=error.retryable),
+                Failed(
+                    kind=error.kind,
+                    message=error.message,
+                    fields=_known_fields(execution, error.detail),
+                    detail=error.detail,
+                    retryable=error.retryable,
+                ),
             )
         return checked(
             execution,
             Errored(
                 kind=error.kind,
                 message=error.message,
+                fields=_known_fields(execution, error.detail),
                 detail=error.detail,
                 acted=acted,
                 retryable=error.retryable,
@@ -121,6 +130,11 @@ def _failure(execution: StepExecution, error: BaseException, context: AttemptCon
     fault = type_fault(execution, "run", error)
     # An error of the trace stays: the writer raises it again when the step is closed.
     return Errored(kind=error.kind if isinstance(error, GertError) else fault.kind, message=fault.message)
+
+
+def _known_fields(execution: StepExecution, detail: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the fields of the step's type that are known of a call although it failed, such as the exit code."""
+    return {name: detail[name] for name in execution.compiled.type.fields if detail.get(name) is not None}
 
 
 def _needed(execution: StepExecution, need: SecretNeeded) -> Result | None:

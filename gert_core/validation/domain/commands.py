@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gert_core.kit.programs import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
+    from gert_core.api import Transport
     from gert_core.documents.tool import ActionModel, ToolModel
     from gert_core.plugin.registry import Registry
 
@@ -66,8 +67,7 @@ def check_programs(
     cwd: str | None,
 ) -> None:
     """Report programs that are not found here, of the actions that are used, each once."""
-    wanted = tool.meta.transport
-    transport = registry.transport(wanted) if wanted is not None else _default(registry)
+    transport = transport_of(tool, registry)
     if transport is None or not transport.starts_program:
         return
     binary = tool.meta.binary
@@ -92,8 +92,22 @@ def check_programs(
             )
 
 
-def _default(registry: Registry) -> Any:
+def transport_of(tool: ToolModel, registry: Registry) -> Transport | None:
+    """Return the transport of a tool, if it is installed."""
+    wanted = tool.meta.transport
+    if wanted is not None:
+        return registry.transport(wanted)
     return next((found for found in registry.transports().values() if found.default), None)
 
 
-__all__ = ["check_command", "check_programs"]
+def check_required(add: Add, tool: ToolModel, name: str, action: ActionModel, transport: Transport | None) -> None:
+    """Report the fields that an action lacks although its transport cannot call it without them."""
+    if transport is None:
+        return
+    for field in transport.requires:
+        if not getattr(action, field, None) and not (field == "argv" and tool.meta.binary):
+            message = f"action `{name}` has no `{field}`, which the transport `{transport.name}` needs to call it"
+            add("missing-field", message, path=("actions", name), key=True, hint=f"add `{field}` to the action")
+
+
+__all__ = ["check_command", "check_programs", "check_required", "transport_of"]

@@ -11,7 +11,7 @@ from gert_core.documents.merge import tool_contract
 from gert_core.documents.tree import ITSELF
 from gert_core.plugin.kinds import TRANSPORT
 from gert_core.template import TemplateError, compile_value
-from gert_core.validation.domain.commands import check_command, check_programs
+from gert_core.validation.domain.commands import check_command, check_programs, check_required, transport_of
 from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.patterns import pattern_errors
 from gert_core.validation.domain.report import listing
@@ -62,6 +62,7 @@ class ToolFile:
         tool = self.tool
         self._defaults(tool.contract, ("contract",))
         seen: set[tuple[Path, str]] = set()
+        transport = transport_of(tool, registry)
         for name, action in tool.actions.items():
             self._idle = complete and used is not None and name not in used
             contract, relaxed = tool_contract(tool, name)
@@ -74,6 +75,7 @@ class ToolFile:
             self._templates(name, contract)
             self._extract(name, action, contract)
             self._program(name, action)
+            check_required(self._add, tool, name, action, transport)
             check_command(self._add, name, action)
         self._idle = False
         check_programs(self._add, tool, registry=registry, environ=environ, used=used, cwd=self.cwd)

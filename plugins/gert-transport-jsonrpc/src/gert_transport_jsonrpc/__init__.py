@@ -14,6 +14,7 @@ def gert_transports() -> list[Transport]:
             name="jsonrpc",
             open="gert_transport_jsonrpc.session:JsonRpcSession",
             starts_program=True,
+            requires=("method",),
             summary="Calls methods of one JSON-RPC process that is kept for the whole run.",
         )
     ]

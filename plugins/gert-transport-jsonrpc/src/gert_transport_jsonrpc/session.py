@@ -35,7 +35,9 @@ class JsonRpcSession:
         command = self._command(action)
         if action.method is None:
             raise StepProblem(
-                ErrorKind.SPAWN, f"action {action.name!r} of tool {self._target.tool!r} has no method to call"
+                ErrorKind.SPAWN,
+                f"action {action.name!r} of tool {self._target.tool!r} has no method to call",
+                retryable=False,
             )
         shown = (*command, action.method)
         key = (command, frozenset(action.env.items()))

@@ -15,6 +15,7 @@ def gert_transports() -> list[Transport]:
             open="gert_transport_stdio.session:StdioSession",
             default=True,
             starts_program=True,
+            requires=("argv",),
             summary="Runs one process per call.",
         )
     ]

@@ -29,7 +29,7 @@ class StdioSession:
         command = (target.binary, *action.argv[1:]) if target.binary else action.argv
         if not command:
             message = f"action {action.name!r} of tool {target.tool!r} has no argv; the stdio transport needs one"
-            raise StepProblem(ErrorKind.SPAWN, message)
+            raise StepProblem(ErrorKind.SPAWN, message, retryable=False)
         environ = {**target.environ, "GERT_IDEMPOTENCY_KEY": action.idempotency_key, **action.env}
         stdin = action.stdin.encode("utf-8", "surrogateescape") if action.stdin else b""
         try:
