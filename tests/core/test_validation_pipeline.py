@@ -218,8 +218,8 @@ apiVersion: tool/v0
 meta: {name: t, config: {pool: 2, host: "{{ .host }}"}}
 contract: {effects: [network], writes: [], inputs: {id: {type: int}}}
 actions:
-  get: {argv: [t], config: {path: "/{{ .id }}", query: [{n: "{{ .idd }}"}]}}
-  put: {argv: [t], config: {path: "/{{ .id"}}
+  get: {argv: [/bin/sh], config: {path: "/{{ .id }}", query: [{n: "{{ .idd }}"}]}}
+  put: {argv: [/bin/sh], config: {path: "/{{ .id"}}
 """
     )
     verdict = validate_file(file, registry=registry, environ={})

@@ -6,12 +6,11 @@ import json
 import os
 import random
 import signal
-from collections import Counter
 from itertools import accumulate
 
 import everything
 import pytest
-from crash import Kill, idempotency_key
+from crash import Kill, assert_same
 
 MANY = bool(os.environ.get("GERT_FUZZ"))
 PARTS = (70, 68, 16)
@@ -56,33 +55,6 @@ def test_the_run_has_every_step_type_and_every_tool_left_its_marks(whole):
     }  # fmt: skip
 
 
-def written(bench):
-    """How often each event of each step is in the trace; what belongs to a single attempt or process is left out."""
-    own = {"run_start", "input_resolved", "run_suspended", "run_resumed", "step_attempt", "scope_export"}
-    return Counter((e["type"], e.get("step_key")) for e in bench.lines() if e["type"] not in own)
-
-
-def check(bench, whole, told):
-    """The same result, every effect once, the same idempotency keys, one sound chain."""
-    state, expected = bench.state(), whole.state()
-    assert (state.status, state.outcome) == ("completed", expected.outcome), told
-    assert state.outputs == expected.outputs, told
-    assert {r.key: r.status for r in state.steps.values()} == {r.key: r.status for r in expected.steps.values()}, told
-    bench.assert_sound()
-    assert written(bench) == written(whole), told
-    keys = {idempotency_key(bench.run_id, key): key for key in state.steps}
-    reconciled = Counter(
-        key for e in bench.lines() if e["type"] == "run_resumed" for key in e["data"].get("reconciled", ())
-    )
-    before = whole.effects()
-    for name, marks in bench.effects().items():
-        assert set(marks) <= set(keys), f"{told}: {name} got a key of its own"
-        assert len(set(marks)) == len(before[name]), f"{told}: {name}"
-        for mark, times in Counter(marks).items():
-            if name in everything.ONCE:
-                assert times == 1, f"{told}: {keys[mark]} ran {times} times (reconciled {reconciled[keys[mark]]})"
-
-
 @pytest.mark.parametrize(("part", "line", "when"), POINTS if MANY else SAMPLE)
 def test_killed_once(tmp_path, whole, part, line, when):
     bench = everything.bench(tmp_path)
@@ -92,7 +64,7 @@ def test_killed_once(tmp_path, whole, part, line, when):
     assert all(one.returncode == 0 for one in (*said[:part], *said[part + 1 :])), (
         f"{told}: {said[-1].stdout} {said[-1].stderr}"
     )
-    check(bench, whole, told)
+    assert_same(bench, whole, told, once=everything.ONCE)
 
 
 @pytest.mark.parametrize("seed", range(60 if MANY else 1))
@@ -103,7 +75,7 @@ def test_killed_again_and_again(tmp_path, whole, seed):
     said = bench.finish(*kills)
     told = f"killed {', '.join(map(str, kills))}"
     assert said[-1].returncode == 0, f"{told}: {said[-1].stderr}"
-    check(bench, whole, told)
+    assert_same(bench, whole, told, once=everything.ONCE)
 
 
 def test_an_interrupted_write_is_not_repeated_until_a_person_decides(tmp_path, whole):

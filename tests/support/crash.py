@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from gert_core.runs.state import RunState
 
@@ -193,6 +194,36 @@ def idempotency_key(run_id: str, key: str) -> str:
     return hashlib.sha256(f"{run_id}\n{key}".encode()).hexdigest()
 
 
+def _written(bench: Bench) -> Counter[tuple[str, str | None]]:
+    """Return how often each event of each step is in the trace; what belongs to a single attempt or process is left out."""
+    own = {"run_start", "input_resolved", "run_suspended", "run_resumed", "step_attempt", "scope_export"}
+    return Counter((e["type"], e.get("step_key")) for e in bench.lines() if e["type"] not in own)
+
+
+def assert_same(bench: Bench, whole: Bench, told: str, *, once: Collection[str]) -> None:
+    """Assert the same result, every effect, the same idempotency keys, one sound chain.
+
+    ``once`` are the tools of which no effect is repeated.
+    """
+    state, expected = bench.state(), whole.state()
+    assert (state.status, state.outcome) == ("completed", expected.outcome), told
+    assert state.outputs == expected.outputs, told
+    assert {r.key: r.status for r in state.steps.values()} == {r.key: r.status for r in expected.steps.values()}, told
+    bench.assert_sound()
+    assert _written(bench) == _written(whole), told
+    keys = {idempotency_key(bench.run_id, key): key for key in state.steps}
+    reconciled = Counter(
+        key for e in bench.lines() if e["type"] == "run_resumed" for key in e["data"].get("reconciled", ())
+    )
+    before = whole.effects()
+    for name, marks in bench.effects().items():
+        assert set(marks) <= set(keys), f"{told}: {name} got a key of its own"
+        assert len(set(marks)) == len(set(before[name])), f"{told}: {name}"
+        for mark, times in Counter(marks).items():
+            if name in once:
+                assert times == 1, f"{told}: {keys[mark]} ran {times} times (reconciled {reconciled[keys[mark]]})"
+
+
 def _next(plan: list[Kill | None]) -> Kill | None:
     return plan.pop(0) if plan else None
 
@@ -218,4 +249,4 @@ def _session_of(pid: int) -> int:
     return -1 if fields[0] == "Z" else int(fields[3])
 
 
-__all__ = ["Bench", "Kill", "idempotency_key"]
+__all__ = ["Bench", "Kill", "assert_same", "idempotency_key"]
