@@ -206,6 +206,7 @@ class StepType(Struct, frozen=True, kw_only=True):
       Two types that claim the same field, or one inside the other's, conflict: neither gets it.
     - ``also_called``: words that people who know other tools use, for hints: ``""`` stands for the type itself, other
       values for one of its fields, ``{"sleep": "", "rescue": "on_failure"}``. Types may share a word.
+    - ``events``: ``{name: {field: type}}``, the events that ``run`` emits and the fields that their data always has.
     - ``summary``: one line for people.
 
     Callables and models may be given as ``"package.module:attribute"`` and are imported on first use.
@@ -230,6 +231,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     blocks: str | BlocksFn | None = None
     includes: str | IncludesFn | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
+    events: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     outputs: str | OutputsFn | None = None
     outcome: str | OutcomeFn | None = None
     check: str | CheckFn | None = None

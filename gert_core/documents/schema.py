@@ -28,9 +28,9 @@ _STEP: Final = "step"
 def json_schema(kind: str, types: Mapping[str, StepType]) -> dict[str, Any]:
     """Return the Draft 2020-12 schema of one kind; ``types`` are the registered step types."""
     if kind == TRACE:
-        from gert_core.documents.trace_schema import TRACE_LINE
+        from gert_core.documents.trace_schema import trace_line
 
-        return {"$schema": DIALECT, "title": "gert trace", **TRACE_LINE}
+        return {"$schema": DIALECT, "title": "gert trace", **trace_line(types)}
     model = model_of(DocumentKind(kind))
     parts: list[type[BaseModel]] = [model]
     has_steps = kind == DocumentKind.RUNBOOK

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import EventType
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-def _case(type_: EventType, data: dict[str, Any]) -> dict[str, Any]:
+    from gert_core.api import StepType
+
+
+def _case(type_: str, data: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of the data of one type of event."""
     return {"if": {"properties": {"type": {"const": str(type_)}}}, "then": {"properties": {"data": data}}}
 
@@ -16,6 +21,26 @@ def _text_or_null(description: str) -> dict[str, Any]:
     return {"type": ["string", "null"], "description": description}
 
 
+def _required(names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the schema of data that always has fields of these types."""
+    return {"properties": {name: _JSON.get(kind, {}) for name, kind in names.items()}, "required": list(names)}
+
+
+_JSON: Final[dict[str, dict[str, Any]]] = {
+    "string": {"type": "string"},
+    "int": {"type": "integer"},
+    "bool": {"type": "boolean"},
+    "list": {"type": "array"},
+    "object": {"type": "object"},
+}
+_FIELDS: Final[dict[EventType, dict[str, str]]] = {
+    EventType.APPROVAL_VOID: {"ticket_id": "string", "step_id": "string", "changed": "list"},
+    EventType.TOOL_CALL: {"step_id": "string", "tool": "string", "action": "string", "inputs": "object"},
+    EventType.QUESTION_ASKED: {"step_id": "string", "question": "object"},
+    EventType.QUESTION_ANSWERED: {"step_id": "string", "name": "string", "by": "any", "declined": "bool"},
+    EventType.RUN_SUMMARY: {"summary_type": "string", "payload": "any"},
+}
+"""What the data of these events always has."""
 _HASH: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _TIMES: Final = {
     "duration": {"type": "string", "description": "How long it took, without waiting for people."},
@@ -171,8 +196,15 @@ TRACE_LINE: Final[dict[str, Any]] = {
         _case(EventType.PAUSE_REQUESTED, _PAUSE),
         _case(EventType.STEP_ATTEMPT, _ATTEMPT),
         _case(EventType.STEP_COMPLETE, {"properties": _TIMES}),
+        *(_case(event, _required(names)) for event, names in _FIELDS.items()),
     ],
 }
 
 
-__all__ = ["TRACE_LINE"]
+def trace_line(types: Mapping[str, StepType]) -> dict[str, Any]:
+    """Return the schema of a line, with the events that the step types ``types`` emit."""
+    own = [_case(event, _required(names)) for name in sorted(types) for event, names in types[name].events.items()]
+    return {**TRACE_LINE, "allOf": [*TRACE_LINE["allOf"], *own]}
+
+
+__all__ = ["trace_line"]

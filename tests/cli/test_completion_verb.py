@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from gert_core.cli import candidates
+from gert_core.cli.build import commands
 from gert_core.cli.commands.completion import entries
 from gert_core.cli.examples import EXAMPLES
 
 ENVIRON = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 ENTRIES = {entry.path: entry for entry in entries()}
-LEAVES = [path for path, entry in ENTRIES.items() if path and not (entry.commands and path != "completion")]
+LEAVES = [path for path, entry in ENTRIES.items() if path and (not entry.commands or path in ("completion", "schema"))]
 
 
 def gert(*args):
@@ -63,6 +65,19 @@ def test_options_complete_for_their_command_only(script):
 def test_values_complete(script):
     assert complete(script, "gert", "exec", "a.yaml", "--mode", "d") == ["dry-run"]
     assert complete(script, "gert", "exec", "a.yaml", "--mode", "=", "d") == ["dry-run"]
+    assert complete(script, "gert", "resume", "--fail-on", "e") == ["escalated"]
+    assert complete(script, "gert", "schema", "t") == ["tool", "test", "trace"]
+    assert complete(script, "gert", "schema", "b") == ["behaviour"]
+
+
+def test_every_command_for_one_run_completes_run_ids():
+    taking = {
+        path
+        for path, _, command in commands()
+        if any(param.param_type_name == "argument" and param.metavar == "ID" for param in command.params)
+    }
+    assert taking
+    assert {path: candidates.ARGUMENTS.get(path) for path in taking} == dict.fromkeys(taking, "runs")
 
 
 BOOK = """\

@@ -73,3 +73,17 @@ def test_behaviour_is_that_of_the_active_plugins(gert):
     document = json.loads(gert("-p", "no:step-branch", "schema", "behaviour")[1])
     assert "branch" not in document["step_types"]
     assert "assert" in document["step_types"]
+
+
+def test_the_data_of_every_event_of_a_step_type_is_in_the_schema_and_on_the_page(gert):
+    schema = json.loads(gert("schema", "trace")[1])
+    cases = {case["if"]["properties"]["type"]["const"]: case["then"]["properties"]["data"] for case in schema["allOf"]}
+    emitted = {"branch_enter", "branch_exit", "parallel_fork", "parallel_merge", "repeat_start", "repeat_iteration"}
+    emitted |= {"wait_round", "runbook_outcome", "dag_start", "dag_complete"}
+    core = {"question_asked", "question_answered", "tool_call", "approval_void", "run_summary"}
+    assert emitted | core <= set(cases)
+    page = (ROOT / "docs/reference/events.md").read_text(encoding="utf-8")
+    parts = {part.partition("`")[0]: part for part in page.split("### `")[1:]}
+    for event in emitted | core:
+        for name in cases[event]["required"]:
+            assert f"`{name}`" in parts[event], f"{event}.{name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ from itertools import accumulate
 import controls
 import pytest
 from crash import Kill, assert_same
+from jsonschema import Draft202012Validator
 
 MANY = bool(os.environ.get("GERT_FUZZ"))
 PARTS = (73, 62, 21)
@@ -72,3 +74,12 @@ def test_killed_again_and_again(tmp_path, whole, seed):
     told = f"killed {', '.join(map(str, kills))}"
     assert said[-1].returncode == 0, f"{told}: {said[-1].stderr}"
     assert_same(bench, whole, told, once=controls.ONCE)
+
+
+def test_the_trace_fits_its_schema(whole):
+    schema = json.loads(whole.gert("schema", "trace").stdout)
+    validator = Draft202012Validator(schema)
+    events = whole.lines()
+    assert [error.message for event in events for error in validator.iter_errors(event)] == []
+    (looked, *_) = [event for event in events if event["type"] == "wait_round"]
+    assert not validator.is_valid({**looked, "data": {**looked["data"], "round": "one"}})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from msgspec import Struct
 
 from gert_core.api.errors import UsageError
+from gert_core.api.results import OutcomeCategory
 from gert_core.cli import candidates
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import out
@@ -22,6 +23,7 @@ _VALUES: Final = {
     "--trace-sync": "group event none",
     "--on-drift": "refuse allow",
     "--questions": "ask suspend fail",
+    "--fail-on": " ".join(OutcomeCategory),
 }
 _OTHER_FILES: Final = ("--input", "--policy", "--trace", "--sarif", "--junit")
 """Options that take a file other than the runbook."""
@@ -82,9 +84,18 @@ def entries() -> Iterator[Entry]:
         if word and word == next(iter(names)):
             found = tuple((name, _first_line(functions[f"{verb} {name}"])) for name in names)
             yield Entry(path=verb, summary=VERBS[verb], commands=found)
-        words = tuple((shell, f"For {shell}.") for shell in _SHELLS) if function is completion else ()
+        words = _words(function)
         summary = _first_line(function) if word else VERBS[verb]
         yield Entry(path=path, summary=summary, commands=words, options=_options(command))
+
+
+def _words(function: Callable[..., object]) -> tuple[tuple[str, str], ...]:
+    """Return the words that a command takes as its argument, if they are always the same."""
+    from gert_core.cli.commands.schema import kinds, schema
+
+    if function is schema:
+        return tuple((kind, f"Of {kind}.") for kind in kinds())
+    return tuple((shell, f"For {shell}.") for shell in _SHELLS) if function is completion else ()
 
 
 def _first_line(function: Callable[..., object]) -> str:

@@ -25,12 +25,12 @@ def schema(
     `behaviour` is not a schema: it lists hooks, step types, statuses, events, policies of retry and drift, and kinds.
     """
     from gert_core.documents.model_hints import suggest
-    from gert_core.documents.schema import KINDS, json_schema
+    from gert_core.documents.schema import json_schema
 
-    kinds = (*KINDS, BEHAVIOUR)
-    if kind not in kinds:
+    known = kinds()
+    if kind not in known:
         raise UsageError(
-            f"there is no schema for {kind!r}", hint=suggest(kind, kinds) or f"the kinds are {', '.join(kinds)}"
+            f"there is no schema for {kind!r}", hint=suggest(kind, known) or f"the kinds are {', '.join(known)}"
         )
     registry = registry_for(project_or_warning(), ctx.obj)
     if kind == BEHAVIOUR:
@@ -43,4 +43,11 @@ def schema(
     return 0
 
 
-__all__ = ["schema"]
+def kinds() -> tuple[str, ...]:
+    """Return what can be printed."""
+    from gert_core.documents.schema import KINDS
+
+    return (*KINDS, BEHAVIOUR)
+
+
+__all__ = ["kinds", "schema"]

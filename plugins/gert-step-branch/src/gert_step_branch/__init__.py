@@ -18,6 +18,10 @@ def gert_step_types() -> list[StepType]:
             check="gert_step_branch.step:check",
             contract=PURE,
             flow=Flow.ONE_OF,
+            events={
+                "branch_enter": {"branch_label": "string", "condition": "any", "index": "int"},
+                "branch_exit": {"branch_label": "string", "index": "int"},
+            },
             summary="Takes the first arm whose condition is true.",
         )
     ]

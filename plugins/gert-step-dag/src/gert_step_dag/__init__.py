@@ -23,6 +23,15 @@ def gert_step_types() -> list[StepType]:
                 **dict.fromkeys(("graph", "workflow"), ""),
                 **dict.fromkeys(("depends_on", "dependsOn", "needs"), "nodes[].depends_on"),
             },
+            events={
+                "dag_start": {
+                    "nodes": "list",
+                    "max_parallel": "int",
+                    "forked_state_hash": "string",
+                    "serialized": "list",
+                },
+                "dag_complete": {"completed": "list", "failed": "list", "cancelled": "list", "summary": "string"},
+            },
             summary="Runs blocks in the order of what each of them depends on.",
         )
     ]

@@ -17,6 +17,15 @@ def gert_step_types() -> list[StepType]:
             blocks="gert_step_parallel.step:blocks",
             contract=PURE,
             flow=Flow.ALL_OF,
+            events={
+                "parallel_fork": {
+                    "branch_count": "int",
+                    "branches": "list",
+                    "forked_state_hash": "string",
+                    "serialized": "bool",
+                },
+                "parallel_merge": {"merged_outputs": "list", "branch_outcomes": "list"},
+            },
             summary="Runs several blocks at the same time.",
         )
     ]

@@ -28,6 +28,7 @@ def gert_step_types() -> list[StepType]:
                 "interval": "every",
                 "poll": "every",
             },
+            events={"wait_round": {"step_id": "string", "round": "int", "result": "bool"}},
             summary="Waits for a time, or looks again and again until a condition is true.",
         )
     ]
