@@ -24,6 +24,7 @@ ANOTHER_MEANING = {
     ("gert_core.runs.fold", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.runs.state", "approval"): "what a run needs",
     ("gert_core.runs.lifecycle.status", "approval"): "what a run waits for",
+    ("gert_core.documents.trace_schema", "tool"): "a field of `tool_call`",
     ("gert_core", "block"): "a function: keep a run from going on",
     ("gert_core.host", "block"): "a function: keep a run from going on",
     ("gert_core.engine.blocking", "block"): "a function: keep a run from going on",
