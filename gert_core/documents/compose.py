@@ -228,7 +228,7 @@ class Composer:
 
     def _invalid_key(self, event: object, key: object) -> str | None:
         """Report a key that is not a string; return the source text of a scalar, None for a collection."""
-        if isinstance(key, Map | Seq):
+        if isinstance(key, (Map, Seq)):
             hint = BARE_TEMPLATE if _braces(key) else "use a string as the key"
             self._report_syntax(event, "a key must be a string, not a map or a list", hint)
             return None

@@ -121,7 +121,7 @@ def _retry_field(raw: Mapping[str, Any]) -> str:
     most = next((_attempts(name, raw[name]) for name in raw if name in _RETRIES and name != "delay"), None)
     delay = raw.get("delay")
     unit = "s" if isinstance(delay, int) else ""
-    pause = f", delay: {delay}{unit}" if isinstance(delay, int | str) and re.fullmatch(r"\w+", str(delay)) else ""
+    pause = f", delay: {delay}{unit}" if isinstance(delay, (int, str)) and re.fullmatch(r"\w+", str(delay)) else ""
     return f"retry: {{max: {most or _ATTEMPTS}{pause}}}"
 
 

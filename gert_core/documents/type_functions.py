@@ -104,14 +104,16 @@ class TypeFunctions:
 
     def validate(self, step_type: StepType, validate: Callable[[object], Any], own: object, path: Path) -> Any:
         """Return the model of a step's own fields; raise ``ValidationError`` when they are invalid."""
-        from pydantic import ValidationError
-
         before, here.inside = here.inside, True
         try:
             return validate(own)
-        except (ValidationError, KeyboardInterrupt):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:
+            from pydantic import ValidationError
+
+            if isinstance(error, ValidationError):
+                raise
             raise self._fault(step_type, "model", path, error) from error
         finally:
             here.inside = before
@@ -231,7 +233,7 @@ def _own(given: Any) -> Sequence[Block]:
 
 
 def _list_of(kind: type[Any], given: Any) -> list[Any]:
-    if given is None or isinstance(given, (str, Mapping)):
+    if not isinstance(given, list) and (given is None or isinstance(given, (str, Mapping))):
         raise Unusable(f"it gave {a_kind_of(given)} instead of a list of {kind.__name__}s")
     found = list(given)
     for item in found:

@@ -29,7 +29,7 @@ def copy_data(value: object) -> Any:
     """Return a copy of JSON-like data, so that a step cannot change the state through it."""
     if isinstance(value, dict):
         return {key: copy_data(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [copy_data(item) for item in value]
     return value
 

@@ -41,14 +41,14 @@ def capped(text: str) -> str:
 
 def text_of(value: object, name: str) -> str:
     """Return an argument that must be a scalar, as text."""
-    if isinstance(value, dict | list | tuple):
+    if isinstance(value, (dict, list, tuple)):
         raise TemplateError(f"`{name}` needs a string, not {kind_of(value)}")
     return to_text(value)
 
 
 def list_of(value: object, name: str) -> list[object] | tuple[object, ...]:
     """Return an argument that must be a list."""
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, (list, tuple)):
         raise TemplateError(f"`{name}` needs a list, not {kind_of(value)}")
     return value
 

@@ -17,7 +17,7 @@ MAX_BITS: Final = 4096
 def numbers(sign: str, left: object, right: object) -> None:
     """Raise unless both sides are numbers."""
     for side in (left, right):
-        if isinstance(side, bool) or not isinstance(side, int | float):
+        if isinstance(side, bool) or not isinstance(side, (int, float)):
             hint = "convert a string with `| int` or `| float`" if isinstance(side, str) else None
             raise TemplateError(f"`{sign}` needs numbers, not {kind_of(side)}", hint=hint)
 

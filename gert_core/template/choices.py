@@ -95,7 +95,7 @@ def _has(items: list[object] | tuple[object, ...], place: int, path: tuple[str, 
 
 
 def _limit(items: list[object] | tuple[object, ...], args: tuple[object, ...]) -> None:
-    size = max((len(arg) for arg in args if isinstance(arg, str | list | tuple | dict)), default=0)
+    size = max((len(arg) for arg in args if isinstance(arg, (str, list, tuple, dict))), default=0)
     if len(items) * size > _MAX_WORK:
         raise TemplateError("the list and what it is compared with are too large", hint="do this in a tool")
 

@@ -232,7 +232,7 @@ def compile_value(raw: object) -> Template:
     if isinstance(raw, dict):
         pairs = tuple((key, compile_value(value)) for key, value in raw.items())
         return Static(raw) if all(value.static for _, value in pairs) else Mapped(pairs)
-    if isinstance(raw, list | tuple):
+    if isinstance(raw, (list, tuple)):
         items = tuple(compile_value(item) for item in raw)
         return Static(raw) if all(item.static for item in items) else Listing(items)
     return Static(raw)
@@ -274,7 +274,7 @@ def _measured(run: Callable[[Variables], object]) -> Callable[[Variables], objec
     def checked(variables: Variables) -> object:
         value = run(variables)
         # A list or map literal of the expression may contain the same data many times.
-        if isinstance(value, list | dict):
+        if isinstance(value, (list, dict)):
             measure(value)
         return value
 

@@ -84,7 +84,7 @@ def walk(value: object, segments: tuple[str, ...], *, full: tuple[str, ...]) -> 
                 beside = value.facts.get(segment) if type(value) is MapResults else None
                 value = value[segment]
                 continue
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, (list, tuple)):
             if _INDEX.match(segment) and -len(value) <= int(segment) < len(value):
                 beside = value.facts[int(segment)] if type(value) is ListResults else None
                 value = value[int(segment)]
@@ -106,7 +106,7 @@ def _missing(value: object, full: tuple[str, ...], at: int, *, beside: Mapping[s
         known = [f"{before}.{key}" for key in (*value, *beside) if isinstance(key, str)]
     error = UndefinedVariable(full, known=known)
     error.of_null = value is None
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         error.message += f": `{before}` is a list of {len(value)}"
     elif at and not isinstance(value, dict):
         error.message += f": `{before}` is {kind_of(value)}, which has no fields"
@@ -119,13 +119,13 @@ def kind_of(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "a boolean"
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return "a number"
     if isinstance(value, str):
         return "a string"
     if isinstance(value, dict):
         return "a map"
-    return "a list" if isinstance(value, list | tuple) else "an unsupported value"
+    return "a list" if isinstance(value, (list, tuple)) else "an unsupported value"
 
 
 def truth(value: object) -> bool:
@@ -174,7 +174,7 @@ def measure(value: object, size: int = 0) -> int:
         elif isinstance(item, dict):
             size += sum(map(len, item))
             stack.extend((part, depth + 1) for part in item.values())
-        elif isinstance(item, list | tuple):
+        elif isinstance(item, (list, tuple)):
             stack.extend((part, depth + 1) for part in item)
         if size + len(stack) > MAX_RESULT:
             raise too_large()
@@ -192,7 +192,7 @@ def number(value: object) -> int | float | None:
     """Convert a number or a numeric string to a number; None for everything else, booleans included."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return value
     if isinstance(value, str) and len(value) <= 400 and _NUMBER.match(value):
         try:
@@ -211,7 +211,7 @@ def equal(left: object, right: object) -> bool:
             return left is right
         flag, other = (left, right) if isinstance(left, bool) else (right, left)
         return isinstance(other, str) and other == ("true" if flag else "false")
-    if isinstance(left, dict | list | tuple) or isinstance(right, dict | list | tuple):
+    if isinstance(left, (dict, list, tuple)) or isinstance(right, (dict, list, tuple)):
         try:
             return _same(left, right)
         except RecursionError:
@@ -225,7 +225,7 @@ def equal(left: object, right: object) -> bool:
 def _same(left: object, right: object) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(equal, left, right))
     return False
 

@@ -51,7 +51,7 @@ def _time(subject: object) -> datetime:
     from datetime import UTC, datetime, timedelta
 
     try:
-        if isinstance(subject, int | float) and not isinstance(subject, bool):
+        if isinstance(subject, (int, float)) and not isinstance(subject, bool):
             return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=subject)
         if isinstance(subject, str):
             found = datetime.fromisoformat(subject.strip())

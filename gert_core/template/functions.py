@@ -47,7 +47,7 @@ def _ne(left: object, right: object) -> bool:
 
 
 def _len(value: object) -> int:
-    if isinstance(value, str | dict | list | tuple):
+    if isinstance(value, (str, dict, list, tuple)):
         return len(value)
     if value is None:
         return 0
@@ -57,7 +57,7 @@ def _len(value: object) -> int:
 def _contains(needle: object, subject: object) -> bool:
     if isinstance(subject, dict):
         return isinstance(needle, str) and needle in subject
-    if isinstance(subject, list | tuple):
+    if isinstance(subject, (list, tuple)):
         return any(equal(item, needle) for item in subject)
     return text_of(needle, "contains") in text_of(subject, "contains")
 

@@ -104,7 +104,7 @@ class _Translator:
             value = self.node(node.node, deeper)
             if kind == "Neg" and isinstance(value, Const):
                 number = value.value
-                if isinstance(number, int | float) and not isinstance(number, bool):
+                if isinstance(number, (int, float)) and not isinstance(number, bool):
                     return Const(-number)
             return Call(OPERATORS[_UNARY[kind]], (value,))
         method: Callable[[Any, int], Node] | None = getattr(self, f"_{kind.lower()}", None)
@@ -118,7 +118,7 @@ class _Translator:
     def _const(self, node: Any, depth: int) -> Node:
         if isinstance(node.value, str):
             return Const(whole_text(node.value))
-        if node.value is not None and not isinstance(node.value, int | float):
+        if node.value is not None and not isinstance(node.value, (int, float)):
             raise TemplateError("the literal is not supported")
         if isinstance(node.value, float) and node.value in (float("inf"), float("-inf")):
             raise TemplateError("the number is too large")

@@ -157,7 +157,7 @@ def _map_of(subject: object, name: str) -> dict[str, object]:
 
 
 def _range(first: object, *rest: object) -> list[int]:
-    if isinstance(first, list | tuple | dict):
+    if isinstance(first, (list, tuple, dict)):
         hint = "templates are expressions only: a step with `for_each` runs for every item of a list"
         raise TemplateError(f"`range` needs integers, not {kind_of(first)}", hint=hint)
     bounds = [whole_of(value, "range") for value in (first, *rest)]

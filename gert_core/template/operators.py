@@ -16,7 +16,7 @@ def _add(left: object, right: object) -> object:
         if len(left) + len(right) > MAX_RESULT:
             raise too_large()
         return left + right
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         if len(left) + len(right) > MAX_ITEMS:
             raise too_large()
         return [*left, *right]
@@ -52,7 +52,7 @@ def _concat(*parts: object) -> str:
 
 
 def _slice(subject: Any, start: Any, stop: Any, step: Any) -> object:
-    if not isinstance(subject, str | list | tuple):
+    if not isinstance(subject, (str, list, tuple)):
         raise TemplateError(f"only a string or a list can be sliced, not {kind_of(subject)}")
     for bound in (start, stop, step):
         if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int)):

@@ -26,7 +26,7 @@ def run_attempts(execution: StepExecution, policy: RetryPolicy) -> Done:
         execution.deadline = execution.frame.deadline.within(execution.compiled.timeout)
         began = time.perf_counter()
         result = attempt(execution)
-        if not isinstance(result, Failed | Errored) or not _may_follow(execution, policy, result):
+        if not isinstance(result, (Failed, Errored)) or not _may_follow(execution, policy, result):
             return close(execution, result)
         try:
             _announce(execution, policy, result, began)

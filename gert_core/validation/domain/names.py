@@ -10,7 +10,7 @@ from gert_core.validation.domain.exports import export_place
 if TYPE_CHECKING:
     from gert_core.documents.tree import Path, StepNode
     from gert_core.validation.domain.context import Context
-    from gert_core.validation.domain.facts import FactTable
+    from gert_core.validation.domain.facts import Facts, FactTable
 
 OWN_NAMES: Final = frozenset({"status", "attempts", "retry_count", "exit_code"})
 """What a step has at ``.id`` itself, unless one of its outputs has that name."""
@@ -70,10 +70,13 @@ def _step_names(ctx: Context, step: StepNode, facts: FactTable, promoted: dict[s
     for name in fields.exports:
         _reserved(ctx, name, export_place(step, name), key=True)
         promoted.setdefault(name, step)
-    _own_names(ctx, step, facts)
+    known = facts.of(step)
+    if known not in facts.warned:
+        _own_names(ctx, step, known)
+        facts.warned.add(known)
     if fields.scope is not None or loop is not None:
         return
-    for name in facts.of(step).outputs:
+    for name in known.outputs:
         promoted.setdefault(name, step)
         if name in constants:
             _shadowed(ctx, step, name, path=_place(step), what=f"the output `{name}` of step `{step.id}`")
@@ -81,10 +84,9 @@ def _step_names(ctx: Context, step: StepNode, facts: FactTable, promoted: dict[s
             _reserved(ctx, name, _place(step))
 
 
-def _own_names(ctx: Context, step: StepNode, facts: FactTable) -> None:
+def _own_names(ctx: Context, step: StepNode, known: Facts) -> None:
     """Warn about outputs that hide what every step has; steps that call the same action are reported once."""
-    known = facts.of(step)
-    for name in () if known in facts.warned else [name for name in known.outputs if name in OWN_NAMES]:
+    for name in [name for name in known.outputs if name in OWN_NAMES]:
         ctx.add(
             "reserved-name",
             f"the output `{name}` of step `{step.id}` hides the step's own `{name}`",
@@ -92,7 +94,6 @@ def _own_names(ctx: Context, step: StepNode, facts: FactTable) -> None:
             severity=Severity.WARNING,
             hint=f"`.{step.id}.{name}` is the output; the step's own is at `.step.{step.id}.{name}`; better rename it",
         )
-    facts.warned.add(known)
 
 
 def _step_id(ctx: Context, step: StepNode, promoted: dict[str, StepNode]) -> None:

@@ -27,7 +27,7 @@ def scalar_uses(template: object) -> tuple[ScalarUse, ...]:
     return tuple(
         ScalarUse(path.segments, name, part.offset + path.offset)
         for part in expressions(template)
-        if not isinstance(part.tree, Path | Const)
+        if not isinstance(part.tree, (Path, Const))
         for path, name in _walk(part.tree)
     )
 
@@ -36,7 +36,7 @@ def expressions(template: object) -> Iterable[Any]:
     """Return the expressions of a template or condition."""
     if isinstance(template, TextTemplate):
         return [part for part in template.parts if not isinstance(part, str)]
-    if isinstance(template, Single | Condition) and template.expression is not None:
+    if isinstance(template, (Single, Condition)) and template.expression is not None:
         return (template.expression,)
     return ()
 
@@ -53,7 +53,7 @@ def _walk(node: Any) -> Iterator[tuple[Path, str]]:
 
 
 def _scalar(node: object) -> bool:
-    return isinstance(node, Const) and isinstance(node.value, str | int | float)
+    return isinstance(node, Const) and isinstance(node.value, (str, int, float))
 
 
 __all__ = ["ScalarUse", "expressions", "scalar_uses"]
