@@ -113,7 +113,7 @@ def next_of(stored: StoredRun | None, result: RunResult) -> list[dict[str, objec
     """Return what can be done about a run next, as results list it."""
     if result.status is RunStatus.COMPLETED or stored is None:
         return []
-    from gert_core.hosting.next_steps import next_steps_of
+    from gert_core.hosting.advice import next_steps_of
     from gert_core.runs.listing import run_info
 
     return [step.to_json() for step in next_steps_of(run_info(stored))]

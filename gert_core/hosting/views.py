@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from gert_core.api import RunStatus
-from gert_core.hosting.next_steps import next_steps_of
+from gert_core.hosting.advice import next_steps_of
 from gert_core.runs.document import run_document
 from gert_core.runs.lifecycle.status import standing_of
 from gert_core.runs.listing import run_info

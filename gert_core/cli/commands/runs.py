@@ -14,7 +14,7 @@ from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys
 from gert_core.cli.render.values import one_line
 from gert_core.cli.stores import store_here, store_option
-from gert_core.hosting.next_steps import next_steps_of
+from gert_core.hosting.advice import next_steps_of
 from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.answers import answered
 from gert_core.runs.document import run_document

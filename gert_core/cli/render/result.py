@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gert_core.api import Outcome
-    from gert_core.hosting.next_steps import NextStep
+    from gert_core.hosting.advice import NextStep
     from gert_core.runs.holds import Hold
     from gert_core.runs.result import RunResult
 
