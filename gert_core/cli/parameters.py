@@ -177,6 +177,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
     "runs show": (
         ("ctx", (), "context", False, False, None, None),
         ("run_id", (), "text", False, True, None, None),
+        ("step", ("--step",), "text", False, False, None, None),
         ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
@@ -228,6 +229,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("results", (), "text", True, True, None, None),
         ("outputs", ("--outputs",), "text", False, False, None, None),
         ("actor", ("--as",), "text", False, False, None, None),
+        ("no_resume", ("--no-resume",), "flag", False, False, None, None),
         ("no_input", ("--no-input",), "flag", False, False, None, None),
         ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),

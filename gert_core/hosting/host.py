@@ -26,6 +26,7 @@ from gert_core.hosting.people import HOST, People, actor_id, answer_open
 from gert_core.hosting.site import Site
 from gert_core.hosting.views import RunView, TicketView, result_document
 from gert_core.runs.find import find_run
+from gert_core.runs.lifecycle.followers import Followers
 from gert_core.runs.lifecycle.stream import follow_events
 from gert_core.validation import validate_file
 
@@ -69,6 +70,7 @@ class Host:
         self.actor = actor or default_actor(self._site.environ)
         self._limit = limit
         self._inbox = HostInbox()
+        self._followers = Followers()
         self._lock = threading.Lock()
         self._runs: dict[HostedRun, None] = {}
         self._closed = False
@@ -183,7 +185,9 @@ class Host:
         """
         with find_run(self._site.store, run_id) as stored:
             sleep = time.sleep if deadline is None else deadline.wait
-            yield from follow_events(stored, since_seq=after, follow=True, through_suspend=True, sleep=sleep)
+            yield from follow_events(
+                stored, since_seq=after, follow=True, through_suspend=True, sleep=sleep, followers=self._followers
+            )
 
     def tickets(self, *, status: str | None = "pending") -> Iterator[TicketView]:
         """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them."""

@@ -40,7 +40,7 @@ def run_document(info: RunInfo) -> dict[str, object]:
         **_head(info),
         "actor": state.facts.get("actor"),
         "inputs": state.facts.get("inputs"),
-        "steps": [_step(info, record) for record in state.steps.values()],
+        "steps": [step_json(info, record) for record in state.steps.values()],
         "artifacts": state.artifacts,
         "warnings": state.warnings,
         "progress": info.progress,
@@ -67,7 +67,8 @@ def _head(info: RunInfo) -> dict[str, object]:
     }
 
 
-def _step(info: RunInfo, record: StepState) -> dict[str, object]:
+def step_json(info: RunInfo, record: StepState) -> dict[str, object]:
+    """Return a step as ``gert runs show --json`` lists it."""
     described = {} if record.description is None else {"description": record.description}
     return {**record.to_json(), "status": info.step_status(record), **described}
 
@@ -80,4 +81,4 @@ def age(started: str | None, *, now: datetime | None = None) -> float | None:
         return None
 
 
-__all__ = ["age", "run_document", "summary"]
+__all__ = ["age", "run_document", "step_json", "summary"]

@@ -21,9 +21,10 @@ class TraceFollower:
 
     __slots__ = ("_run", "_seq")
 
-    def __init__(self, run: StoredRun) -> None:
+    def __init__(self, run: StoredRun, seq: int = 0) -> None:
+        """Begin behind the event with this number."""
         self._run = run
-        self._seq = 0
+        self._seq = seq
 
     @property
     def seq(self) -> int:

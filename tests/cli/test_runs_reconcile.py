@@ -53,3 +53,47 @@ def test_what_cannot_be_meant_is_refused_and_changes_nothing(gert):
         said = gert("runs", "reconcile", *words)
         assert (said.code, message in said.err) == (code, True), said.all
     assert (gert.run() / "trace.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(("result", "code", "status"), [("done", 0, "completed"), ("failed", 1, "failed")])
+def test_a_result_is_only_recorded_with_no_resume(gert, tmp_path, result, code, status):
+    run = gert.run().name
+    said = gert("runs", "reconcile", "latest", f"a={result}", "--as", "alice", "--no-resume")
+    assert (said.code, said.err) == (0, ""), said.all
+    assert said.out == f"Recorded.\nResume with: gert resume --run {run}\n"
+    events = gert.events()[-3:]
+    assert [event["type"] for event in events] == ["run_resumed", "step_complete", "run_suspended"]
+    assert (events[0]["data"]["actor"], events[0]["data"]["reconciled"]) == ("alice", {"a": result})
+    assert events[2]["data"]["status"] == "queued"
+    stands = gert("runs", "status", run, "--json").document
+    assert (stands["status"], stands["blocked_on"]) == ("queued", [])
+    assert gert("runs", "verify-ledger", run).out == "valid\n"
+    said = gert("resume", run, "--json")
+    assert (said.code, said.document["status"]) == (code, status), said.all
+    assert (tmp_path / "did").read_text().split() == ["x"]
+
+
+def test_no_resume_executes_nothing(gert, tmp_path):
+    before = (gert.run() / "trace.jsonl").read_bytes()
+    said = gert("runs", "reconcile", "latest", "a=redo", "--no-resume")
+    assert said.code == 2
+    assert said.err.startswith("error: a=redo runs the step again, which --no-resume does not\n")
+    assert (gert.run() / "trace.jsonl").read_bytes() == before
+    document = gert("runs", "reconcile", "latest", "a=done", "--no-resume", "--json").document
+    assert (document["status"], document["last_event_type"]) == ("queued", "run_suspended")
+    assert (tmp_path / "did").read_text().split() == ["x"]
+
+
+def test_one_step_is_shown_with_what_is_recorded_of_it(gert):
+    said = gert("runs", "show", "latest", "--step", "a")
+    assert said.code == 0
+    assert said.out.startswith("a (tool): interrupted\n")
+    assert "▸ a (tool)" in said.out
+    document = gert("runs", "show", "latest", "--step", "a", "--json").document
+    assert [step["step_key"] for step in document["steps"]] == ["a"]
+    assert {event["step_key"] for event in document["events"]} == {"a"}
+    said = gert("runs", "show", "latest", "--step", "b")
+    assert said.code == 1
+    assert said.err == (
+        f"error: run {gert.run().name} has no step 'b'\n  hint: gert runs show {gert.run().name} lists its steps\n"
+    )

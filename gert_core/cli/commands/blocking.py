@@ -30,7 +30,7 @@ def block(
 
     given = _given(ctx, as_, store)
     stands = write(run_id, key=key, reason=reason, **given)
-    return _say(stands, f"Blocked on {key}.", given["store"].option, as_json=json)
+    return say(stands, f"Blocked on {key}.", given["store"].option, as_json=json)
 
 
 def unblock(
@@ -48,7 +48,7 @@ def unblock(
 
     given = _given(ctx, as_, store)
     stands = write(run_id, key=key, **given)
-    return _say(stands, f"Unblocked {key}.", given["store"].option, as_json=json)
+    return say(stands, f"Unblocked {key}.", given["store"].option, as_json=json)
 
 
 def _given(ctx: typer.Context, as_: str | None, store: str | None) -> dict[str, Any]:
@@ -64,7 +64,8 @@ def _given(ctx: typer.Context, as_: str | None, store: str | None) -> dict[str, 
     }
 
 
-def _say(stands: Standing, done: str, option: str, *, as_json: bool) -> int:
+def say(stands: Standing, done: str, option: str, *, as_json: bool) -> int:
+    """Print what was done to a run, and where it stands then."""
     if as_json:
         out(json_.dumps(stands.to_json(), ensure_ascii=False))
         return 0
@@ -75,4 +76,4 @@ def _say(stands: Standing, done: str, option: str, *, as_json: bool) -> int:
     return 0
 
 
-__all__ = ["block", "unblock"]
+__all__ = ["block", "say", "unblock"]

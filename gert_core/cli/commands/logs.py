@@ -5,8 +5,9 @@ from __future__ import annotations
 import json as json_
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gert_core.api import ErrorKind, EventType, RunError
+from gert_core.api import EventType
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.step import no_step
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import wanted
 from gert_core.cli.stores import store_here, store_option
@@ -46,11 +47,7 @@ def logs(
         keys[event.step_key] = None
         _recorded(event, attempts, found)
     if step is not None and not keys:
-        raise RunError(
-            f"run {run.run_id} has no step {step!r}",
-            kind=ErrorKind.USAGE,
-            hint=f"gert runs show {run.run_id}{run.option} lists its steps",
-        )
+        raise no_step(run, step)
     for kept in kept_outputs(run, keys):
         try:
             found[kept.key, kept.attempt, kept.number] = read_output(run, kept)

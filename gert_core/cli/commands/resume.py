@@ -96,8 +96,8 @@ def resume(
         raise UsageError("--abort runs no failed step again", hint="use either --abort or --retry-failed")
     if yes and not retry_failed:
         raise UsageError("--yes is for --retry-failed", hint="add --retry-failed, or leave --yes out")
-    reconciled = _pairs(reconcile or ())
-    stated = _outputs(outputs, reconciled)
+    reconciled = parse_results(reconcile or ())
+    stated = parse_outputs(outputs, reconciled)
     secrets, files = parse_pairs(var or (), what="--var"), read_inputs(input_file or ())
     here = project_here()
     kept = store_of(here, ctx.obj, store)
@@ -185,7 +185,8 @@ def _one_run(argument: str | None, option: str | None) -> str:
     return name
 
 
-def _pairs(words: Any) -> dict[str, str]:
+def parse_results(words: Any) -> dict[str, str]:
+    """Return by step key the results that are stated as ``KEY=RESULT``."""
     out: dict[str, str] = {}
     for word in words:
         key, equals, result = word.rpartition("=")
@@ -196,7 +197,7 @@ def _pairs(words: Any) -> dict[str, str]:
     return out
 
 
-def _outputs(text: str | None, reconciled: dict[str, str]) -> dict[str, Any]:
+def parse_outputs(text: str | None, reconciled: dict[str, str]) -> dict[str, Any]:
     """Return the outputs of the step reconciled as done; of several such steps, by step key."""
     if text is None:
         return {}
@@ -227,4 +228,4 @@ def _show_finished(result: RunResult, stored: StoredRun, *, as_json: bool, fail_
     return exit_code(result, interrupt_code=1, pending=1, fail_on=fail_on)
 
 
-__all__ = ["resume"]
+__all__ = ["parse_outputs", "parse_results", "resume"]

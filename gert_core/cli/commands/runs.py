@@ -10,6 +10,7 @@ from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.questions import show_commands, show_questions
 from gert_core.cli.render.result import label, show_holds, show_next
 from gert_core.cli.render.runs import ago, colour
+from gert_core.cli.render.step import describe_step, step_document
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys
 from gert_core.cli.render.values import one_line
@@ -33,11 +34,20 @@ _EXPLANATIONS: Final = 1000
 def show(
     ctx: typer.Context,
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The run's id, its beginning, or `latest`.")],
+    step: Annotated[
+        str | None, typer.Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
+    ] = None,
     store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show one run: its steps, results, pending approvals and where it would resume."""
     info = run_info(find_run(store_here(ctx.obj, store), run_id))
+    if step is not None and info.state is not None:
+        if json:
+            out(json_.dumps(step_document(info, step), ensure_ascii=False))
+        else:
+            describe_step(info, step)
+        return 0
     if json:
         steps = [step.to_json() for step in next_steps_of(info)]
         out(json_.dumps({**run_document(info), "next": steps}, ensure_ascii=False))

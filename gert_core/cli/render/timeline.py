@@ -76,9 +76,11 @@ def wanted(event: TraceEvent, *, step: str | None, kind: str | None) -> bool:
     """Return whether an event is of this type and belongs to this step or to one below it."""
     if kind is not None and event.type != kind:
         return False
-    if step is None:
-        return True
-    key = event.step_key or ""
+    return step is None or belongs(event.step_key or "", step)
+
+
+def belongs(key: str, step: str) -> bool:
+    """Return whether a step key is that of this step, given by its key or id, or of one below it."""
     below = (f"{step}/", f"{step}[", f"{step}#")
     if any(name == step or name.startswith(below) for name in (key, readable_key(key))):
         return True
@@ -249,4 +251,4 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-__all__ = ["as_json", "facts_lines", "failure_lines", "fatal_keys", "timeline", "wanted"]
+__all__ = ["as_json", "belongs", "facts_lines", "failure_lines", "fatal_keys", "timeline", "wanted"]
