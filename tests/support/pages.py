@@ -21,6 +21,7 @@ TICKET = r"t-[0-9a-f]{20}"
 _FENCE = re.compile(r"^( *)(`{3,})([A-Za-z]*)(.*)$")
 _VARIABLE = (
     (re.compile(r"\S*/runs/" + RUN), "RUNS/RUN"),
+    (re.compile(r"\b(file|sqlite):/\S*/"), r"\1:"),
     (re.compile(RUN), "RUN"),
     (re.compile(TICKET), "TICKET"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT[0-9:.]+Z"), "WHEN"),
