@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -26,31 +27,37 @@ def watch_requests(run: StoredRun | None, lease: Lease | None, stop: Stop, stack
 
 
 class _Watcher:
-    """The thread that looks at the requests of one run."""
+    """The thread that looks at the requests of one run.
 
-    __slots__ = ("_lease", "_looked", "_over", "_run", "_stop", "_thread")
+    It is started without waiting for it, which takes longer than a short run may take, and is not joined: who closes
+    it waits for a look that is under way.
+    """
+
+    __slots__ = ("_lease", "_looked", "_looking", "_over", "_run", "_stop")
 
     def __init__(self, run: StoredRun, lease: Lease, stop: Stop) -> None:
         self._run = run
         self._lease = lease
         self._stop = stop
         self._looked = False
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="gert-control", daemon=True)
-        self._thread.start()
+        self._looking = threading.Lock()
+        self._over = threading.Lock()
+        self._over.acquire()
+        _thread.start_new_thread(self._watch, ())
 
     def close(self) -> None:
         """End the thread; a request that came too late is not left for the next process."""
-        self._over.set()
-        self._thread.join(LOOK)
-        if self._looked:
-            self._look(obey=False)
+        self._over.release()
+        with self._looking:
+            if self._looked:
+                self._look(obey=False)
 
     def _watch(self) -> None:
-        while not self._over.wait(LOOK):
-            self._looked = True
-            if self._look(obey=True):
-                return
+        while not self._over.acquire(timeout=LOOK):
+            with self._looking:
+                self._looked = True
+                if self._look(obey=True):
+                    return
 
     def _look(self, *, obey: bool) -> bool:
         """Take the request that is there; return whether the run was stopped for it."""
