@@ -136,6 +136,12 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def browser(session: nox.Session) -> None:
+    """The pictures that gert draws, in Chromium; needs the program `chromium`, or another one named by $CHROMIUM."""
+    session.run(sys.executable, "-m", "pytest", "-n", "2", "tests/browser", *session.posargs, env={"GERT_BROWSER": "1"})
+
+
+@nox.session(venv_backend="none")
 def release(session: nox.Session) -> None:
     """Write one version everywhere: `nox -s release -- 1.2.3`; with `--check` look whether it is there."""
     session.run(sys.executable, "scripts/release.py", *session.posargs)

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from gert_core import hookspecs
 from gert_core.cli.behaviour import behaviour as described
+from gert_core.graph.build import build_graph
+from gert_core.graph.formats import render
+from gert_core.host import load
 from gert_core.plugin.registry import Registry
 
 HERE = Path(__file__).parent
@@ -40,6 +43,12 @@ def signature(function: object) -> str:
     return f"{function.__name__}({arguments}) -> {found.return_annotation}"  # type: ignore[attr-defined]
 
 
+def graph() -> str:
+    """The graph of an example, as ``gert graph`` draws it."""
+    book = load(HERE.parent / "examples" / "runbooks" / "incident-triage" / "incident-triage.runbook.yaml")
+    return render(build_graph(book), "svg")
+
+
 def behaviour() -> str:
     """How gert behaves, as ``gert schema behaviour`` prints it."""
     return json.dumps(described(Registry.build()), ensure_ascii=False, indent=2) + "\n"
@@ -54,6 +63,7 @@ PAGES = {
     "reference/kit.md": kits.kit,
     "reference/testing.md": kits.testing,
     "run.svg": picture.page,
+    "graph.svg": graph,
     "explanation/packages.svg": diagrams.packages,
     "explanation/step.svg": diagrams.step,
     "../gert_core/cli/parameters.py": parameters.page,

@@ -51,11 +51,11 @@ class Block(Struct, frozen=True, kw_only=True):
     (``None``: many). What the steps of a block that may run more than once set is discarded after each round, unless
     they export it. Of blocks that run in order, one that handles the failure of an earlier one runs only sometimes, so
     it has ``runs=(0, 1)``. ``binds`` are variables inside the block at ``.<type name>.<bind>`` with their types.
-    ``condition`` is the expression that selects the block, for display and analysis. ``jump`` is a step of the
-    container's own list to continue at after this block. With ``keeps`` the steps of the last round of a block that
-    may run more than once stay readable, as those of a block that runs once do. The steps of a ``quiet`` block are not
-    shown one by one: the type shows what it does by ``ctx.show``. ``read_only`` is a rule that is reported as a warning
-    where a step of the block writes.
+    ``condition`` is the expression that selects the block, for display and analysis. ``label`` says in graphs how often
+    it runs and until when, such as ``max 5, until .ok``. ``jump`` is a step of the container's own list to continue at
+    after this block. With ``keeps`` the steps of the last round of a block that may run more than once stay readable,
+    as those of a block that runs once do. The steps of a ``quiet`` block are not shown one by one: the type shows what
+    it does by ``ctx.show``. ``read_only`` is a rule that is reported as a warning where a step of the block writes.
 
     ``after`` names blocks of the same step, of a type with flow ``ALL_OF``, that must have succeeded before this one
     starts: it sees what they set, and neither clashes nor conflicts with them. If one of them fails, is denied or ends
@@ -86,6 +86,7 @@ class Block(Struct, frozen=True, kw_only=True):
     runs: tuple[int, int | None] = (1, 1)
     binds: Mapping[str, str] = field(default_factory=dict)
     condition: object = None
+    label: str = ""
     jump: object = None
     cleanup: bool = False
     timeout: float = CLEANUP_TIMEOUT

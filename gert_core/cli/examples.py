@@ -23,6 +23,12 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert test . -j 4 --junit results.xml", "all runbooks here, in CI"),
         ("gert test . --scenario 'nearly-*' --fail-fast", "some of them"),
     ),
+    "graph": (
+        ("gert graph disk-check.yaml", "as a tree, in the terminal"),
+        ("gert graph disk-check.yaml -o disk-check.svg", "as a picture"),
+        ("gert graph disk-check.yaml --format mermaid", "for a page in Markdown"),
+        ("gert graph disk-check.yaml --run latest", "what became of each step"),
+    ),
     "resume": (
         ("gert resume ID", "after an approval or a crash"),
         ("gert resume latest --retry-failed", "try the failed step of the newest run again"),

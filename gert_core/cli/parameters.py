@@ -53,6 +53,15 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("floor", ("--floor",), "flag", False, False, None, None),
         ("jobs", ("-j", "--jobs"), "int", False, False, None, None),
     ),
+    "graph": (
+        ("ctx", (), "context", False, False, None, None),
+        ("file", (), "path", False, True, None, None),
+        ("format_", ("--format",), "text", False, False, None, None),
+        ("run", ("--run",), "text", False, False, None, None),
+        ("output", ("--output", "-o"), "path", False, False, None, None),
+        ("store", ("--store",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "resume": (
         ("ctx", (), "context", False, False, None, None),
         ("run_id", (), "text", False, False, None, None),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 from pydantic import ValidationError
 
+from gert_core.api.diagnostics import Severity
+from gert_core.api.errors import DocumentError
 from gert_core.api.steps import Block
 from gert_core.documents import yaml
 from gert_core.documents.load_tools import (
@@ -58,6 +60,21 @@ class Loaded(Struct, frozen=True, kw_only=True):
     gaps: frozenset[str] = frozenset()
     included: tuple[LoadedInclude, ...] = ()
     """What was read of the runbooks that it includes, at any depth; empty for one that is included itself."""
+
+
+def complete_runbook(loaded: Loaded, *, so: str) -> Runbook:
+    """Return the tree of a runbook that was read completely; raise ``DocumentError`` with its errors otherwise.
+
+    ``so`` says what cannot be told without it.
+    """
+    if loaded.runbook is not None:
+        return loaded.runbook
+    errors = [found for found in loaded.diagnostics if found.severity is Severity.ERROR]
+    raise DocumentError(
+        f"{loaded.document.file} is not a valid runbook, so {so}",
+        hint="`gert validate` shows everything that is wrong",
+        diagnostics=errors,
+    )
 
 
 def load_runbook(path: Path, *, registry: Registry, project: Project | None = None, name: str | None = None) -> Loaded:

@@ -74,4 +74,13 @@ Duration = Annotated[
 ]
 """A positive time span, in seconds once read."""
 
-__all__ = ["DURATION_PATTERN", "LONGEST", "Duration", "parse_duration"]
+
+def duration_text(seconds: float) -> str:
+    """Return seconds as documents spell them: ``1h30m``, ``20m``, ``2.5s``."""
+    hours, rest = divmod(seconds, 3600)
+    minutes, left = divmod(rest, 60)
+    parts = ((f"{hours:.0f}", "h"), (f"{minutes:.0f}", "m"), (f"{left:g}", "s"))
+    return "".join(number + unit for number, unit in parts if number != "0") or "0s"
+
+
+__all__ = ["DURATION_PATTERN", "LONGEST", "Duration", "duration_text", "parse_duration"]

@@ -18,6 +18,7 @@ ANOTHER_MEANING = {
     ("gert_core.cli.render.timeline", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.engine.steps.approval", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.engine.steps.claims", "approval"): "what is claimed",
+    ("gert_core.graph.mermaid", "end"): "the last line of a subgraph",
     ("gert_core.kit.run_rows", "approval"): "what a run waits for",
     ("gert_core.plugin.kinds", "approval"): "a kind of plugin",
     ("gert_core.runs.choices", "approval"): "a field of `run_start`",

@@ -23,9 +23,10 @@ _VALUES: Final = {
     "--trace-sync": "group event none",
     "--on-drift": "refuse allow",
     "--questions": "ask suspend fail",
+    "--format": "text mermaid dot svg",
     "--fail-on": " ".join(OutcomeCategory),
 }
-_OTHER_FILES: Final = ("--input", "--policy", "--trace", "--sarif", "--junit")
+_OTHER_FILES: Final = ("--input", "--policy", "--trace", "--sarif", "--junit", "--output", "-o")
 """Options that take a file other than the runbook."""
 
 

@@ -7,8 +7,6 @@ import os
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated
 
-from gert_core.api.diagnostics import Severity
-from gert_core.api.errors import DocumentError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.session import project_here, registry_for
@@ -19,10 +17,10 @@ from gert_core.governance import Policies, load_policies
 from gert_core.governance.explain import Explained, explain
 from gert_core.governance.mapping import NO_PEOPLE_DECLARED, unmapped
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
+from gert_core.kit.durations import duration_text
 
 if TYPE_CHECKING:
     from gert_core.api import Contract
-    from gert_core.documents.load import Loaded
     from gert_core.documents.project import Project
 
 _COLOURS = {"allow": "green", "require-approval": "yellow", "deny": "red"}
@@ -38,15 +36,14 @@ def explain_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show for each step its contract, its risk, the matching rule of every source and the decision."""
-    from gert_core.documents.load import load_runbook
+    from gert_core.documents.load import complete_runbook, load_runbook
 
     project = project_here(runbook.parent)
     registry = registry_for(project, ctx.obj)
     loaded = load_runbook(runbook, registry=registry, project=project)
-    if loaded.runbook is None:
-        raise _unreadable(loaded)
-    policies = load_policies(registry=registry, project=project, files=policy or [], runbook=loaded.runbook)
-    steps = list(explain(loaded.runbook, policies, project))
+    book = complete_runbook(loaded, so="its policy decisions are not known")
+    policies = load_policies(registry=registry, project=project, files=policy or [], runbook=book)
+    steps = list(explain(book, policies, project))
     unknown = _unknown(policies, steps)
     if json:
         document = {**_json(str(runbook), project, policies, steps), "approvers_unknown": unknown}
@@ -54,15 +51,6 @@ def explain_(
     else:
         _print(project, policies, steps, unknown)
     return 1 if any(step.problem for step in steps) else 0
-
-
-def _unreadable(loaded: Loaded) -> DocumentError:
-    errors = [problem for problem in loaded.diagnostics if problem.severity is Severity.ERROR]
-    return DocumentError(
-        f"{loaded.document.file} is not a valid runbook, so its policy decisions are not known",
-        hint="`gert validate` shows everything that is wrong",
-        diagnostics=errors,
-    )
 
 
 def _unknown(policies: Policies, steps: list[Explained]) -> list[str]:
@@ -100,7 +88,7 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
     names = ", ".join(source.name for source in policies.sources) or "none"
     signed = ", signed" if policies.require_signed else ""
     out(f"policies: {names}")
-    out(f"approvals: within {_time(policies.approval_timeout)}{signed}")
+    out(f"approvals: within {duration_text(policies.approval_timeout)}{signed}")
     if policies.keys_by_environment:
         out(f"  {KEYS_BY_ENVIRONMENT}")
     for sentence in unknown:
@@ -129,14 +117,6 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
             out("  parallel branches that hold it run one after another")
         word = paint(decision.action, _COLOURS[decision.action])
         out(f"  decision: {word}. {decision.reason}")
-
-
-def _time(seconds: float) -> str:
-    """Format a duration as documents do: ``1h30m``, ``20m``, ``2.5s``."""
-    hours, rest = divmod(seconds, 3600)
-    minutes, left = divmod(rest, 60)
-    parts = ((f"{hours:.0f}", "h"), (f"{minutes:.0f}", "m"), (f"{left:g}", "s"))
-    return "".join(number + unit for number, unit in parts if number != "0") or "0s"
 
 
 def _contract(contract: Contract) -> str:

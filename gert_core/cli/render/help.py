@@ -19,10 +19,10 @@ _TYPE: Final = re.compile(r" <[^>]*>$")
 
 def help_width() -> int:
     """Return the number of columns for help: those of the terminal, up to 80."""
-    return max(min(_columns(), _WIDEST), _NARROWEST)
+    return max(min(columns(), _WIDEST), _NARROWEST)
 
 
-def _columns() -> int:
+def columns() -> int:
     """Return the width of the terminal, as ``shutil.get_terminal_size`` does, which takes longer to import."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given):
@@ -101,4 +101,4 @@ def _below(name: str, text: str, width: int) -> list[str]:
     return [f"{'':{_INDENT}}{name}", *(f"{'':{_BELOW}}{line}" for line in wrap(text, width - _BELOW))]
 
 
-__all__ = ["definitions", "examples", "fit", "help_width", "is_narrow", "wrap"]
+__all__ = ["columns", "definitions", "examples", "fit", "help_width", "is_narrow", "wrap"]

@@ -64,7 +64,16 @@ def body(step: RepeatStep) -> list[object]:
 
 def blocks(step: RepeatStep) -> list[Block]:
     """Return one block that runs once or more often: a loop also with ``max: 1``, so what it sets stays inside."""
-    return [Block(name="iteration", steps=body(step), runs=(int(step.repeat.max != 0), None), binds=BINDS)]
+    until = "" if step.repeat.until is None else f", until {step.repeat.until}"
+    return [
+        Block(
+            name="iteration",
+            steps=body(step),
+            runs=(int(step.repeat.max != 0), None),
+            label=f"max {step.repeat.max}{until}",
+            binds=BINDS,
+        )
+    ]
 
 
 def run(step: RepeatStep, ctx: StepContext) -> Completed:

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gert_core.api import Block, BlockStatus, Completed, ErrorKind, Failed, Finding, Severity
+from gert_core.kit.durations import duration_text
 from gert_core.kit.models import Duration, LenientExpr, StepModel, Steps, Templated
 
 if TYPE_CHECKING:
@@ -99,11 +100,19 @@ def blocks(step: WaitStep) -> list[Block]:
         name="look",
         steps=step.steps,
         runs=(1, None),
+        label=_label(step),
         keeps=True,
         quiet=True,
         read_only="wait-look-writes",
     )
     return [look]
+
+
+def _label(step: WaitStep) -> str:
+    """Return how often and how long a wait looks, for graphs."""
+    every, longest = (v if isinstance(v, str) else duration_text(v) for v in (step.every, step.timeout or 0.0))
+    until = "" if step.until is None else f", until {step.until}"
+    return f"every {every}, at most {longest}{until}"
 
 
 def run(step: WaitStep, ctx: StepContext) -> Result:

@@ -1,0 +1,1 @@
+"""Graphs of runbooks: the steps and how they follow each other, as text, Mermaid, DOT or SVG."""

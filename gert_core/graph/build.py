@@ -1,0 +1,170 @@
+"""Make the graph of a runbook from the flows and blocks of its steps; no step type is known by its name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from gert_core.graph.model import Graph, GraphBlock, GraphStep, Jump
+from gert_core.validation.domain.flow import FlowMap, guarded, jump_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gert_core.documents.tree import BlockNode, Runbook, StepNode
+
+_BRACES: Final = re.compile(r"\{\{-?\s*((?:(?!\{\{|\}\}).)*?)\s*-?\}\}", re.DOTALL)
+MAX_STEPS: Final = 20_000
+"""The steps of a graph; runbooks may include each other so often that there would be many more."""
+
+
+def build_graph(runbook: Runbook) -> Graph:
+    """Return the graph of a runbook with everything it includes."""
+    maker = _Maker()
+    return Graph(
+        name=runbook.name,
+        file=runbook.document.file,
+        description=runbook.model.meta.description or "",
+        blocks=maker.lists(runbook, ""),
+    )
+
+
+class _Maker:
+    def __init__(self) -> None:
+        self._flows: dict[str, FlowMap] = {}
+        self._left = MAX_STEPS
+
+    def lists(self, book: Runbook, prefix: str) -> tuple[GraphBlock, ...]:
+        return tuple(self._block(book, block, prefix) for block in book.lists)
+
+    def _block(self, book: Runbook, node: BlockNode, prefix: str, owner: StepNode | None = None) -> GraphBlock:
+        flow = self._flow(book).of(node)
+        places = {step.id: step for step in node.steps}
+        steps = []
+        for index, step in enumerate(node.steps):
+            continues = index + 1 in flow.follow[index]
+            steps.append(self._step(book, step, prefix, continues=continues, places=places))
+        block = node.block
+        jump = str(block.jump) if block is not None and block.jump else ""
+        around = {step.id for step in owner.within.steps} if owner is not None and owner.within is not None else set()
+        # A jump of a block leads to a step of the list that its own step is in.
+        outer = prefix.removesuffix("/").rpartition("/")[0]
+        return GraphBlock(
+            name=node.name,
+            steps=tuple(steps),
+            condition=_selection(block.condition) if block is not None else "",
+            label=_BRACES.sub(r"\1", block.label) if block is not None else "",
+            repeats=block is not None and block.runs[1] != 1,
+            cleanup=node.cleanup,
+            handles=node.handles,
+            after=block.after if block is not None else (),
+            jump=Jump(to=f"{outer}/{jump}" if outer else jump) if jump in around else None,
+            falls=flow.falls,
+        )
+
+    def _step(
+        self, book: Runbook, step: StepNode, prefix: str, *, continues: bool, places: dict[str, StepNode]
+    ) -> GraphStep:
+        self._left -= 1
+        line, _ = book.document.locate(step.path)
+        goal, most = jump_of(step)
+        key = f"{prefix}{step.id}"
+        blocks = [self._block(book, block, f"{key}/", step) for block in step.blocks] if self._left > 0 else []
+        for number, node in enumerate(step.includes, len(step.blocks)):
+            inside = f"{key}/{number}/" if len(step.includes) > 1 else f"{key}/"
+            blocks += self._included(node, inside) if self._left > 0 else []
+        bound = "" if most is None else f"max {as_condition(most)}"
+        return GraphStep(
+            key=key,
+            step_id=step.id,
+            named=step.named,
+            type=step.type.name,
+            flow=str(step.type.flow),
+            line=line,
+            file=book.document.file,
+            description=step.fields.description or "",
+            detail=_detail(book, step),
+            when=as_condition(step.fields.when) if guarded(step) else "",
+            loop=_loop(step),
+            notes=tuple(_notes(book, step)),
+            continues=continues,
+            jump=Jump(to=f"{prefix}{goal}", label=bound) if goal in places else None,
+            blocks=tuple(blocks),
+        )
+
+    def _included(self, node: BlockNode, prefix: str) -> Sequence[GraphBlock]:
+        if node.included is None:
+            return []
+        book = node.included.runbook
+        first, *cleanup = self.lists(book, prefix)
+        # Its `end` ends the included runbook, not the run around it.
+        return [_with_file(first, node.name), *(_with_file(block, "") for block in cleanup)]
+
+    def _flow(self, book: Runbook) -> FlowMap:
+        found = self._flows.get(book.document.file)
+        if found is None:
+            found = self._flows[book.document.file] = FlowMap(book)
+        return found
+
+
+def _with_file(block: GraphBlock, file: str) -> GraphBlock:
+    from msgspec.structs import replace
+
+    return replace(block, included=file, falls=True)
+
+
+def as_condition(value: object) -> str:
+    """Return a condition or number as people read it: without the braces, if it is one expression."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = "" if value is None else str(value).strip()
+    inner = text[2:-2]
+    if text.startswith("{{") and text.endswith("}}") and "{{" not in inner and "}}" not in inner:
+        return inner.strip("- \n\t")
+    return text
+
+
+def _selection(value: object) -> str:
+    """Return what selects a block: ``if`` with an expression, or the word that its type has for all other cases."""
+    text = as_condition(value)
+    return f"if {text}" if text and (isinstance(value, bool) or "{{" in str(value)) else text
+
+
+def _detail(book: Runbook, step: StepNode) -> str:
+    use = book.functions.tool_use(step)
+    if use is not None:
+        return f"{use.tool} {use.action}" if use.action else use.tool
+    if (program := book.functions.program(step)) is not None:
+        return program
+    outcome = book.functions.outcome(step)
+    if outcome is None:
+        return ""
+    return f"{outcome.category} ({outcome.code})" if outcome.code else str(outcome.category)
+
+
+def _loop(step: StepNode) -> str:
+    loop = step.fields.for_each
+    if loop is None:
+        return ""
+    over = loop.over
+    what = f"{len(over)} items" if isinstance(over, (list, dict)) else as_condition(over)
+    parts = [f"for each {loop.as_} in {what}"]
+    if loop.parallel:
+        parts.append(f"{loop.max_parallel} at a time" if loop.max_parallel is not None else "at the same time")
+    if loop.until is not None:
+        parts.append(f"until {as_condition(loop.until)}")
+    return ", ".join(parts)
+
+
+def _notes(book: Runbook, step: StepNode) -> list[str]:
+    fields, notes = step.fields, []
+    if book.functions.gate(step) is not None:
+        notes.append("demands an approval")
+    if fields.retry is not None and fields.retry.max > 1:
+        notes.append(f"up to {fields.retry.max} attempts")
+    if fields.continue_on_fail:
+        notes.append("goes on after a failure")
+    return notes
+
+
+__all__ = ["MAX_STEPS", "as_condition", "build_graph"]

@@ -1,0 +1,69 @@
+"""Give the steps of a graph the statuses they have in a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.graph.model import Graph, GraphBlock, GraphStep
+    from gert_core.runs.listing import RunInfo
+
+_WORST: Final = ("error", "failed", "denied", "interrupted", "running", "open")
+"""Of several items of a loop the status that is shown is the first of these; else that of any that was not skipped."""
+
+
+def with_run(graph: Graph, info: RunInfo) -> Graph:
+    """Return the graph with what became of each step in a run."""
+    if info.state is None:
+        return replace(graph, run_id=info.run_id, run_status=info.status)
+    numbered = {step.key for step in graph.walk() if sum(bool(block.included) for block in step.blocks) > 1}
+    found: dict[str, dict[str, str]] = {}
+    counts: dict[tuple[str, bool], int] = {}
+    for record in info.state.steps.values():
+        key, items = _place(record.key, numbered)
+        # A later round or visit replaces an earlier one; items of loops stand beside each other.
+        found.setdefault(key, {})[items] = info.step_status(record)
+        counts[key, bool(items)] = counts.get((key, bool(items)), 0) + 1
+    waiting = {_place(str(ticket.get("step_key")), numbered)[0] for ticket in info.state.tickets.values()}
+    shown = {key: "waiting" if key in waiting else _worst(by_item) for key, by_item in found.items()}
+    # Of a loop its items count, not the step around them.
+    ran = {key: counts.get((key, True)) or counts[key, False] for key, _ in counts}
+    blocks = tuple(_block(block, shown, ran) for block in graph.blocks)
+    return replace(graph, blocks=blocks, run_id=info.run_id, run_status=info.status)
+
+
+def _place(key: str, numbered: set[str]) -> tuple[str, str]:
+    """Return the key that the graph has for a step key, and the labels of the items that it is in."""
+    names: list[str] = []
+    items = []
+    for part in key.split("/"):
+        if part.isdigit():
+            if "/".join(names) in numbered:
+                names.append(part)
+        elif not part.startswith("@"):
+            name, bracket, item = part.partition("[")
+            names.append(name.partition("#")[0])
+            items += [item] if bracket else []
+    return "/".join(names), "/".join(items)
+
+
+def _worst(by_item: Mapping[str, str]) -> str:
+    # The loop itself has no item in its key, and a status of its own once it is over.
+    statuses = list(by_item.values())
+    return next((s for s in _WORST if s in statuses), next((s for s in statuses if s != "skipped"), statuses[0]))
+
+
+def _block(block: GraphBlock, shown: Mapping[str, str], counts: Mapping[str, int]) -> GraphBlock:
+    return replace(block, steps=tuple(_step(step, shown, counts) for step in block.steps))
+
+
+def _step(step: GraphStep, shown: Mapping[str, str], counts: Mapping[str, int]) -> GraphStep:
+    blocks = tuple(_block(block, shown, counts) for block in step.blocks)
+    return replace(step, blocks=blocks, status=shown.get(step.key, ""), runs=counts.get(step.key, 0))
+
+
+__all__ = ["with_run"]
