@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, Included, Path, Runbook, StepNode, ToolNode
 
 
+PROBE_EFFECTS: Final = frozenset({"network"})
+"""The effects of steps that a probe executes, unless it is told otherwise."""
 _NO_TOOL: Final = "tool-undeclared"
 _NO_ACTION: Final = "action-unknown"
 _UNDECLARED: Final = Contract(_assumed_writing=True)
@@ -31,6 +33,26 @@ def risk(contract: Contract) -> str:
     if contract.idempotent:
         return "medium"
     return "high" if contract.deterministic else "critical"
+
+
+def risk_line(contract: Contract) -> tuple[str, str]:
+    """Return the risk with the line of the table of risks that it follows from."""
+    found = risk(contract)
+    if not contract.writing:
+        return found, "effects but no writes (read-only)" if contract.effects else "no effects, no writes"
+    if contract.idempotent:
+        return found, "effects + writes + idempotent"
+    return found, f"effects + writes + not idempotent + {'' if contract.deterministic else 'not '}deterministic"
+
+
+def probe_refusal(contract: Contract, allowed: frozenset[str], *, gated: bool) -> str:
+    """Return why a probe does not execute a step, or nothing; ``gated``: the step demands an approval itself."""
+    if gated:
+        return "it demands an approval"
+    if contract.writing:
+        return "it writes"
+    forbidden = sorted(set(contract.effects) - allowed)
+    return f"effects {', '.join(forbidden)} are not allowed" if forbidden else ""
 
 
 def conflict(a: Contract, b: Contract) -> frozenset[str]:
@@ -228,6 +250,7 @@ def _states_its_own(node: StepNode) -> bool:
 
 
 __all__ = [
+    "PROBE_EFFECTS",
     "Contracts",
     "DeclaredTools",
     "Relaxation",
@@ -235,7 +258,9 @@ __all__ = [
     "action_outputs",
     "conflict",
     "find_action",
+    "probe_refusal",
     "risk",
+    "risk_line",
     "stricter",
     "tighten",
     "tool_contract",

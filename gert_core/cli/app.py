@@ -10,7 +10,7 @@ from gert_core.cli import early, reader
 from gert_core.cli.errors import hide_keys, report_exception
 from gert_core.cli.lean import lean, restore
 from gert_core.cli.log import logged
-from gert_core.cli.render.terminal import err, out
+from gert_core.cli.render.terminal import COLOUR, choose_colour, err, out
 from gert_core.cli.session import Options, registry_for
 from gert_core.cli.verbs import COMMANDS, RUNS, VERBS
 from gert_core.plugin.kinds import COMMAND
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _HELP: Final = {"--help", "-h"}
 _OPTIONS: Final = (
     ("-p NAME", "Load a plugin that the project does not list; -p no:NAME leaves one out. Repeatable."),
+    ("--color WHEN", "auto, always or never; default auto: on a terminal, unless NO_COLOR is set."),
     ("--version", "Show the version."),
     ("--help", "Show this text; `gert COMMAND --help` explains a command."),
 )
@@ -34,6 +35,7 @@ _OPTIONS: Final = (
 def run(args: Sequence[str]) -> int:
     """Run one command line and return its exit code; never raise."""
     as_json = "--json" in _before_dashes(args)
+    choose_colour(None)
     try:
         with lean() as environ, logged(environ, lambda text: hide_keys(text, environ)):
             code = _dispatch(list(args), environ)
@@ -47,7 +49,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _dispatch(args: list[str], environ: Mapping[str, str]) -> int:
-    words, rest = _take_plugins(args, leading=True)
+    words, rest = _take_plugins(_take_colour(args), leading=True)
     if not rest or rest[0] in _HELP:
         out(_help(Options(plugins=words, environ=environ)))
         return 0 if rest else UsageError.exit_code
@@ -96,9 +98,12 @@ def _plugin_command(verb: str, args: list[str], options: Options) -> int:
     if verb not in commands:
         from difflib import get_close_matches
 
+        from gert_core.cli.neighbours import neighbour
+
+        known = neighbour(verb)
         close = get_close_matches(verb, [*VERBS, *commands], n=1)
         hint = f"did you mean `gert {close[0]}`?" if close else "`gert --help` lists the commands"
-        raise UsageError(f"there is no command {verb!r}", hint=hint)
+        raise UsageError(f"there is no command {verb!r}", hint=known or hint)
     function = resolve(commands[verb].target)
     early.raise_on_interrupt()
     restore(options.environ)
@@ -157,6 +162,23 @@ def _take_plugins(args: Sequence[str], *, leading: bool) -> tuple[tuple[str, ...
         else:
             rest.append(word)
     return tuple(words), rest
+
+
+def _take_colour(args: Sequence[str]) -> list[str]:
+    """Take ``--color WHEN`` out of the arguments in front of ``--``, and let it decide about colour."""
+    pending, rest = list(_before_dashes(args)), []
+    behind = list(args[len(pending) :])
+    while pending:
+        word = pending.pop(0)
+        name, equals, value = word.partition("=")
+        if name != "--color":
+            rest.append(word)
+            continue
+        when = value if equals else pending.pop(0) if pending else ""
+        if when not in COLOUR:
+            raise UsageError(f"--color takes {', '.join(COLOUR)}, not {when!r}")
+        choose_colour(when)
+    return rest + behind
 
 
 def _before_dashes(args: Sequence[str]) -> Sequence[str]:

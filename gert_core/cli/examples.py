@@ -29,6 +29,13 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert graph disk-check.yaml --format mermaid", "for a page in Markdown"),
         ("gert graph disk-check.yaml --run latest", "what became of each step"),
     ),
+    "explain": (
+        ("gert explain disk-check.yaml", "every step"),
+        ("gert explain disk-check.yaml clear", "one step: what it touches, who decides, what a crash means"),
+        ("gert explain disk-check.yaml clear --json", "for a script"),
+    ),
+    "tools list": (("gert tools list", "the tools of this project and of the installed packs"),),
+    "tools show": (("gert tools show net/curl", "its actions, and a step to paste for each"),),
     "resume": (
         ("gert resume ID", "after an approval or a crash"),
         ("gert resume latest --retry-failed", "try the failed step of the newest run again"),

@@ -62,6 +62,22 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "explain": (
+        ("ctx", (), "context", False, False, None, None),
+        ("file", (), "path", False, True, None, None),
+        ("steps", (), "text", True, False, None, None),
+        ("policy", ("--policy",), "path", True, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "tools list": (
+        ("ctx", (), "context", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "tools show": (
+        ("ctx", (), "context", False, False, None, None),
+        ("name", (), "text", False, True, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "resume": (
         ("ctx", (), "context", False, False, None, None),
         ("run_id", (), "text", False, False, None, None),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
+from gert_core.contracts import PROBE_EFFECTS
 from gert_core.engine.cancel import Stop
 from gert_core.engine.progress import Progress
 from gert_core.runs.state import KEPT, MODES
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 QUESTIONS: Final = ("ask", "suspend", "fail")
 DRIFT: Final = ("refuse", "allow")
 """What to do when documents changed since a run began; the first is the default."""
-PROBE_EFFECTS: Final = frozenset({"network"})
 
 
 class Resume(Struct, frozen=True, kw_only=True):

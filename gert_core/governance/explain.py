@@ -14,10 +14,12 @@ from gert_core.governance.sources import added_policies, included_sources
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gert_core.contracts import Contracts
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook, StepNode
     from gert_core.governance.decision import Decision
     from gert_core.governance.policies import Policies
+    from gert_core.governance.rules import Rule
 
 
 class Explained(Struct, frozen=True, kw_only=True):
@@ -60,40 +62,86 @@ class Explained(Struct, frozen=True, kw_only=True):
         )
 
 
+class RuleMatch(Struct, frozen=True, kw_only=True):
+    """A rule that matches a step, whether or not an earlier one of its source decides."""
+
+    source: str
+    rule: Rule
+    decides: bool = False
+
+    def to_json(self) -> dict[str, object]:
+        """Return one entry of ``rules`` of an opinion in ``gert explain --json``."""
+        rule = self.rule
+        return {
+            "rule": rule.number,
+            "action": None if rule.action is None else str(rule.action),
+            "condition": rule.condition(),
+            "serialize": rule.serialize,
+            "contract_violations": None if rule.violations is None else str(rule.violations),
+            "decides": self.decides,
+        }
+
+
+class Considered(Struct, frozen=True, kw_only=True):
+    """A step with its explanation, and what that was found with."""
+
+    explained: Explained
+    node: StepNode
+    runbook: Runbook
+    contracts: Contracts
+    rules: tuple[RuleMatch, ...] = ()
+    """Every rule of every source that matches, in the order of the sources."""
+
+
 def explain(runbook: Runbook, policies: Policies, project: Project | None = None) -> Iterator[Explained]:
     """Yield every step in document order, those of included runbooks behind the step that includes them.
 
     ``project`` is the one of the policies; an included runbook of another one adds that one's.
     """
-    yield from _explain(runbook, policies, project)
+    return (found.explained for found in consider(runbook, policies, project))
 
 
-def _explain(
+def consider(
     runbook: Runbook, policies: Policies, project: Project | None, *, prefix: str = "", file: str | None = None
-) -> Iterator[Explained]:
+) -> Iterator[Considered]:
+    """Yield every step as ``explain`` does, with its node and the rules that match it."""
     from gert_core.contracts import Contracts
 
     contracts = Contracts(runbook)
     for node in runbook.walk():
         line, _ = runbook.document.locate(node.path)
         known = Explained(step_id=f"{prefix}{node.id}", type=node.type.name, line=line, file=file)
+        found = Considered(explained=known, node=node, runbook=runbook, contracts=contracts)
         governed = node.type.flow in (Flow.LEAF, Flow.TERMINAL)
         try:
             levels = contracts.levels(node) if governed else (contracts.whole(node),)
         except LookupError as error:
-            yield replace(known, problem=str(error))
+            yield replace(found, explained=replace(known, problem=str(error)))
             continue
         if governed:
             outcome, decision = _decide(node, levels, runbook=runbook, policies=policies)
             violations = policies.violation_rule(*levels)
-            yield replace(known, contract=levels[-1], outcome=outcome, decision=decision, violations=violations)
+            known = replace(known, contract=levels[-1], outcome=outcome, decision=decision, violations=violations)
+            yield replace(found, explained=known, rules=tuple(_matching(policies, levels, outcome, decision)))
             continue
-        yield replace(known, contract=levels[-1])
+        yield replace(found, explained=replace(known, contract=levels[-1]))
         for number, block in enumerate(node.includes, len(node.blocks)):
             if block.included is not None:
                 book, inside = block.included.runbook, f"{prefix}{node.id}/{number}/"
                 added = added_policies(policies, included_sources(block.included, project), None)
-                yield from _explain(book, added, project, prefix=inside, file=book.document.file)
+                yield from consider(book, added, project, prefix=inside, file=book.document.file)
+
+
+def _matching(
+    policies: Policies, levels: Sequence[Contract], outcome: str | None, decision: Decision
+) -> Iterator[RuleMatch]:
+    from gert_core.contracts import risk
+
+    for source in policies.sources:
+        for rule in source.rules:
+            if any(rule.matches(level, risk=risk(level), outcome=outcome) for level in levels):
+                decides = (source.name, rule.number) == (decision.source, decision.rule)
+                yield RuleMatch(source=source.name, rule=rule, decides=decides)
 
 
 def _decide(
@@ -111,4 +159,4 @@ def _decide(
     return max(decided, key=lambda pair: Act(pair[1].action).rank)
 
 
-__all__ = ["Explained", "explain"]
+__all__ = ["Considered", "Explained", "RuleMatch", "consider", "explain"]

@@ -8,6 +8,7 @@ from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.contracts import contract_line
 from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.session import project_here, registry_for
 from gert_core.documents.floor import floor_files
@@ -20,7 +21,6 @@ from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.kit.durations import duration_text
 
 if TYPE_CHECKING:
-    from gert_core.api import Contract
     from gert_core.documents.project import Project
 
 _COLOURS = {"allow": "green", "require-approval": "yellow", "deny": "red"}
@@ -102,7 +102,7 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
         if step.contract is None:
             out(f"  {paint('unknown', 'red')}: {step.problem}")
             continue
-        out(f"  contract: {_contract(step.contract)}")
+        out(f"  contract: {contract_line(step.contract)}")
         decision = step.decision
         if decision is None:
             out("  decision: none; each of the steps inside it is governed")
@@ -117,18 +117,6 @@ def _print(project: Project | None, policies: Policies, steps: list[Explained], 
             out("  parallel branches that hold it run one after another")
         word = paint(decision.action, _COLOURS[decision.action])
         out(f"  decision: {word}. {decision.reason}")
-
-
-def _contract(contract: Contract) -> str:
-    parts = [
-        f"{name} {', '.join(tags) or 'none'}"
-        for name, tags in (("effects", contract.effects), ("writes", contract.writes), ("reads", contract.reads))
-    ]
-    if contract.writing and not contract.writes:
-        parts.append("counts as writing because it declares too little")
-    parts.append("idempotent" if contract.idempotent else "not idempotent")
-    parts.append("deterministic" if contract.deterministic else "not deterministic")
-    return "; ".join(parts)
 
 
 __all__ = ["explain_"]

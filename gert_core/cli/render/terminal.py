@@ -14,6 +14,34 @@ if TYPE_CHECKING:
 
 _STYLES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _CODES: Final = "|".join(("0", *_STYLES.values()))
+COLOUR: Final = ("auto", "always", "never")
+"""The values of ``--color``."""
+_chosen: list[str | None] = []
+"""What ``--color`` says in this process, if it says anything."""
+_ASCII: Final = str.maketrans(
+    {
+        "✓": "+",
+        "✗": "x",
+        "○": "o",
+        "→": ">",
+        "▸": ">",
+        "▲": "^",
+        "·": ".",
+        "…": "...",
+        "↺": "~",
+        "↩": "<-",
+        "†": "!",
+        "├": "|",
+        "└": "`",
+        "│": "|",
+        "─": "-",
+        "◇": "<>",
+        "‖": "||",
+        "▣": "[]",
+        "■": "(.)",
+    }
+)
+"""What is written instead of gert's own marks where the encoding does not have them."""
 _LAYOUT: Final = str.maketrans("", "", "\n\t")
 
 
@@ -50,11 +78,20 @@ def silence(name: str) -> None:
         setattr(sys, name, None)  # the stream has no descriptor (a test's buffer)
 
 
+def choose_colour(when: str | None) -> None:
+    """Let ``--color`` decide about colour in this command; None and ``auto``: the environment and the stream do."""
+    _chosen[:] = [when] if when in ("always", "never") else []
+
+
 def coloured(stream: TextIO) -> bool:
-    """Return whether to use colour on a stream: a terminal, and neither ``NO_COLOR`` nor ``TERM=dumb``."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    """Return whether to use colour on a stream: by ``--color``, ``NO_COLOR``, ``FORCE_COLOR``, else on a terminal."""
+    if _chosen:
+        return _chosen == ["always"]
+    if os.environ.get("NO_COLOR"):
         return False
-    return stream.isatty()
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
 def paint(text: str, *styles: str, stream: TextIO | None = None) -> str:
@@ -87,11 +124,23 @@ def write_text(stream: TextIO, text: str) -> None:
         stream.write(text)
     except UnicodeEncodeError:
         encoding = stream.encoding or "ascii"
-        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.write(text.translate(_ASCII).encode(encoding, "replace").decode(encoding))
 
 
 def _write(stream: TextIO, text: str) -> None:
     write_text(stream, f"{escape_output(text, colour=coloured(stream))}\n")
 
 
-__all__ = ["coloured", "err", "escape", "escape_output", "flush", "out", "paint", "silence", "write_text"]
+__all__ = [
+    "COLOUR",
+    "choose_colour",
+    "coloured",
+    "err",
+    "escape",
+    "escape_output",
+    "flush",
+    "out",
+    "paint",
+    "silence",
+    "write_text",
+]

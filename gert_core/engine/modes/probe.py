@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, Undecided
+from gert_core.contracts import probe_refusal
 from gert_core.engine.modes.explore import symbolic_result
 from gert_core.engine.modes.questions import ask_person
 from gert_core.engine.modes.real import attach_file, call_tool, decide_by_provider, open_session, wait
@@ -51,19 +52,15 @@ class ProbeBackend:
 
     def will_execute(self, execution: StepExecution) -> bool:
         """Return whether the step writes nothing, every effect of it is allowed, and it demands no approval itself."""
-        contract = execution.contract
-        return execution.gate is None and not contract.writing and set(contract.effects) <= self.effects
+        return not self._refusal(execution)
 
     def substitute(self, execution: StepExecution) -> Result | None:
         """Return symbols for the outputs of a step that is not executed."""
-        if self.will_execute(execution):
-            return None
-        contract = execution.contract
-        forbidden = ", ".join(sorted(set(contract.effects) - self.effects))
-        if execution.gate is not None:
-            return symbolic_result(execution, reason="probe: it demands an approval")
-        reason = "it writes" if contract.writing else f"effects {forbidden} are not allowed"
-        return symbolic_result(execution, reason=f"probe: {reason}")
+        refusal = self._refusal(execution)
+        return symbolic_result(execution, reason=f"probe: {refusal}") if refusal else None
+
+    def _refusal(self, execution: StepExecution) -> str:
+        return probe_refusal(execution.contract, self.effects, gated=execution.gate is not None)
 
     def decide_approval(
         self, execution: StepExecution, request: ApprovalRequest, recorded: RecordedApproval | None

@@ -18,7 +18,7 @@ from gert_core.validation.domain.shapes import MissingMember, Shape, declared_sh
 from gert_core.validation.domain.unresolved import UnresolvedReferences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gert_core.documents.tree import Path, StepNode
     from gert_core.template import Reference
@@ -83,6 +83,7 @@ class References:
         "env",
         "facts",
         "jumps",
+        "note",
         "unresolved",
     )
 
@@ -91,6 +92,8 @@ class References:
         self.env = env
         self.facts = facts
         self.unresolved = UnresolvedReferences(ctx, env, facts)
+        self.note: Callable[[StepNode, Sequence[Reference]], None] | None = None
+        """Is told what each step reads, if somebody wants to know."""
         self.jumps = ctx.flow.jumps
         self._inputs = set(ctx.runbook.model.meta.inputs)
         """The inputs that no output was seen to hide."""
@@ -125,6 +128,8 @@ class References:
             if compiled.error is not None:
                 self._syntax(text, compiled.error)
                 continue
+            if self.note is not None and self._step is not None:
+                self.note(self._step, compiled.references)
             for reference in compiled.references:
                 path = reference.path
                 entry = names.get(path[0])

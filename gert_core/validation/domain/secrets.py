@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from gert_core.documents.parts import SecretModel
     from gert_core.documents.tool import ToolModel
-    from gert_core.documents.tree import Path, Runbook
+    from gert_core.documents.tree import Path, Runbook, StepNode
     from gert_core.documents.yaml import Document
     from gert_core.validation.domain.report import Report
 
@@ -45,6 +45,18 @@ def runbook_secrets(runbooks: Sequence[Runbook], environ: Mapping[str, str]) -> 
         _collect(needs, runbook.model.meta.secrets, who=who, environ=environ)
         for tool in runbook.tools.values():
             _collect(needs, tool.tool.all_secrets, who=tool.tool.meta.name, environ=environ)
+    return list(needs.values())
+
+
+def step_secrets(runbook: Runbook, step: StepNode, environ: Mapping[str, str]) -> list[SecretNeed]:
+    """Return the secrets that a step's tool or program receives: its own and the runbook's."""
+    needs: dict[str, SecretNeed] = {}
+    use = runbook.functions.tool_use(step)
+    if use is not None or runbook.functions.program(step) is not None:
+        _collect(needs, runbook.model.meta.secrets, who="runbook", environ=environ)
+    tool = runbook.tools.get(use.tool) if use is not None else None
+    if tool is not None:
+        _collect(needs, tool.tool.all_secrets, who=tool.tool.meta.name, environ=environ)
     return list(needs.values())
 
 
@@ -95,4 +107,4 @@ def _collect(
             )
 
 
-__all__ = ["SecretNeed", "check_secrets", "runbook_secrets", "tool_secrets"]
+__all__ = ["SecretNeed", "check_secrets", "runbook_secrets", "step_secrets", "tool_secrets"]

@@ -1,0 +1,1 @@
+"""What can be said about a runbook's steps and about tools before anything runs."""
