@@ -16,6 +16,7 @@ from gert_core.engine.check import check
 from gert_core.engine.constants import render_constants
 from gert_core.engine.holding import keep_holding
 from gert_core.engine.journal import Journal, principal_of
+from gert_core.engine.known_secrets import refuse_secret
 from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import check_place, new_place, recorded_place
 from gert_core.engine.progress import Progress, SafeProgress, Unheard
@@ -104,6 +105,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     started = _started(request)
     about = run_variables(run_id, runbook.name, actor=actor, mode=request.mode, started=started)
     inputs, constants, masker = _values(request, runbook, secrets, plugins, about, stack, denied=denial is not None)
+    if given or request.environ.get("GERT_ACTOR"):
+        refuse_secret(masker, "name", actor, flag="--as")
     place = new_place(request, run_id, signer, stack) if resume is None else recorded_place(resume, signer)
     writer = TraceWriter(
         place.sink,

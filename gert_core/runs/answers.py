@@ -24,6 +24,7 @@ UPLOADS: Final = "uploads"
 """The directory of files that are answers, until their step takes them."""
 LIMIT: Final = MIB
 """The largest file with an answer."""
+_SHOWN: Final = 200
 _NAME: Final = re.compile(r"([0-9]{1,15})\.json")
 
 
@@ -49,6 +50,13 @@ def question_digest(question: Mapping[str, object]) -> str:
     return "sha256:" + sha256(json.dumps(shown, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _fault_of(name: str) -> str | None:
+    """Return why a name is not that of a person who answers; ``gert answer`` stores no such answer."""
+    from gert_core.governance.people import id_fault, is_agent
+
+    return "is an agent" if is_agent(name) else id_fault(name)
+
+
 def _items(question: Mapping[str, object]) -> list[object]:
     items = question.get("items")
     return items if isinstance(items, list) else []
@@ -72,6 +80,8 @@ class AnswerStore:
         answer = decode_record(found.data, StoredAnswer, path=where)
         if answer.seq != seq:
             raise UnreadableError(where, "is damaged: it is the answer to another question")
+        if (fault := _fault_of(answer.by)) is not None:
+            raise UnreadableError(where, f"is not an answer by a person: {answer.by[:_SHOWN]!a} {fault}")
         return answer
 
     def all(self) -> list[StoredAnswer | UnreadableError]:

@@ -72,8 +72,8 @@ class Fold:
 
     def _input(self, event: TraceEvent) -> None:
         data = event.data
-        if data.get("secret") is True and data.get("from"):
-            self.state.secret_inputs[str(data.get("input"))] = str(data["from"])
+        if data.get("secret") is True:
+            self.state.secret_inputs[str(data.get("input"))] = str(data.get("from") or "")
 
     def _run_complete(self, event: TraceEvent) -> None:
         state, data = self.state, event.data

@@ -35,6 +35,7 @@ _RARE: Final = (
     EventType.OUTCOME_RESOLVED,
     EventType.CONTRACT_VIOLATION,
     EventType.RUN_SUMMARY,
+    EventType.INPUT_RESOLVED,
 )
 """Events that go through the fold as a reader's would."""
 _RUNNING: Final = str(RunStatus.RUNNING)

@@ -35,10 +35,12 @@ def remove_run(path: Path) -> None:
 
 
 def remove_rests(root: Path) -> None:
-    """Delete what a process that was killed left of the runs that it was deleting, or writing from another store."""
+    """Delete what a killed process of this user left of runs that it was deleting, or writing from another store."""
     with suppress(OSError), os.scandir(root) as found:
         for entry in found:
-            if entry.name.startswith((_REMOVED, IMPORTED)) and entry.is_dir(follow_symlinks=False):
+            if not entry.name.startswith((_REMOVED, IMPORTED)) or not entry.is_dir(follow_symlinks=False):
+                continue
+            if entry.stat(follow_symlinks=False).st_uid == os.geteuid():  # root deletes nothing of other users
                 _remove_rest(entry.path)
 
 

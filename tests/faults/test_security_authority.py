@@ -8,6 +8,9 @@ import pytest
 from gertproc import Gert
 from people import BOOK, TOOL, pair
 
+from gert_core.api import ProjectError
+from gert_core.governance.sources import Source, people_of
+
 CALLER = """\
 apiVersion: kernel/v0
 meta: {name: caller}
@@ -31,9 +34,11 @@ ADDED = {
 }
 
 
+RULES = [{"effects": ["danger"], "action": "require-approval"}]
+
+
 def write(place, name: str, **more: object) -> None:
-    rules = [{"effects": ["danger"], "action": "require-approval"}]
-    place.write_text(json.dumps({"apiVersion": "policy/v0", "meta": {"name": name}, "rules": rules, **more}))
+    place.write_text(json.dumps({"apiVersion": "policy/v0", "meta": {"name": name}, "rules": RULES, **more}))
 
 
 @pytest.fixture
@@ -80,3 +85,66 @@ def test_the_same_people_and_further_groups_may_stand_in_a_weaker_policy(gert):
     write(gert.root / "mine.yaml", "mine", people=ALICE, groups={"ops": ["alice"]})
     said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "mine.yaml", "--json")
     assert (said.code, said.document["status"]) == (0, "approval_pending"), said.all
+
+
+NAMED = {
+    "an approver": (
+        {"rules": [{"effects": ["danger"], "action": "require-approval", "approvers": ["Alice"]}]},
+        "Alice",
+    ),
+    "a member of a group": (
+        {
+            "rules": [{"effects": ["danger"], "action": "require-approval", "approvers": ["group:ops"]}],
+            "groups": {"ops": ["alice"]},
+        },
+        "alice",
+    ),
+}
+
+
+@pytest.mark.parametrize(("stronger", "name"), NAMED.values(), ids=NAMED.keys())
+@pytest.mark.parametrize("declared", [{"keys": [pair(3)[1]]}, {"os": "eve"}, {}])
+def test_a_policy_of_the_command_line_does_not_say_who_a_named_person_is(gert, stronger, name, declared):
+    (gert.root / "gert-project.yaml").write_text(PROJECT)
+    write(gert.root / "floor.yaml", "floor", **stronger)
+    write(gert.root / "mine.yaml", "mine", people={name.lower(): declared})
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "mine.yaml")
+    assert said.code == 2, said.all
+    assert "person 'alice' is named by the policy floor.yaml; who that is must stand in the same policy" in said.all
+    assert not list(gert.root.glob("runs/2*"))
+
+
+def test_a_project_does_not_say_who_a_person_of_a_pack_is(gert):
+    """The same between a stronger and a weaker source that both were set up before the run."""
+    floor = Source.parse(NAMED["an approver"][0], kind="floor", name="f", title="the floor")
+    project = Source.parse({"people": {"alice": {"keys": [pair(3)[1]]}}}, kind="project", name="p", title="the project")
+    with pytest.raises(ProjectError, match="person 'alice' is named by the floor"):
+        people_of([floor, project])
+
+
+def test_a_policy_of_the_command_line_does_not_say_who_is_in_a_named_group(gert):
+    (gert.root / "gert-project.yaml").write_text(PROJECT)
+    rules = [{"effects": ["danger"], "action": "require-approval", "approvers": ["group:ops"]}]
+    write(gert.root / "floor.yaml", "floor", rules=rules, people={**ALICE, "eve": {}})
+    write(gert.root / "mine.yaml", "mine", groups={"ops": ["eve"]})
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "mine.yaml")
+    assert said.code == 2, said.all
+    assert "group 'ops' is named by the policy floor.yaml; who is in it must stand" in said.all
+
+
+@pytest.mark.parametrize(
+    "stronger",
+    [
+        {"require_signed_approvals": True},
+        {"rules": [{"effects": ["danger"], "action": "require-approval", "approvers": ["group:ops"]}]},
+    ],
+)
+@pytest.mark.parametrize("added", [one for one, _ in ADDED.values()], ids=ADDED.keys())
+def test_a_policy_of_the_command_line_declares_no_one_where_another_says_whose_approval_counts(gert, stronger, added):
+    """It would choose the keys, and what is said about keys that whoever resumes chooses would no longer be said."""
+    (gert.root / "gert-project.yaml").write_text(PROJECT)
+    write(gert.root / "floor.yaml", "floor", **stronger)
+    write(gert.root / "mine.yaml", "mine", **added)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "mine.yaml")
+    assert said.code == 2, said.all
+    assert "the policy floor.yaml says whose approval counts" in said.all

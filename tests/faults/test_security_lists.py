@@ -9,6 +9,14 @@ from hashlib import sha256
 
 import pytest
 from gertproc import Gert
+from msgspec.structs import replace
+from people import BOOK as ASKING
+from people import TOOL
+from users import NOBODY
+
+from gert_core.api.store_records import RunQuery
+from gert_core.stores.directory import DirectoryStore
+from gert_core.stores.index import Index, stamp_of
 
 BOOK = """\
 apiVersion: kernel/v0
@@ -78,3 +86,65 @@ def test_an_index_of_the_same_user_lies_to_lists_only(gert):
     (run.parent / ".index.jsonl").unlink()
     (row,) = gert("runs", "list", "--json").document["runs"]
     assert row["status"] == "completed"
+
+
+def plant_waiting(gert, **changes):
+    """Write an index with a row for a run that waits, as gert itself never does."""
+    (gert.root / "runs" / ".index.jsonl").unlink(missing_ok=True)
+    (row,) = DirectoryStore(gert.root / "runs").runs(RunQuery())
+    index = Index(gert.root / "runs")
+    index.add(replace(row, **changes), stamp_of(str(gert.run())))
+    index.save(complete=True)
+    (listed,) = gert("runs", "list", "--mode", "real,dry-run", "--json").document["runs"]
+    assert {name: listed[name] for name in changes if name in ("status", "mode")} == {
+        name: value for name, value in changes.items() if name in ("status", "mode")
+    }, "the list believes it"
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"status": "completed", "blocked_on": (), "finished": "2020-01-01T00:00:00Z"},
+        {"status": "interrupted", "blocked_on": ()},
+        {"status": "running"},
+        {"mode": "dry-run"},
+    ],
+)
+def test_nothing_is_answered_resumed_or_verified_by_the_index(tmp_path, lie):
+    gert = Gert(tmp_path)
+    rules = "governance: {rules: [{effects: [danger], action: require-approval, exclude_actor: false}]}"
+    gert.write(tool_act=TOOL, book=ASKING.replace("meta: {name: people}", f"meta: {{name: people, {rules}}}"))
+    with gert:
+        assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
+        run = gert.run()
+        time.sleep(0.12)
+        plant_waiting(gert, **lie)
+        (entry,) = gert("approvals", "list", "--json").document["approvals"]
+        ticket = entry["request"]
+        assert ticket["run_id"] == run.name
+        assert gert("runs", "status", run.name, "--json").document["status"] == "approval_pending"
+        assert gert("runs", "verify-ledger", run.name).out == "valid\n"
+        assert gert("trace", "verify", os.fspath(run / "trace.jsonl")).code == 0
+        assert gert("runs", "prune", "--older-than", "1d").code == 0
+        gert("runs", "cleanup", "--older-than", "1s")
+        assert gert("runs", "show", run.name, "--json").document["status"] == "approval_pending"
+        assert gert("resume", "--run", run.name, "--json").document["status"] == "approval_pending"
+        assert not (gert.root / "acted").exists()
+        plant_waiting(gert, **lie)
+        assert gert("approve", ticket["ticket_id"], "--as", "ann").code == 0
+        assert gert("resume", "latest", "--json").document["status"] == "completed"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_root_deletes_no_rest_of_a_run_of_another_user(gert):
+    """Anybody could call a directory of theirs like one that is being deleted; in a link's place it stays as well."""
+    runs = gert.root / "runs"
+    theirs, ours = runs / ".removed-x-12345678", runs / ".removed-y-12345678"
+    for rest in (theirs, ours):
+        rest.mkdir()
+        (rest / "kept").write_text("x")
+    for path in (theirs, theirs / "kept"):
+        os.chown(path, NOBODY, NOBODY)
+    assert gert("runs", "prune", "--older-than", "30d").code == 0
+    assert (theirs / "kept").exists()
+    assert not ours.exists()

@@ -8,7 +8,7 @@ from base64 import b64decode, b64encode
 
 import pytest
 from gertproc import Gert
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from people import BOOK, TOOL, pair
 
@@ -523,6 +523,7 @@ def respond(facts: dict) -> ApprovalResponse:
     return made
 
 
+@settings(deadline=None)
 @given(given=st.lists(answers, max_size=5), exclude=st.booleans(), personal=st.booleans(), named=st.booleans())
 def test_nothing_counts_that_has_a_fault(given, exclude, personal, named):
     """Whatever is wrong with an answer, it does not count; and people count once, by their own proof."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from gertproc import Gert
 
@@ -69,6 +71,47 @@ def test_no_name_of_who_answers_or_blocks_is_a_secret(gert, who):
     assert gert("runs", "block", run, "--key", "k").code == 0
     assert gert("runs", "unblock", run, "--key", "k", "--as", who).code == 2
     assert who not in everything(gert)
+
+
+@pytest.mark.parametrize("who", [SECRET, TOKEN, f"x-{TOKEN}", "first-part-of-it"])
+def test_no_name_of_who_starts_or_resumes_a_run_is_a_secret(gert, who):
+    before, told = gert.runs(), (2, "error: the name has a secret of the run in it")
+    for argv in (("exec", "book.yaml", "--questions", "suspend"), ("resume", "--run", gert.run().name)):
+        for flags, environ in ((("--as", who), {}), ((), {"GERT_ACTOR": who})):
+            said = gert(*argv, *flags, **environ)
+            assert (said.code, said.err.splitlines()[0]) == told, said.all
+            assert who not in said.all
+    assert gert.runs() == before
+    assert who not in everything(gert)
+
+
+@pytest.mark.parametrize("given", [("--var", f"pw={SECRET}"), ("--input", "given.yaml")])
+def test_no_name_is_a_secret_that_was_given_with_the_command(tmp_path, given):
+    gert = Gert(tmp_path, TOKEN=TOKEN, PARTSX=PARTS)
+    gert.write(book=BOOK.replace(", from: env/PWX", ""), given=f"pw: {SECRET}")
+    said = gert("exec", "book.yaml", *given, "--as", SECRET)
+    assert (said.code, said.err.splitlines()[0]) == (2, "error: the name has a secret of the run in it"), said.all
+    assert gert.runs() == []
+
+
+@pytest.mark.parametrize(
+    "by", ["agent:helper", "Agent:helper", " ann", "a\u200bnn", "<REDACTED:pw>", "(no person)", ""]
+)
+def test_a_planted_answer_by_an_agent_or_an_unusual_name_does_not_count(gert, by):
+    run = gert.run()
+    (gert.root / "seen.txt").write_text("x")
+    assert gert("answer", run.name, "look", "note=planted", "file=seen.txt", "--as", "ann").code == 0
+    planted = [file for file in (run / "answers").iterdir() if json.loads(file.read_text())["name"] == "note"]
+    for file in planted:
+        file.write_text(json.dumps({**json.loads(file.read_text()), "by": by}))
+    said = gert("resume", "--run", run.name, "--json", "--questions", "suspend")
+    assert said.document["status"] == "answer_pending", said.all
+    assert "an answer is left out:" in said.err
+    assert "is not an answer by a person" in said.err
+    assert not [event for event in gert.events() if event["type"] == "question_answered"]
+    planted[0].unlink()
+    assert gert("answer", run.name, "look", "note=mine", "--as", "ann").code == 0
+    assert gert("resume", "--run", run.name, "--json").document["status"] == "completed"
 
 
 def test_answers_hide_secret_inputs_and_the_run_has_them_again(gert):

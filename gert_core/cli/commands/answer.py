@@ -11,6 +11,7 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.questions import answer_command
 from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.stores import store_here, store_option
+from gert_core.runs.again import resume_command
 
 if TYPE_CHECKING:
     from gert_core.engine.answering import OpenQuestions
@@ -98,7 +99,7 @@ def _say(asked: OpenQuestions, stored: list[StoredAnswer]) -> None:
         keys = ", ".join(dict.fromkeys(str(one["step_key"]) for one in others))
         out(escape(f"Other steps ask too: {keys}; gert runs show {run_id}{option} says what."))
     if not asked.missing or refused:
-        out(escape(f"Resume with: gert resume --run {run_id}{option}"))
+        out(escape(f"Resume with: {resume_command(run_id, asked.state, option)}"))
 
 
 def _json(asked: OpenQuestions, stored: list[StoredAnswer]) -> dict[str, object]:

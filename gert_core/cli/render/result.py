@@ -10,6 +10,7 @@ from gert_core.api import RunStatus
 from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.kit.display import readable_key
+from gert_core.runs.again import resume_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,7 @@ def show(result: RunResult, *, faults: Sequence[BaseException] = (), executed: b
 
 
 def _resume(result: RunResult) -> str:
-    return f"gert resume --run {result.run_id}{result.option}"
+    return escape(resume_command(result.run_id, result.state, result.option))
 
 
 def label(outcome: Outcome) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, InputError, RunError, UsageError
 from gert_core.documents.limits import declared_at
 from gert_core.engine.cancel import Deadline
 from gert_core.inputs import ResolvedInputs, coerce_any, refuse_undeclared, resolve_inputs
 from gert_core.plugin.kinds import INPUT
+from gert_core.runs.again import GIVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from gert_core.plugin.config import PluginServices
     from gert_core.runs.state import RunState
     from gert_core.secrets import Masker, Secrets
-
-_GIVEN: Final = ("cli", "file", "scenario", "none")
-"""Sources that cannot be asked again: the value was given with the command."""
 
 
 def recorded_values(
@@ -83,7 +81,7 @@ def _secret_inputs(
     }
     ask = [name for name in needed if name not in values]
     named = state.run_id if request.resume is None else f"{state.run_id}{request.resume.run.stored.option}"
-    _refuse_missing([n for n in ask if secret[n].from_ is None or sources.get(n) in _GIVEN], named)
+    _refuse_missing([n for n in ask if secret[n].from_ is None or sources.get(n) in GIVEN], named)
     resolved = resolve_inputs(
         {name: model for name, model in secret.items() if name in given or name in ask},
         host_vars=request.host_vars,
