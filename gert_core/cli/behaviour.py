@@ -13,6 +13,7 @@ from gert_core.documents.retry import NEVER_RETRIED, RetryPolicy
 from gert_core.documents.retry import WORDS as RETRIES
 from gert_core.engine.request import DRIFT, QUESTIONS
 from gert_core.governance.rules import Act
+from gert_core.kit.run_rows import INTERRUPTED, MOVED, UNREADABLE
 from gert_core.plugin.kinds import KINDS, STEP
 from gert_core.runs.lifecycle.words import LIFECYCLE
 from gert_core.runs.state import MODES
@@ -72,6 +73,7 @@ def behaviour(registry: Registry) -> dict[str, Any]:
         "modes": list(MODES),
         "statuses": {
             "run": _words(RunStatus),
+            "listed": [INTERRUPTED, MOVED, UNREADABLE],
             "lifecycle": {str(status): word for status, word in LIFECYCLE.items()},
             "step": _words(StepStatus),
             "blocks": _words(BlockStatus),

@@ -9,6 +9,8 @@ from gert_core.api.errors import RunError
 BEING_WRITTEN: Final = ".~"
 """How the names of files begin that are not complete yet, in a store that keeps files."""
 _LONGEST: Final = 255
+_SENT: Final = ".sent"
+"""How the names of blobs end that say who was told of a ticket."""
 _RESERVED: Final = frozenset({"trace.jsonl", "lock", "children"})
 """Files of a run in a directory that are not blobs."""
 
@@ -33,14 +35,18 @@ def is_answer(name: str) -> bool:
 
 
 def ticket_of(name: str) -> str | None:
-    """Return the ticket whose request (``tickets/<id>.json``) or answer a blob is; None for every other blob."""
+    """Return the ticket whose request (``tickets/<id>.json``) or answer a blob is; None for every other blob.
+
+    What else is kept of a ticket has other names: ``<id>.refused/``, ``<id>.comments/`` and ``<id>.sent.json``.
+    """
     first, _, rest = name.partition("/")
     if first != "tickets" or not rest.endswith(".json"):
         return None
     folder, slash, _ = rest.partition("/")
     if slash:
         return folder.removesuffix(".answers") if folder.endswith(".answers") else None
-    return rest.removesuffix(".json")
+    ticket = rest.removesuffix(".json")
+    return None if ticket.endswith(_SENT) else ticket
 
 
 __all__ = ["BEING_WRITTEN", "check_blob_name", "is_answer", "ticket_of"]

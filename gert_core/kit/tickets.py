@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from gert_core.api.approvals import ApprovalRequest, ApprovalResponse
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
+from gert_core.kit.blob_names import is_answer, ticket_of
 from gert_core.kit.files import MIB, UnreadableError, decode_record
 from gert_core.kit.log import warning
 from gert_core.kit.times import parse_time
@@ -73,9 +74,8 @@ class TicketStore:
 
     def tickets(self) -> list[str]:
         """Return the ids of all tickets, in the order of their names; raise ``UnreadableError``."""
-        names = [name.removeprefix(_FOLDER) for name in self._run.names(_FOLDER)]
-        stems = [name.removesuffix(".json") for name in names if "/" not in name and name.endswith(".json")]
-        return [stem for stem in stems if _NAME.fullmatch(stem)]
+        found = (ticket_of(name) for name in self._run.names(_FOLDER) if not is_answer(name))
+        return [ticket for ticket in found if ticket is not None and _NAME.fullmatch(ticket)]
 
     def answer(self, response: ApprovalResponse) -> None:
         """Add one answer to its ticket; the names of answers sort in the order they were given."""

@@ -60,6 +60,8 @@ class ListsConformance(StoreCase):
         one.put("tickets/t1.json", b'{"ticket_id": "t1", "runbook_name": "a", "step_id": "s1"}')
         two.put("tickets/t2.json", b'{"ticket_id": "t2", "runbook_name": "b", "step_id": "s2"}')
         two.put("tickets/t2.answers/0001-aa.json", b"{}", new=True)
+        for name in ("t1.sent.json", "t1.refused/1-aa.json", "t1.comments/1.json"):
+            one.put(f"tickets/{name}", b"{}", new=True)
         rows = list(store.tickets())
         assert [(row.ticket_id, row.run_id[:8], row.runbook, row.step_id, row.status) for row in rows] == [
             ("t2", "20260102", "b", "s2", "answered"),
