@@ -178,7 +178,7 @@ def resume(
     from gert_core.engine.progress import Progress as Quiet
     from gert_core.engine.request import Request, Resume
     from gert_core.engine.resume.read import read_run
-    from gert_core.stores.choose import opened
+    from gert_core.stores.choose import opened, with_address
 
     wanted = _registry(registry)
     wanted.require_healthy()
@@ -192,6 +192,7 @@ def resume(
         "abort": abort,
     }
     own = NewStop() if stop is None else None
+    named = store if isinstance(store, str) else None
     with opened(store, root, registry=lambda: wanted) as kept, closing(own) if own is not None else nullcontext():
         while True:
             try:
@@ -205,7 +206,7 @@ def resume(
                         console=console or SilentConsole(),
                         progress=progress or Quiet(),
                         stop=stop or own or NewStop(),
-                        environ=dict(os.environ if environ is None else environ),
+                        environ=dict(with_address(os.environ if environ is None else environ, named)),
                         resume=Resume(run=recorded, allow_drift=allow_drift, **asked),
                         **options,
                     )

@@ -179,3 +179,20 @@ def test_hosts_name_a_store_by_its_address_or_give_it(book, tmp_path, monkeypatc
     assert asking.active() == []
     kept = host.run(book, store="file:runs")
     assert asking.status(kept.run_id, root=tmp_path / "runs").status == "completed"
+
+
+GATE = """\
+apiVersion: kernel/v0
+meta: {name: gate}
+steps:
+  - {id: sure, type: manual, instructions: Pull the plug.}
+  - {id: done, type: end, outcome: {category: resolved, code: ok}}
+"""
+
+
+def test_hosts_answer_and_resume_in_a_store(book, tmp_path):
+    (tmp_path / "gate.runbook.yaml").write_text(GATE)
+    url = "sqlite:x.db?password=hunter22"
+    ran = host.run("gate.runbook.yaml", store=url, questions="suspend")
+    assert host.answer(ran.run_id, "sure", {"confirm": "yes"}, store=url, by="ann") == []
+    assert host.resume(ran.run_id, store=url).status == "completed"
