@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.diagnostics import Diagnostic
 from gert_core.api.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 from gert_core.documents.compose import (
@@ -75,6 +77,22 @@ class Document:
             line, column = mark[:2] if key else mark[2:]
         return line, column
 
+    def at(self, line: int, column: int) -> tuple[str | int, ...]:
+        """Return the path of the innermost value that has a position, or whose key has it; empty for the document."""
+        path: tuple[str | int, ...] = ()
+        value, place = self.value, (line, column)
+        while isinstance(value, Map | Seq):
+            marks = value.marks.items() if isinstance(value, Map) else enumerate(value.marks)
+            found = [(segment, mark) for segment, mark in marks if mark[:2] <= place]
+            if not found:
+                break
+            segment, mark = max(found, key=lambda one: one[1][:2])
+            path = (*path, segment)
+            if mark[2:] > place:  # it is in the key
+                break
+            value = value[segment]  # type: ignore[index]
+        return path
+
     def source_line(self, line: int) -> str:
         """Return the text of a line, numbered from 1; empty when there is none."""
         if self._lines is None:
@@ -100,6 +118,8 @@ def _mark(value: object, segment: str | int) -> Mark | None:
 def load(path: Path, *, name: str | None = None) -> Document:
     """Read a file, called ``name`` in messages; raise ``UsageError`` when it cannot be opened."""
     file = name if name is not None else str(path)
+    if _thread.texts and (text := _thread.texts.get(path.resolve())) is not None:
+        return _read(text, file=file, path=path)
     try:
         with open_named(path) as stream:
             data = stream.read(MAX_BYTES + 1)
@@ -111,9 +131,26 @@ def load(path: Path, *, name: str | None = None) -> Document:
     return _read(data, file=file, path=path)
 
 
-def loads(data: bytes, *, name: str) -> Document:
-    """Read a document from bytes, called ``name`` in messages."""
-    return _read(data, file=name, path=None)
+def loads(data: bytes, *, name: str, path: Path | None = None) -> Document:
+    """Read a document from bytes, called ``name`` in messages; ``path`` is where it would be as a file."""
+    return _read(data, file=name, path=path)
+
+
+class _Thread(threading.local):
+    texts: Mapping[Path, bytes] | None = None
+
+
+_thread: Final = _Thread()
+
+
+@contextmanager
+def overlaid(texts: Mapping[Path, bytes]) -> Iterator[None]:
+    """Let this thread read these bytes instead of the files at the paths, as editors have them unsaved."""
+    before, _thread.texts = _thread.texts, {path.resolve(): text for path, text in texts.items()}
+    try:
+        yield
+    finally:
+        _thread.texts = before
 
 
 def _read(data: bytes, *, file: str, path: Path | None) -> Document:
@@ -186,4 +223,4 @@ def _position(before: str) -> tuple[int, int]:
     return len(lines), len(lines[-1]) + 1
 
 
-__all__ = ["Document", "Map", "Mark", "Seq", "load", "loads"]
+__all__ = ["Document", "Map", "Mark", "Seq", "load", "loads", "overlaid"]

@@ -12,6 +12,7 @@ from gert_core.api import ErrorKind, UsageError
 from gert_core.api.store_records import RunQuery
 from gert_core.approvals import inbox
 from gert_core.documents.scenario import named_scenario
+from gert_core.documents.yaml import overlaid
 from gert_core.engine.answering import answer as store_answers
 from gert_core.engine.answering import open_questions
 from gert_core.engine.known_secrets import refuse_secrets
@@ -250,13 +251,14 @@ class Host:
             store_answers(found, values, by=by or self.actor, reject=reject, environ=self._site.environ)
             return [str(question["name"]) for question in found.missing]
 
-    def validate(self, path: str | Path) -> Validated:
-        """Validate a document of any kind."""
+    def validate(self, path: str | Path, *, text: str | None = None) -> Validated:
+        """Validate a document of any kind; with ``text`` as if its file had it."""
         file = self._site.path(path)
         project = self._site.project_of(file)
         registry = self._site.registry_of(project)
-        found = validate_file(file, registry=registry, project=project)
-        return with_governance(found, registry=registry, project=project)
+        with overlaid({} if text is None else {file: text.encode()}):
+            found = validate_file(file, registry=registry, project=project)
+            return with_governance(found, registry=registry, project=project)
 
     def close(self, *, timeout: float = GRACE) -> None:
         """End what runs here: suspend runs that only wait for people, cancel the others, and wait for them."""

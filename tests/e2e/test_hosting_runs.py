@@ -74,6 +74,15 @@ def test_what_is_wrong_before_a_run_is_raised_where_it_is_started(lab):
     assert not list(host.runs())
 
 
+def test_a_document_is_validated_as_an_editor_has_it(lab):
+    file = lab.book('- { id: one, type: tool, tool: say, inputs: { text: "x" } }', tools="say")
+    host = lab.host()
+    assert host.validate("book.yaml").valid
+    found = host.validate("book.yaml", text=file.read_text().replace("tool: say", "tool: shout"))
+    assert not found.valid
+    assert host.validate("book.yaml").valid
+
+
 def test_no_secret_is_told(lab):
     told = Told()
     lab.environ["TOKEN"] = "h5Kq-Zw82-Lr01"
