@@ -342,3 +342,28 @@ def test_a_missing_tool_names_each_place_once(validate):
     (found,) = validate(f"{HEAD}tools: [other]\nsteps:\n{END}")
     assert found["rule"] == "tool-not-found"
     assert found["message"].count("tools/other.tool.yaml") == 1
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "  - {{ id: l, type: block, for_each: {{ as: i, over: [1, 2] }}, steps: [ {} ] }}\n",
+        "  - {{ id: l, type: repeat, repeat: {{ max: 2 }}, steps: [ {} ] }}\n",
+    ],
+)
+@pytest.mark.parametrize("read", [".a.out", ".out"])
+def test_an_output_of_a_step_inside_a_loop_is_exported_and_read_by_its_name(validate, loop, read):
+    step = "{{ id: a, type: tool, tool: echo, inputs: {{ n: x }}{} }}"
+    end = "  - {{ id: done, type: end, outcome: {{ category: resolved, meta: {{ m: '{}' }} }} }}\n"
+    before = HEAD + "tools: [echo]\nsteps:\n" + loop.format(step.format("")) + end.format(f"{{{{ {read} }}}}")
+    rule, hint = validate.only(before)
+    export, name = re.fullmatch(r"add `(export: \[out\])` to `a` and read `(\.out)`", hint).groups()
+    assert rule == "unresolved-variable"
+    after = loop.format(step.format(f", {export}")) + end.format(f"{{{{ {name} }}}}")
+    assert validate(HEAD + "tools: [echo]\nsteps:\n" + after) == []
+
+
+def test_there_is_no_present_time(validate):
+    text = HEAD + "steps:\n" + END.replace("resolved", "resolved, meta: { at: '{{ .now }}' }")
+    assert validate.only(text) == ("unresolved-variable", "a resumed run must see the same time: read `.run.started`")
+    assert validate(text.replace(".now", ".run.started")) == []

@@ -117,7 +117,7 @@ def test_a_failed_deployment_is_retried_as_a_whole_and_says_so(shell):
     run = shell.trace().parent.name
     refused = shell.gert("resume", "--run", run, "--retry-failed", code=1)
     assert (
-        "deploy/0/lock, deploy/2/unlock would run again: it writes, is not idempotent and succeeded" in refused.stderr
+        "deploy/0/lock, deploy/2/unlock would run again: they write, are not idempotent and succeeded" in refused.stderr
     )
     assert f"gert resume --run {run} --retry-failed --yes;" in refused.stderr
     assert notes(shell) == ["lock", "unlock"]

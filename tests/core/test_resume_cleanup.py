@@ -132,7 +132,7 @@ def test_what_took_effect_is_listed_and_repeated_with_yes(lab):
     with pytest.raises(RunError) as refused:
         again(lab, ran, retry_failed=True)
     assert refused.value.kind == "unknown_outcome"
-    assert "b/0/push, b/2/free would run again: it writes, is not idempotent and succeeded" in refused.value.message
+    assert "b/0/push, b/2/free would run again: they write, are not idempotent and succeeded" in refused.value.message
     assert "cleanup ran since, so everything before it would run again" in refused.value.message
     assert f"gert resume --run {ran.result.run_id} --retry-failed --yes" in refused.value.hint
     assert lab.calls == []

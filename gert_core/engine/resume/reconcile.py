@@ -82,11 +82,12 @@ def _unknown(named: str, still: list[StepState], *, retry: bool, undone: frozens
     if open_:
         names = ", ".join(record.key for record in open_)
         word = "failed" if all(record.done for record in open_) else "was interrupted"
-        sentences.append(
-            f"cannot determine whether {names} took effect: it writes, is not idempotent and {word}",
-        )
+        what = "they write, are" if len(open_) > 1 else "it writes, is"
+        word = word.replace("was", "were") if len(open_) > 1 else word
+        sentences.append(f"cannot determine whether {names} took effect: {what} not idempotent and {word}")
     if done:
-        sentences.append(f"{', '.join(done)} would run again: it writes, is not idempotent and succeeded")
+        what = "they write, are" if len(done) > 1 else "it writes, is"
+        sentences.append(f"{', '.join(done)} would run again: {what} not idempotent and succeeded")
     command = f"gert resume --run {named}{' --retry-failed' if retry else ''}"
     # In quotes: pasted into a shell as it is, it must not run with the first of the choices.
     choices = "".join(f" --reconcile {shlex.quote(f'{record.key}=done|redo|failed')}" for record in still)

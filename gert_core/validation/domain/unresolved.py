@@ -122,6 +122,8 @@ class UnresolvedReferences:
         if definers:
             return self._known_elsewhere(name, shown, definers, step=step, around=around)
         hint = self.ctx.report.did_you_mean(name, self.env.variable_names(), prefix=".")
+        if name == "now":
+            hint = "a resumed run must see the same time: read `.run.started`"
         if hint is None:
             later = self.ctx.report.did_you_mean(name, self._all_definers(), prefix=".")
             hint = f"{later[:-1]}, which is set later?" if later else None
@@ -142,11 +144,13 @@ class UnresolvedReferences:
                 f"read the status of the loop, `.step.{common.loop.id}.status`, or of its items",
             )
         if common is not None and common.loop is not None and common.first < common.then:
-            what = "export it there" if first.id != name else "export its outputs there"
+            kept = name if first.id != name else shown.rpartition(".")[2]
             return (
                 _RULE,
                 f"`{shown}` is set by `{first.id}` inside the loop `{common.loop.id}` and does not exist after it",
-                f"{what} (`export: [...]`) to keep it",
+                f"add `export: [{kept}]` to `{first.id}` and read `.{kept}`"
+                if kept != first.id
+                else f"export the outputs of `{first.id}` that are needed and read those",
             )
         if first.id == name and first is step:
             return _RULE, f"`{shown}` is used by step `{name}` itself, before it has run", _SECOND_ROUND.format(shown)
