@@ -21,6 +21,8 @@ ARGUMENTS: Final = {
     "runs block": "runs",
     "runs unblock": "runs",
     "runs show": "runs",
+    "runs cancel": "runs",
+    "runs export": "runs",
     "runs status": "runs",
     "runs tail": "runs",
     "runs verify-ledger": "runs",

@@ -50,7 +50,7 @@ def complete(script, *words, cwd=None):
 
 
 def test_verbs_and_commands_complete(script):
-    assert complete(script, "gert", "ex") == ["exec"]
+    assert complete(script, "gert", "exe") == ["exec"]
     assert complete(script, "gert", "new", "") == ["runbook", "tool", "scenario", "plugin"]
     assert complete(script, "gert", "-p", "no:x", "tr") == ["trace"]
     assert complete(script, "gert", "completion", "") == ["bash", "zsh", "fish", "--help"]

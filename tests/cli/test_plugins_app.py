@@ -208,7 +208,7 @@ def test_output_survives_a_terminal_that_knows_only_ascii(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, env={"PYTHONIOENCODING": "ascii"}, cwd=tmp_path, check=True
     )
-    assert done.stdout == b"? Outcome\n"
+    assert done.stdout == b"+ Outcome\n"
 
 
 def test_colour_only_on_a_terminal(monkeypatch):
