@@ -45,7 +45,7 @@ class Followers:
 
 
 class Shared:
-    """The one who reads a run for all who follow it; whoever asks first after a moment looks for all of them."""
+    """Reads a run for all who follow it; the first that asks after a moment looks for all of them."""
 
     def __init__(self, run: StoredRun, seq: int) -> None:
         self._run = run
