@@ -1,4 +1,4 @@
-"""Find where each field of a step's contract comes from: the tool, its action, the step, its type or nobody."""
+"""Find where each field of a step's contract comes from: the tool, its action, the step, its type or a default."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Origin(Struct, frozen=True, kw_only=True):
     """The innermost place that declares a field of a contract.
 
     ``level`` is ``step``, ``action``, ``tool`` or ``type``; ``blocks`` for a step that acts through its blocks only;
-    ``default`` for a field that nobody declares; ``undeclared`` where, for want of a declaration, the step counts as
-    writing.
+    ``default`` for a field that no contract declares; ``undeclared`` where, for want of a declaration, the step counts
+    as writing.
     """
 
     level: str

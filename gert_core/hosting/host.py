@@ -179,10 +179,9 @@ class Host:
             return RunView(stored)
 
     def follow(self, run_id: str, *, after: int = 0, deadline: Deadline | None = None) -> Iterator[TraceEvent]:
-        """Yield the events of a run behind number ``after``, those to come included, until it is over.
+        """Yield the events of a run behind number ``after`` and those to come, through suspensions, until it is over.
 
-        It goes on while the run is suspended, and ends when no process has executed an interrupted run for two
-        seconds, and when the ``deadline`` ends it.
+        It also ends when no process has executed an interrupted run for two seconds, and with the ``deadline``.
         """
         with find_run(self._site.store, run_id) as stored:
             sleep = time.sleep if deadline is None else deadline.wait

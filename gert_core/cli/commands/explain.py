@@ -130,7 +130,7 @@ def _origin(origin: Origin | None) -> str:
     if origin is None or origin.level == "blocks":
         return " (its blocks)"
     if origin.level == "undeclared":
-        return " (nobody declares it, so it counts as writing)"
+        return " (no contract declares it, so it counts as writing)"
     if origin.level == "default":
         return " (by default)"
     place = f", {origin.file}:{origin.line}" if origin.file is not None else ""
