@@ -139,7 +139,7 @@ class Shell:
     def runs(self) -> list[Path]:
         """The run directories, oldest first."""
         root = self.root / "runs"
-        return sorted(root.iterdir()) if root.is_dir() else []
+        return sorted(one for one in root.iterdir() if not one.name.startswith(".")) if root.is_dir() else []
 
     def trace(self) -> Path:
         """The trace of the newest run."""
