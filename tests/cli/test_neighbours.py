@@ -86,3 +86,11 @@ def test_without_utf8_the_marks_are_ascii(made):
 
     assert "`- (.) end resolved" in said("graph", "book.yaml")
     assert said("validate", "book.yaml").startswith("+ book.yaml")
+
+
+def test_colour_in_a_pipe_draws_no_live_line(made):
+    said = made("exec", "book.yaml", "--color", "always")
+    assert said.code == 0
+    assert "\x1b[32m" in said.all
+    assert "\r" not in said.all
+    assert "\x1b[K" not in said.all

@@ -49,7 +49,7 @@ class TerminalProgress(Progress):
         """Whether the descriptions of steps are shown."""
         self.mask: Callable[[str], str] = str
         self._lock = threading.RLock()
-        self._live = coloured(self._stream)
+        self._live = self._stream.isatty() and coloured(self._stream)
         self._running: dict[str, tuple[str, float]] = {}
         self._texts: dict[str, str] = {}
         """What steps said last about what they are doing."""
