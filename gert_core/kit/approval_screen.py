@@ -49,6 +49,8 @@ def describe(
     for name in _SHOWN:
         if started.get(name):
             yield from frame.rows(name, started[name])
+    for name, called in (request.document.get("tools") or {}).items():
+        yield from frame.rows("may call", f"{name}: {called.get('program') or 'no program'}")
     for name in ("effects", "writes", "reads"):
         tags = request.contract.get(name) or ()
         yield from frame.rows(name, ", ".join(str(tag) for tag in tags) or "none")
@@ -102,6 +104,8 @@ def _command(request: ApprovalRequest) -> str:
         return shlex.join(started["argv"])
     if started.get("method"):
         return f"calls {started['method']}"
+    if called := request.document.get("tools"):
+        return f"none: a step of type {request.step_type} may call {', '.join(called)}"
     return f"none: a step of type {request.step_type} starts no program"
 
 

@@ -119,7 +119,7 @@ def test_a_repeatable_execution_copied_while_it_ran_is_over_when_it_ended(shell)
     (ticket,) = shell.json("runs", "show", run)["pending"]
     shell.gert("approve", ticket["ticket_id"], "--as", "ann")
     first = shell.start("resume", run)
-    wait_for(lambda: effects(shell))
+    wait_for(lambda: effects(shell), 60)
     copy = kept(shell, run)
     (shell.root / "go").touch()
     first.communicate(timeout=30)
@@ -131,16 +131,16 @@ def test_a_repeatable_execution_copied_while_it_ran_is_over_when_it_ended(shell)
 def test_attempts_of_a_retry_are_not_repeated_from_a_copy(shell):
     """Copied at its second attempt: the third one was begun by the process that went on, and was killed in it."""
     shell.program("box", "echo acted >> effects; [ $(wc -l < effects) -lt 3 ] || sleep 20; exit 1")
-    retry = "retry: { max: 3, delay: 300ms }"
+    retry = "retry: { max: 3, delay: 2s }"
     shell.book(f"- {{ id: hold, type: tool, tool: box, {retry} }}", tools="box", meta=RULES)
     shell.tool("box", '["box"]', contract=SAFE)
     run = str(shell.json("exec", "book.yaml", "--approval", "inbox")["run_id"])
     (ticket,) = shell.json("runs", "show", run)["pending"]
     shell.gert("approve", ticket["ticket_id"], "--as", "ann")
     first = shell.start("resume", run)
-    wait_for(lambda: effects(shell) == 1 and len(shell.events("step_attempt")) == 1)
+    wait_for(lambda: shell.events("step_attempt"), 60)
     copy = kept(shell, run)
-    wait_for(lambda: effects(shell) == 3)
+    wait_for(lambda: effects(shell) == 3, 60)
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=30)
     restored(shell, run, copy)
@@ -155,3 +155,65 @@ def test_a_paused_step_whose_process_was_killed_keeps_its_approval(shell, at):
     killed_at(at, root=shell.root, run=run, environ=shell.environ)
     assert shell.json("resume", run)["status"] == "completed"
     assert len(shell.events("approval_submitted")) == 1
+
+
+@pytest.mark.parametrize("change", ["content", "place", "tool", "later"])
+def test_a_program_that_a_step_type_calls_is_bound_by_the_approval_of_the_step(shell, change):
+    """The step names no tool: its type calls one, whose program is exchanged after the approval."""
+    shell.book("- { id: hold, type: gate, act: after, keys: KEYS }".replace("KEYS", str(["window"] * (change == "later"))),
+               tools="box", meta=RULES)  # fmt: skip
+    run = str(shell.json("exec", "book.yaml", "--approval", "inbox")["run_id"])
+    (submitted,) = shell.events("approval_submitted")
+    (bound,) = submitted["data"]["request"]["tools"].values()
+    assert bound["program"] == str(shell.root / "bin" / "box")
+    (ticket,) = shell.json("runs", "show", run)["pending"]
+    shown = shell.gert("approvals", "show", ticket["ticket_id"], COLUMNS="300").stdout
+    assert f"box do: {shell.root / 'bin' / 'box'}" in shown
+    shell.gert("approve", ticket["ticket_id"], "--as", "ann")
+    more: tuple[str, ...] = ()
+    if change == "place":
+        (shell.root / "first").mkdir()
+        shutil.copy(shell.root / "bin" / "box", shell.root / "first" / "box")
+        shell.environ["PATH"] = f"{shell.root / 'first'}:{shell.environ['PATH']}"
+    elif change == "tool":
+        shell.tool("box", '["sh", "-c", "echo evil >> effects"]', contract="{ effects: [x], writes: [x] }")
+        more = ("--on-drift", "allow")
+    elif change == "content":
+        shell.program("box", "echo evil >> effects")
+    else:  # while the step is paused
+        shell.gert("resume", run)
+        shell.gert("runs", "unblock", run, "--key", "window")
+        shell.program("box", "echo evil >> effects")
+    assert shell.json("resume", run, *more)["status"] == "approval_pending"
+    assert effects(shell) == 0
+    (void,) = shell.events("approval_void")
+    assert void["data"]["changed"] == ["tools"]
+
+
+def test_a_program_exchanged_while_the_step_that_calls_it_runs_is_not_started(shell):
+    """The step itself waits for a question at the terminal; the call is compared directly before it is made."""
+    shell.program("swap", "echo '#!/bin/sh' > bin/box; echo 'echo evil >> effects' >> bin/box")
+    shell.tool("swap", '["swap"]', contract="{ effects: [x], writes: [x] }")
+    shell.book("- { id: hold, type: gate, first: swap, act: after }", tools="box, swap", meta=RULES)
+    run = str(shell.json("exec", "book.yaml", "--approval", "inbox")["run_id"])
+    (ticket,) = shell.json("runs", "show", run)["pending"]
+    shell.gert("approve", ticket["ticket_id"], "--as", "ann")
+    done = shell.json("resume", run, code=1)
+    assert (done["failure"]["kind"], effects(shell)) == ("approval_void", 0)
+    assert (
+        "box do is not what was approved with the step: its program was exchanged after that"
+        in (done["failure"]["message"])
+    )
+
+
+def test_a_tool_whose_program_depends_on_inputs_is_not_called_under_an_approval(shell):
+    text = "apiVersion: tool/v0\nmeta: { name: box, transport: stdio }\n"
+    text += "contract: { effects: [x], writes: [x], inputs: { p: { type: string } } }\n"
+    text += 'actions: { do: { argv: ["{{ .p }}"] } }\n'
+    (shell.root / "tools" / "box.tool.yaml").write_text(text)
+    shell.book("- { id: hold, type: gate, act: after, given: { p: box } }", tools="box", meta=RULES)
+    run = str(shell.json("exec", "book.yaml", "--approval", "inbox")["run_id"])
+    (ticket,) = shell.json("runs", "show", run)["pending"]
+    shell.gert("approve", ticket["ticket_id"], "--as", "ann")
+    done = shell.json("resume", run, code=1)
+    assert (done["failure"]["kind"], effects(shell)) == ("approval_void", 0)

@@ -19,6 +19,8 @@ class Gate(StepModel):
     reason: str = ""
     act: str = ""
     ask: str = ""
+    first: str = ""
+    given: dict[str, str] = {}
     safe: bool = False
     free: bool = False
 
@@ -26,6 +28,8 @@ def contract(step, tools):
     return Contract(effects=("x",), writes=() if step.free else ("x",), idempotent=step.safe or step.free)
 
 def run(step, ctx):
+    if step.first:
+        ctx.call_tool(step.first, None, {})
     if step.act == "before":
         ctx.call_tool("box", None, {})
     for key in step.keys:
@@ -35,7 +39,7 @@ def run(step, ctx):
     if step.ask:
         ctx.ask(Question(name=step.ask, kind="text", prompt=step.ask))
     if step.act == "after":
-        ctx.call_tool("box", None, {})
+        ctx.call_tool("box", None, step.given)
     return Completed(detail={"attempt": ctx.attempt})
 
 @hookimpl

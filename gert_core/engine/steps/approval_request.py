@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from gert_core.approvals.binding import SHOWN, VERSION, as_older, request_of, resolve_program
+from gert_core.approvals.binding import SHOWN, VERSION, as_older, request_of
+from gert_core.engine.steps.called_tools import TOOLS, callable_tools, program_of
 from gert_core.tools import REPLAYED, preview, render_action
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gert_core.api import ApprovalRequest
     from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.steps.execution import StepExecution
@@ -66,6 +65,8 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
     }
     if facts.callers:  # what they hand over is approved too, also where it is shown masked
         document["callers"] = list(facts.callers)
+    if called := callable_tools(execution):
+        document[TOOLS] = called
     if compiled.type.program is not None:
         document["vars_hash"] = services.digest(execution.layer.names_visible())
     request = request_of(services.masker.mask(document))
@@ -106,7 +107,11 @@ def _command(execution: StepExecution) -> dict[str, Any] | None:
     compiled, facts = execution.compiled, execution.facts
     if compiled.type.program is not None:
         name = facts.runbook.functions.program(compiled.node, execution.step)
-        return None if name is None else {**_program(execution, name), "argv": [name], "cwd": _directory(execution)}
+        return (
+            None
+            if name is None
+            else {**program_of(execution, name, {}, None), "argv": [name], "cwd": _directory(execution)}
+        )
     if compiled.use is None or compiled.action is None:
         return None
     tool = facts.runbook.tools[compiled.use.tool]
@@ -116,7 +121,7 @@ def _command(execution: StepExecution) -> dict[str, Any] | None:
     binary, secrets = tool.tool.meta.binary, facts.secrets.present(sorted(facts.secrets.allowed(tool.name)))
     argv = [binary, *action.argv[1:]] if binary and action.argv else list(action.argv)
     command: dict[str, Any] = {
-        **_program(execution, argv[0] if argv else binary, action.env, tool.cwd),
+        **program_of(execution, argv[0] if argv else binary, action.env, tool.cwd),
         "argv": argv,
         "stdin": action.stdin,
         # Secrets stand here by their names; what is rendered from one is masked like everything else.
@@ -128,15 +133,6 @@ def _command(execution: StepExecution) -> dict[str, Any] | None:
     if action.config:
         command["config"] = dict(action.config)
     return command
-
-
-def _program(
-    execution: StepExecution, name: str | None, environ: Mapping[str, str] | None = None, cwd: str | None = None
-) -> Mapping[str, str | None]:
-    if execution.facts.mode == "replay":  # nothing is started, and the trace is the same on every machine
-        return {"program": None, "program_sha256": None}
-    environ = {**execution.facts.environ, **(environ or {})}
-    return resolve_program(name, environ, cwd or execution.facts.cwd, deadline=execution.frame.deadline)
 
 
 def _directory(execution: StepExecution, cwd: str | None = None) -> str | None:
