@@ -12,6 +12,7 @@ from gert_core.plugin.lazy import resolve
 from gert_core.testing.cases import PluginConformance
 from gert_core.testing.effects import forbid_outside_effects
 from gert_core.testing.guards import CommandConformance, RuleConformance
+from gert_core.testing.hosts import HostConformance
 from gert_core.testing.peers import (
     ApprovalProviderConformance,
     InputResolverConformance,
@@ -92,6 +93,7 @@ __all__ = [
     "ApprovalProviderConformance",
     "CommandConformance",
     "DatabaseStoreConformance",
+    "HostConformance",
     "InputResolverConformance",
     "LedgerConformance",
     "LinesConformance",

@@ -12,6 +12,7 @@ from shell import alive, wait_for
 
 from gert_core.api import GertError, UsageError
 from gert_core.hosting import Deadline, RunFinished, Stop
+from gert_core.testing.conformance import HostConformance
 
 
 @pytest.fixture
@@ -26,6 +27,14 @@ MANUAL = """
   type: manual
   instructions: Look at the rack.
   required_evidence: [{ kind: text, name: notes, description: What you saw }]
+"""
+
+
+class TestConformance(HostConformance):
+    runbook = """
+apiVersion: kernel/v0
+meta: { name: book }
+steps: [{ id: done, type: end, outcome: { category: resolved, code: ok } }]
 """
 
 
