@@ -129,6 +129,8 @@ def id_fault(person_id: str) -> str | None:
         return "looks like a masked secret"
     if is_agent(person_id) and not person_id.startswith(AGENT):
         return f"is an agent's id in another spelling than {AGENT}NAME"
+    if comparable_id(person_id).startswith(GROUP):
+        return "is the name of a group"
     if comparable_id(person_id) == NO_ONE:
         return "stands for no person at all"
     return None

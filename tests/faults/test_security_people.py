@@ -469,6 +469,8 @@ LOOKALIKES = [
     "a  lice",
     "alice\u2060",
     "ali\u034fce",
+    "group:ops",
+    "Group:ops",
     "",
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from hashlib import sha256
 
 import pytest
@@ -87,3 +88,30 @@ def test_a_ticket_that_binds_less_is_not_answered(gert):
     file.write_text(json.dumps(facts))
     said = gert("approve", ticket, "--as", "ann")
     assert (said.code, "covers less than approvals do now" in said.err) == (1, True), said.all
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("UPDATE gert_events SET line = replace(line, 'require-approval', 'allow')", "trace_altered"),
+        ("UPDATE gert_events SET line = 5 WHERE seq = 4", "trace_altered"),
+        ("UPDATE gert_events SET line = 900000000000 WHERE seq = 4", "trace_altered"),
+        ("UPDATE gert_tickets SET status = 'approved'", None),
+        ("UPDATE gert_runs SET status = 'completed'", None),
+        ("UPDATE gert_blobs SET data = 7 WHERE name LIKE 'tickets/%'", None),
+    ],
+)
+def test_forged_rows_of_a_database_execute_nothing_and_end_with_a_sentence(tmp_path, statement, kind):
+    """Values of other types than gert writes are read as what they are: content that fits nothing."""
+    gert = bound_gert(tmp_path)
+    store = ("--store", "sqlite:kept.db")
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--json", *store)
+    with sqlite3.connect(tmp_path / "kept.db") as database:
+        database.execute(statement)
+    database.close()
+    said = gert("resume", "--run", said.document["run_id"], "--json", *store)
+    assert acted(gert) == []
+    if kind is None:
+        assert "internal" not in said.all
+    else:
+        assert said.document["error"]["kind"] == kind, said.all

@@ -13,7 +13,7 @@ from gert_core.api.store_records import BLOB_LIMIT, HOLD_BYTES, Blob, BlobInfo
 from gert_core.kit.blob_names import check_blob_name, is_answer, ticket_of
 from gert_core.kit.files import MIB
 from gert_core.kit.run_rows import MOVED
-from gert_core.kit.tables.rows import timestamp
+from gert_core.kit.tables.rows import bytes_of, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +54,7 @@ class Blobs:
                 f"{name} of run {self._run_id} is larger than {limit // MIB} MiB", kind=ErrorKind.RUN_DIRECTORY
             )
         parts = self._database.read("SELECT data FROM gert_blobs WHERE run_id = ? AND name = ? ORDER BY part", where)
-        return Blob(data=b"".join(bytes(part) for (part,) in parts), written=timestamp(size[0][1]))
+        return Blob(data=b"".join(bytes_of(part) for (part,) in parts), written=timestamp(size[0][1]))
 
     def info(self, name: str) -> BlobInfo | None:
         """Return size and time of a blob, which is not read for that."""

@@ -45,6 +45,11 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
+def bytes_of(value: object) -> bytes:
+    """Return what a column of bytes has; in some databases another program can leave a value of any type there."""
+    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else str(value).encode("utf-8", "replace")
+
+
 def values_of(row: RunRow) -> list[object]:
     """Return the values of ``COLUMNS``."""
     found: list[object] = [getattr(row, name) for name in COLUMNS]
@@ -160,6 +165,7 @@ def select_tickets(database: Database, **query: str | None) -> Iterator[TicketRo
 __all__ = [
     "COLUMNS",
     "assignments",
+    "bytes_of",
     "row_of",
     "select_ids",
     "select_runs",

@@ -13,7 +13,7 @@ from gert_core.kit.files import MIB
 from gert_core.kit.run_rows import PREFIX, advance
 from gert_core.kit.tables.blobs import Blobs
 from gert_core.kit.tables.database import Group, LostError
-from gert_core.kit.tables.rows import stored_row, timestamp
+from gert_core.kit.tables.rows import bytes_of, stored_row, timestamp
 from gert_core.kit.tables.schema import TABLES
 from gert_core.kit.tables.sink import HeldSink
 
@@ -59,13 +59,14 @@ class TableRun(StoredRun):
         """Yield the lines behind a number, some at a time."""
         size = _FEW
         while True:
-            found = self._database.read(
+            rows = self._database.read(
                 "SELECT seq, line FROM gert_events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?",
                 (self.run_id, since_seq, size),
             )
+            found = [(seq, bytes_of(line)) for seq, line in rows]
             for seq, line in found:
                 since_seq = seq
-                yield bytes(line) + b"\n"
+                yield line + b"\n"
             if len(found) < size:
                 return
             average = sum(len(line) for _, line in found) // size + 1
@@ -74,14 +75,14 @@ class TableRun(StoredRun):
     def line(self, seq: int) -> bytes:
         """Return one line by its number."""
         found = self._database.read("SELECT line FROM gert_events WHERE run_id = ? AND seq = ?", (self.run_id, seq))
-        return bytes(found[0][0]) + b"\n" if found else b""
+        return bytes_of(found[0][0]) + b"\n" if found else b""
 
     def last_line(self) -> bytes:
         """Return the last line."""
         found = self._database.read(
             "SELECT line FROM gert_events WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (self.run_id,)
         )
-        return bytes(found[0][0]) + b"\n" if found else b""
+        return bytes_of(found[0][0]) + b"\n" if found else b""
 
     def recover(self) -> Recovered:
         """Return the number of the last line; no part of a line is ever in a database."""
