@@ -91,9 +91,9 @@ class ProjectModel(Model):
     name: Given[Text] = Field(default=None, description="The project's name.")
     tools_dir: Text = Field(default="tools", description="Directory of shared tools, relative to this file.")
     runs_dir: Text = Field(default="runs", description="Directory that run directories are created in.")
-    store: Given[Annotated[Text, AfterValidator(_store_address)]] = Field(
-        default=None, description="Address of the store of runs, such as `sqlite:runs.db`; default: `runs_dir`."
-    )
+    store: Given[
+        Annotated[Text, AfterValidator(_store_address), Field(json_schema_extra={"pattern": "^[a-z][a-z0-9+.-]*:"})]
+    ] = Field(default=None, description="Address of the store of runs, such as `sqlite:runs.db`; default: `runs_dir`.")
     traces: TracesModel = Field(default_factory=TracesModel, description="Where traces go.")
     policies: list[Text] = Field(default_factory=no_items, description="Policy files that hold for every run.")
     providers: dict[Name, ProviderModel] = Field(

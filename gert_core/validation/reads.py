@@ -64,8 +64,8 @@ class _Noted:
             name = "." + ".".join(path)
             if name not in found:
                 shape = self._walk.refs.find(path)
-                kind = shape.kind if isinstance(shape, Shape) else "any"
-                found[name] = Read(name=name, type=kind, sources=self._sources(path))
+                value_type = shape.kind if isinstance(shape, Shape) else "any"
+                found[name] = Read(name=name, type=value_type, sources=self._sources(path))
 
     def _sources(self, path: Sequence[str]) -> tuple[str, ...]:
         names, head = self._walk.env.names, path[0]

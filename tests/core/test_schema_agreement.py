@@ -26,6 +26,7 @@ PATTERNS = {
     "^[A-Za-z_][A-Za-z0-9_-]*$": ["a", "b_1", "_x", "some-name", "Z"],
     "^[A-Za-z_][A-Za-z0-9_-]*(\\.": ["a", "b_1.0", "some-name.x.y"],
     "^[A-Za-z_][A-Za-z0-9_]*$": ["a", "b_1", "_x", "TOKEN"],
+    "^[a-z][a-z0-9+.-]*:": ["file:runs", "acme:x", "a+b://host/x"],
     "^[a-z0-9][a-z0-9_.:/-]*$": ["network", "db", "host:web-1", "0"],
     "\\{\\{": ["{{ .a }}", "x {{ eq .b 1 }} y"],
     "^(?=": ["30s", "5m", "1h30m", "500ms", "90", "1.5h"],

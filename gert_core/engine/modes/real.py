@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from gert_core.api import ErrorKind, RunError, StepProblem, StoreError
 from gert_core.engine.modes.peers import open_provider, open_transport
 from gert_core.engine.modes.questions import ask_person
-from gert_core.engine.steps.called_tools import check_called
 from gert_core.engine.steps.claims import go_on
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.replies import read_reply, withhold
@@ -177,6 +176,8 @@ def _prepare_call(
         return None if started is None else find_program(started, {**facts.environ, **rendered.env}, cwd)
 
     if execution.decision is not None and execution.decision.needs_approval:
+        from gert_core.engine.steps.called_tools import check_called  # runs without approvals do not need it
+
         check_called(execution, tool, rendered)
     name = _session_name(execution, f"tool:{facts.document}:{tool.name}", program)
     return sessions.get(name, lambda: open_transport(execution, tool), program), rendered, inputs
