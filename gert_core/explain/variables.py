@@ -79,8 +79,7 @@ def sets_of(step: StepNode, contracts: Contracts) -> Iterator[Set]:
         yield from (Set(name=f".{step.id}.{name}", type=kind) for name, kind in step.type.fields.items())
     for name, source in fields.exports.items():
         known = outputs.get(source)
-        unknown = known is None or fields.for_each is not None
-        yield Set(name=f".{name}", type="any" if unknown else known.type)
+        yield Set(name=f".{name}", type="any" if known is None or fields.for_each is not None else known.type)
 
 
 __all__ = ["Input", "Set", "inputs_of", "sets_of"]

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, GertError, RunStatus
 from gert_core.kit.display import readable_key
+from gert_core.runs.again import given_again
 from gert_core.runs.answers import answered
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ _FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED)
 
 
 class NextStep(Struct, frozen=True, kw_only=True):
-    """One thing to do: a complete command, and what it is for."""
+    """One thing to do: a complete command, and what it is for.
+
+    Only the values of secret inputs are left to whoever types it: ``--var NAME=…``.
+    """
 
     why: str
     command: tuple[str, ...]
@@ -72,7 +76,7 @@ def _found(info: RunInfo) -> list[NextStep]:
 
 
 def _resume(state: RunState, why: str, *words: str) -> NextStep:
-    return NextStep(why=why, command=("gert", "resume", "--run", state.run_id, *words))
+    return NextStep(why=why, command=("gert", "resume", "--run", state.run_id, *given_again(state), *words))
 
 
 def _unblocking(state: RunState) -> Iterator[NextStep]:

@@ -16,11 +16,15 @@ def resume_command(run_id: str, state: RunState | None, option: str) -> str:
 
     ``option`` names the store, where that is not the one of the project.
     """
-    words = [f"gert resume --run {run_id}{option}"]
-    if state is not None:
-        sources = state.facts.get("input_sources") or {}
-        words += [f"--var {name}=…" for name in state.secret_inputs if sources.get(name) in GIVEN]
-    return " ".join(words)
+    words = () if state is None else given_again(state)
+    return " ".join([f"gert resume --run {run_id}{option}", *words])
 
 
-__all__ = ["GIVEN", "resume_command"]
+def given_again(state: RunState) -> tuple[str, ...]:
+    """Return the words for secret inputs that were given with a command, with an ellipsis where the value goes."""
+    sources = state.facts.get("input_sources") or {}
+    names = (name for name in state.secret_inputs if sources.get(name) in GIVEN)
+    return tuple(word for name in names for word in ("--var", f"{name}=…"))
+
+
+__all__ = ["GIVEN", "given_again", "resume_command"]

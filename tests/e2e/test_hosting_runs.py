@@ -359,6 +359,7 @@ class TestEnding:
         run.cancel("enough")
         assert result(run, 4)["status"] == "cancelled"
         wait_for(lambda: not alive(pid))
+        told.wait("end")
         assert [notice.kind for notice in told.notices].count("end") == 1
         wait_for(lambda: lab.gert("runs", "show", run.run_id, "--json").stdout and True)
 
