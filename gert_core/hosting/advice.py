@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -119,12 +118,15 @@ def _approvals(run: StoredRun, state: RunState) -> Iterator[NextStep]:
 
     now = datetime.now(UTC)
     for ticket_id, ticket in state.tickets.items():
-        with suppress(GertError):  # a ticket that cannot be read is told by those who list them
+        try:
             entry = entry_of(run, ticket_id)
-            if entry is not None and entry.status(now) == "pending":
-                step = readable_key(str(ticket.get("step_key")))
-                yield NextStep(why=f"approve step {step}", command=("gert", "approve", ticket_id))
-                yield NextStep(why=f"reject step {step}", command=("gert", "reject", ticket_id))
+        except GertError as error:
+            yield NextStep(why=f"see what is wrong: {error.message}", command=("gert", "approvals", "show", ticket_id))
+            continue
+        if entry is not None and entry.status(now) == "pending":
+            step = readable_key(str(ticket.get("step_key")))
+            yield NextStep(why=f"approve step {step}", command=("gert", "approve", ticket_id))
+            yield NextStep(why=f"reject step {step}", command=("gert", "reject", ticket_id))
 
 
 def _answers(run: StoredRun, state: RunState) -> Iterator[NextStep]:

@@ -154,7 +154,7 @@ def test_the_command_line_of_each_tool_step_is_shown(shell):
         - { id: done, type: end, outcome: { category: resolved } }
         """,
     )
-    assert "    input text = {{ .a.stdout }}\n    command: change '{{ .text }}'\n" in out
+    assert "    input text = {{ .a.stdout }}\n    command: change '{{ .a.stdout }}'\n" in out
 
 
 def test_a_secret_in_the_command_line_is_masked(shell):

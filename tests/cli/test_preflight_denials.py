@@ -130,12 +130,13 @@ def test_a_step_of_an_included_runbook_that_its_own_policy_denies(shell):
     denied(shell, "call/0/drop")
 
 
-def test_retried_after_the_policy_was_changed_it_runs_from_its_beginning(shell):
+def test_retried_after_the_policy_was_softened_the_denial_that_is_recorded_holds(shell):
     book(shell, LOOK, DROP)
     run = denied(shell)["run_id"]
     shell.write("no.yaml", DENY.replace("deny", "allow"))
-    result = shell.json("resume", "--run", run, "--retry-failed", "--on-drift", "allow")
-    assert (result["status"], (shell.root / "looked").exists()) == ("completed", True)
+    result = shell.json("resume", "--run", run, "--retry-failed", "--on-drift", "allow", code=1)
+    assert (result["status"], result["failure"]["kind"]) == ("failed", "governance_denied")
+    assert {step["step_key"]: step["status"] for step in result["steps"]} == {"look": "success", "drop": "skipped"}
     shell.gert("trace", "verify", str(shell.root / "runs" / run / "trace.jsonl"))
 
 

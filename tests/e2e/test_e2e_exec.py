@@ -51,7 +51,9 @@ def test_json_is_one_document_with_the_agreed_fields(shell):
         "failures",
         "pending",
         "questions",
+        "next",
     ]
+    assert result["next"] == []
     assert result["steps"][0] == {"step_key": "a", "step_id": "a", "type": "tool", "status": "success"}
     assert result["outputs"] == {"out": "hello"}
     assert result["trace"] == str(shell.trace())

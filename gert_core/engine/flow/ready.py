@@ -38,6 +38,8 @@ def make_ready(run: Run) -> None:
     rules = (rule for source in facts.policies.sources for rule in source.rules)
     if facts.approval is not None and any(rule.action is Act.REQUIRE_APPROVAL for rule in rules):
         importlib.import_module("gert_core.engine.steps.approval")
+        if facts.stored is not None and facts.stored.path is not None:  # a ticket in a directory has a hint beside it
+            importlib.import_module("gert_core.stores.ticket_hints")
         with suppress(GertError):
             resolve(facts.approval.open)
 
