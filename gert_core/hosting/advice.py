@@ -34,7 +34,7 @@ _FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED)
 class NextStep(Struct, frozen=True, kw_only=True):
     """One thing to do: a complete command, and what it is for.
 
-    Only the values of secret inputs are left to whoever types it: ``--var NAME=…``.
+    Only the values of secret inputs are left out, as ``--var NAME=…``: no command shows them.
     """
 
     why: str
