@@ -195,7 +195,7 @@ def isolated(session: nox.Session) -> None:
         extra = "[testing]" if "testing" in _project(member).get("optional-dependencies", {}) else ""
         _install(session, f"{member.name}{extra}", "gert-core[testing]", *_TOOLS)
         try:
-            _pytest(session, member)
+            _pytest(session, member, "-n", "auto")
         except CommandFailed:
             failed.append(member.name)
         else:
@@ -323,12 +323,12 @@ def _outside(session: nox.Session, *folders: Path) -> Path:
     return place
 
 
-def _pytest(session: nox.Session, member: Path) -> None:
+def _pytest(session: nox.Session, member: Path, *options: str) -> None:
     if not (member / "tests").is_dir():
         return
     place = _outside(session, member / "tests")
     with session.chdir(place / member.relative_to(ROOT)):
-        session.run("python", "-m", "pytest", *_PYTEST, "-p", "gert_core.testing", "tests", silent=True)
+        session.run("python", "-m", "pytest", *_PYTEST, "-p", "gert_core.testing", *options, "tests", silent=True)
 
 
 def _versions(session: nox.Session, *names: str) -> str:
