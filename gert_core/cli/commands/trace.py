@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
@@ -24,15 +24,20 @@ if TYPE_CHECKING:
     from gert_core.trace.verify import Verification
 
 
+def _trace_argument() -> Any:
+    """Return the declaration of the file that a command reads a trace from."""
+    return typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)
+
+
+def _run_option() -> Any:
+    """Return the declaration of the run whose trace a command reads."""
+    return typer.Option("--run", metavar="ID", help="The trace of this run: its id, its beginning, or `latest`.")
+
+
 def verify_(
     ctx: typer.Context,
-    file: Annotated[
-        Path | None, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option("--run", metavar="ID", help="The trace of this run: its id, its beginning, or `latest`."),
-    ] = None,
+    file: Annotated[Path | None, _trace_argument()] = None,
+    run: Annotated[str | None, _run_option()] = None,
     key_id: Annotated[
         str | None, typer.Option("--key-id", metavar="K", help="Require a signature made with this key.")
     ] = None,
@@ -126,13 +131,8 @@ def _print(found: Verification, unmet: str | None) -> None:
 
 def show(
     ctx: typer.Context,
-    file: Annotated[
-        Path | None, typer.Argument(help="The trace, a file of one JSON object per line.", readable=False)
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option("--run", metavar="ID", help="The trace of this run: its id, its beginning, or `latest`."),
-    ] = None,
+    file: Annotated[Path | None, _trace_argument()] = None,
+    run: Annotated[str | None, _run_option()] = None,
     step: Annotated[
         str | None, typer.Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
     ] = None,
