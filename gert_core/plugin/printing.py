@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,15 +54,23 @@ class _Replacement:
         self._lock = threading.Lock()
         self._users = 0
         self._output: PluginOutput | None = None
+        # ``print`` of CPython 3.11 and 3.12 writes to ``sys.stdout`` without holding it: a stream that another thread
+        # puts back and frees meanwhile crashes the process. So the latest ones stay.
+        self._kept: deque[PluginOutput] = deque(maxlen=64)
 
     def enter(self, everywhere: int) -> None:
         """Replace ``sys.stdout``, unless it is replaced."""
         with self._lock:
             if self._output is None:
-                self._output = PluginOutput(sys.stdout)
-                sys.stdout = self._output
+                self._output = self._replace()
             self._users += 1
             self._output.everywhere += everywhere
+
+    def _replace(self) -> PluginOutput:
+        if not self._kept or self._kept[-1].real is not sys.stdout:
+            self._kept.append(PluginOutput(sys.stdout))
+        sys.stdout = output = self._kept[-1]
+        return output
 
     def leave(self, everywhere: int) -> None:
         """Put ``sys.stdout`` back when it is needed no more; where something else replaced it, that stays."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from gertproc import Gert
@@ -231,3 +233,27 @@ def test_what_a_list_prints_stays_on_standard_output(gert):
     assert "NOISE" not in gert("plugins", "list").out
     assert "step-noisy" in gert("plugins", "list").out
     assert json.loads(gert("plugins", "list", "--json").out)
+
+
+def test_a_thread_may_print_while_another_replaces_standard_output(tmp_path):
+    # ``print`` does not hold ``sys.stdout`` while it writes: what is put back must not be freed under it.
+    program = tmp_path / "both.py"
+    program.write_text(
+        "import sys, threading\n"
+        "from gert_core.plugin.printing import replaced_stdout\n"
+        "sys.setswitchinterval(1e-6)\n"
+        "over = threading.Event()\n"
+        "def swap():\n"
+        "    while not over.is_set():\n"
+        "        with replaced_stdout():\n"
+        "            pass\n"
+        "thread = threading.Thread(target=swap)\n"
+        "thread.start()\n"
+        "for number in range(20_000):\n"
+        "    print(number)\n"
+        "over.set()\n"
+        "thread.join()\n"
+    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.returncode
+    assert done.stdout.split() == [str(number) for number in range(20_000)]
