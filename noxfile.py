@@ -63,6 +63,8 @@ def _share_pip_settings() -> None:
 
 
 _share_pip_settings()
+# The suite starts gert thousands of times; where compiled modules may not be kept, each start compiles them all again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 # -- in the development environment -----------------------------------------------------------------------------
