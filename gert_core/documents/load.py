@@ -31,6 +31,7 @@ from gert_core.documents.type_functions import TypeFunctions
 from gert_core.plugin.kinds import STEP
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from gert_core.api.diagnostics import Diagnostic
@@ -77,9 +78,20 @@ def complete_runbook(loaded: Loaded, *, so: str) -> Runbook:
     )
 
 
-def load_runbook(path: Path, *, registry: Registry, project: Project | None = None, name: str | None = None) -> Loaded:
-    """Run phases 1 and 2 on a runbook and the tools it lists; findings are collected, not raised."""
-    return read_runbook(yaml.load(path, name=name), registry=registry, project=project)
+def load_runbook(
+    path: Path,
+    *,
+    registry: Registry,
+    project: Project | None = None,
+    name: str | None = None,
+    overlay: Mapping[Path, bytes] | None = None,
+) -> Loaded:
+    """Run phases 1 and 2 on a runbook and the tools it lists; findings are collected, not raised.
+
+    ``overlay`` has the bytes of documents as an editor has them, by path; they are read instead of the files.
+    """
+    with yaml.overlaid(overlay):
+        return read_runbook(yaml.load(path, name=name), registry=registry, project=project)
 
 
 def read_runbook(

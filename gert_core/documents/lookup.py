@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from gert_core.documents import yaml
 from gert_core.documents.model_hints import suggest
 from gert_core.plugin.advice import would_be_called
 from gert_core.plugin.kinds import TOOLS, provider_of
@@ -41,7 +42,7 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
     searched: list[str] = []
     for candidate in _files(entry, base=base, project=project):
         searched.append(str(candidate))
-        if _is_file(candidate):
+        if yaml.is_file(candidate):
             return ToolLookup(path=candidate, searched=tuple(searched))
     if not _is_simple_name(entry):
         return ToolLookup(path=None, searched=tuple(searched))
@@ -51,7 +52,7 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
         for pack in packs.values()
         if len(parts) == 1 or (len(parts) == 2 and parts[0] == pack.name)
     ]
-    hits = [(pack, file) for pack, file in holders if _is_file(file)]
+    hits = [(pack, file) for pack, file in holders if yaml.is_file(file)]
     if len(hits) > 1:
         names = ", ".join(f"{pack}/{parts[-1]}" for pack, _ in sorted(hits))
         return ToolLookup(path=None, searched=tuple(searched), reason=f"several packs have it: write one of {names}")
@@ -73,7 +74,7 @@ def _hidden(entry: str, *, base: Path) -> str | None:
     """Return the path, from ``base``, of a tool's file that an author may mean: above ``base``, or where gert runs."""
     here = base.absolute()
     for directory in (Path.cwd(), *here.parents):
-        if directory != here and _is_file(directory / "tools" / f"{entry}{SUFFIX}"):
+        if directory != here and yaml.is_file(directory / "tools" / f"{entry}{SUFFIX}"):
             return os.path.relpath(directory / "tools" / f"{entry}{SUFFIX}", here)
     return None
 
@@ -92,14 +93,6 @@ def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]
             yield project.tools_dir / f"{entry}{SUFFIX}"
     if "/" in entry:
         yield base / entry
-
-
-def _is_file(path: Path) -> bool:
-    """Return whether the path is a file; a name that the file system refuses to look up is not one."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _is_simple_name(entry: str) -> bool:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from gert_core.documents.spans import Ends
+
 from gert_core.documents.compose import (
     BARE_TEMPLATE,
     MAX_DIAGNOSTICS,
@@ -43,7 +45,7 @@ class Document:
     ``value`` is None when the text cannot be read; ``diagnostics`` then has the reason (rule ``yaml-syntax``).
     """
 
-    __slots__ = ("_lines", "_text", "diagnostics", "digest", "file", "path", "start", "value")
+    __slots__ = ("_ends", "_lines", "_text", "diagnostics", "digest", "file", "path", "start", "value")
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class Document:
         self.start = start
         self._text = text
         self._lines: list[str] | None = None
+        self._ends: Ends | None = None
 
     def locate(self, path: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
         """Return the position of the value at ``path`` (its key with ``key``), or of the nearest existing ancestor."""
@@ -76,6 +79,19 @@ class Document:
             value = value[segment]
             line, column = mark[:2] if key else mark[2:]
         return line, column
+
+    def span(self, path: Sequence[str | int], *, key: bool = False) -> tuple[int, int, int, int]:
+        """Return where the value at ``path`` (its key with ``key``) begins and ends: two positions, the end behind it.
+
+        Of a path that does not exist, it is the nearest existing ancestor, as in ``locate``.
+        """
+        if self._ends is None:
+            from gert_core.documents.spans import Ends  # only editors need it
+
+            self._ends = Ends(self._text)
+        key = key and isinstance(path[-1], str)  # items of lists have no key
+        place = self.locate(path, key=key)
+        return (*place, *self._ends.of(place, key=key))
 
     def at(self, line: int, column: int) -> tuple[str | int, ...]:
         """Return the path of the innermost value that has a position, or whose key has it; empty for the document."""
@@ -136,6 +152,14 @@ def loads(data: bytes, *, name: str, path: Path | None = None) -> Document:
     return _read(data, file=name, path=path)
 
 
+def is_file(path: Path) -> bool:
+    """Return whether there is a file to be read; a name that the file system refuses to look up is not one."""
+    try:
+        return (_thread.texts is not None and path.resolve() in _thread.texts) or path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
 class _Thread(threading.local):
     texts: Mapping[Path, bytes] | None = None
 
@@ -144,9 +168,14 @@ _thread: Final = _Thread()
 
 
 @contextmanager
-def overlaid(texts: Mapping[Path, bytes]) -> Iterator[None]:
-    """Let this thread read these bytes instead of the files at the paths, as editors have them unsaved."""
-    before, _thread.texts = _thread.texts, {path.resolve(): text for path, text in texts.items()}
+def overlaid(texts: Mapping[Path, bytes] | None) -> Iterator[None]:
+    """Let this thread read these bytes instead of the files at the paths, as editors have them unsaved.
+
+    Inside another overlay they are added to it.
+    """
+    before = _thread.texts
+    if texts:
+        _thread.texts = {**(before or {}), **{path.resolve(): text for path, text in texts.items()}}
     try:
         yield
     finally:
@@ -223,4 +252,4 @@ def _position(before: str) -> tuple[int, int]:
     return len(lines), len(lines[-1]) + 1
 
 
-__all__ = ["Document", "Map", "Mark", "Seq", "load", "loads", "overlaid"]
+__all__ = ["Document", "Map", "Mark", "Seq", "is_file", "load", "loads", "overlaid"]

@@ -12,7 +12,6 @@ from gert_core.api import ErrorKind, UsageError
 from gert_core.api.store_records import RunQuery
 from gert_core.approvals import inbox
 from gert_core.documents.scenario import named_scenario
-from gert_core.documents.yaml import overlaid
 from gert_core.engine.answering import answer as store_answers
 from gert_core.engine.answering import open_questions
 from gert_core.engine.known_secrets import refuse_secrets
@@ -20,7 +19,7 @@ from gert_core.engine.prepare import prepare
 from gert_core.engine.request import DRIFT, Request, Resume
 from gert_core.engine.resume.read import read_run
 from gert_core.engine.run import default_actor
-from gert_core.governance.findings import with_governance
+from gert_core.hosting.documents import Documents
 from gert_core.hosting.hosted import GRACE, HostedRun
 from gert_core.hosting.inbox import RECORDED, HostInbox
 from gert_core.hosting.people import HOST, People, actor_id, answer_open
@@ -29,7 +28,6 @@ from gert_core.hosting.views import RunView, TicketView, result_document
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.followers import Followers
 from gert_core.runs.lifecycle.stream import follow_events
-from gert_core.validation import validate_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,14 +38,13 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.hosting.hosted import Prepare
     from gert_core.hosting.people import OnNotice
-    from gert_core.validation.pipeline import Validated
 
 LIMIT: Final = 8
 _AWAY: Final = 2.0
 """Seconds in which a run that only waits for people is suspended."""
 
 
-class Host:
+class Host(Documents):
     """Runs of one project, in this process.
 
     ``root`` is the project's directory, or any other: relative paths begin there, and programs are started there.
@@ -249,15 +246,6 @@ class Host:
             found = open_questions(stored, step_key)
             store_answers(found, values, by=by or self.actor, reject=reject, environ=self._site.environ)
             return [str(question["name"]) for question in found.missing]
-
-    def validate(self, path: str | Path, *, text: str | None = None) -> Validated:
-        """Validate a document of any kind; with ``text`` as if its file had it."""
-        file = self._site.path(path)
-        project = self._site.project_of(file)
-        registry = self._site.registry_of(project)
-        with overlaid({} if text is None else {file: text.encode()}):
-            found = validate_file(file, registry=registry, project=project)
-            return with_governance(found, registry=registry, project=project)
 
     def close(self, *, timeout: float = GRACE) -> None:
         """End what runs here: suspend runs that only wait for people, cancel the others, and wait for them."""

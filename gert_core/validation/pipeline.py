@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -14,13 +15,14 @@ from gert_core.documents.kinds import DocumentKind, kind_of
 from gert_core.plugin.printing import replaced_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Runbook
     from gert_core.plugin.registry import Registry
     from gert_core.validation.domain.secrets import SecretNeed
+    from gert_core.validation.symbols import Symbol
 
 
 class Validated(Struct, frozen=True, kw_only=True):
@@ -35,6 +37,12 @@ class Validated(Struct, frozen=True, kw_only=True):
     secrets: tuple[SecretNeed, ...] = ()
     documents: Mapping[str, yaml.Document] = field(default_factory=dict)
     """Every file that was read, by its name in diagnostics."""
+    find_symbols: Callable[[], tuple[Symbol, ...]] | None = None
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The names of a runbook: who defines and who reads each of them, and where; found when they are asked for."""
+        return () if self.find_symbols is None else self.find_symbols()
 
     @property
     def valid(self) -> bool:
@@ -135,6 +143,14 @@ def _runbook(
         found += report.found
         if one.runbook is not None:
             found += [_with_position(item, one.document) for item in registry.diagnostics(TreeView(book), owner)]
+
+    def symbols() -> tuple[Symbol, ...]:
+        from gert_core.validation.symbols import symbols_of
+
+        if tree is None:
+            return ()
+        return symbols_of(tree, registry=registry, project=project, environ=environ, gaps=loaded.gaps)
+
     return Validated(
         document=document,
         kind=DocumentKind.RUNBOOK,
@@ -144,6 +160,7 @@ def _runbook(
         diagnostics=sorted_findings(found, documents),
         secrets=tuple(runbook_secrets(trees, environ)),
         documents=documents,
+        find_symbols=cache(symbols),
     )
 
 

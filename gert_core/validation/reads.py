@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import Path, Runbook, StepNode
     from gert_core.plugin.registry import Registry
     from gert_core.template import Reference
+    from gert_core.validation.domain.expressions import TemplateText
 
 INPUT: Final = "input"
 CONSTANT: Final = "constant"
@@ -58,7 +59,9 @@ class _Noted:
         self._runbook = walk.ctx.runbook
         self.steps: dict[Path, dict[str, Read]] = {}
 
-    def note(self, step: StepNode, references: Sequence[Reference]) -> None:
+    def note(self, step: StepNode | None, _: TemplateText, references: Sequence[Reference]) -> None:
+        if step is None:
+            return
         found = self.steps.setdefault(step.path, {})
         for path in (*spread(step), *(reference.path for reference in references)):
             name = "." + ".".join(path)

@@ -51,6 +51,7 @@ ANOTHER_MEANING = {
     ("gert_core.hosting.listener", "approval"): "a kind of notice",
     ("gert_core.hosting.listener", "tool"): "a field of a notice: the tool that is called",
     ("gert_core.hosting.notices", "end"): "a kind of notice",
+    ("gert_core.validation.symbols", "tool"): "a kind of symbol",
     ("gert_core.documents.tree", "tool"): "the tool itself in a tool's file",
     ("gert_core.documents.tool", "tool"): "a value of `meta.cwd`",
 }

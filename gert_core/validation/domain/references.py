@@ -92,8 +92,8 @@ class References:
         self.env = env
         self.facts = facts
         self.unresolved = UnresolvedReferences(ctx, env, facts)
-        self.note: Callable[[StepNode, Sequence[Reference]], None] | None = None
-        """Is told what each step reads, if somebody wants to know."""
+        self.note: Callable[[StepNode | None, TemplateText, Sequence[Reference]], None] | None = None
+        """Is told what each text of a step, or of the constants, reads, if somebody wants to know."""
         self.jumps = ctx.flow.jumps
         self._inputs = set(ctx.runbook.model.meta.inputs)
         """The inputs that no output was seen to hide."""
@@ -128,8 +128,8 @@ class References:
             if compiled.error is not None:
                 self._syntax(text, compiled.error)
                 continue
-            if self.note is not None and self._step is not None:
-                self.note(self._step, compiled.references)
+            if self.note is not None:
+                self.note(self._step, text, compiled.references)
             for reference in compiled.references:
                 path = reference.path
                 entry = names.get(path[0])
