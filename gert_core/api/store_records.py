@@ -122,13 +122,15 @@ class Lease(Struct, frozen=True, kw_only=True):
     """The right of one worker to write a run, until ``expires_at`` (a text as in the trace) by the store's clock.
 
     ``fence`` grows with every ``acquire``: a writer with an older one is refused. Without ``expires_at`` it ends with
-    its process, whose id is ``process``.
+    its process, whose id is ``process``. ``remaining`` are the seconds until then, as the store counts them, which the
+    clock of this machine need not agree with; ``holder`` tells them.
     """
 
     worker_id: str
     fence: int = 0
     expires_at: str | None = None
     process: int | None = None
+    remaining: float | None = None
 
 
 class Recovered(Struct, frozen=True, kw_only=True):

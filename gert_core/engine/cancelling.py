@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import ErrorKind, RunError, UsageError
-from gert_core.engine.holding import COMMAND
 from gert_core.engine.known_secrets import refuse_secret, run_masker
+from gert_core.engine.leaseholders import COMMAND, is_gone, locked, told
 from gert_core.governance.people import id_fault
 from gert_core.runs.control import CANCEL, CancelRequest, put_request, read_request
 from gert_core.runs.find import find_run
@@ -55,7 +55,12 @@ def cancel(run_id: str, *, store: RunStore, by: str, reason: str = "", environ: 
 
 
 def stop_holder(run: StoredRun, holder: Lease, *, by: str, reason: str) -> None:
-    """Ask the process that holds a run to stop it, and return when it does not hold it any more."""
+    """Ask the process that holds a run to stop it, and return when it does not hold it any more.
+
+    Raise ``RunError``: ``run_locked`` when that process is gone and only its lease is left, else ``still_running``.
+    """
+    if is_gone(holder):
+        raise locked(run)
     request = CancelRequest(
         by=by, reason=reason, at=timestamp(datetime.now(UTC)), worker=holder.worker_id or None, fence=holder.fence
     )
@@ -67,7 +72,7 @@ def stop_holder(run: StoredRun, holder: Lease, *, by: str, reason: str) -> None:
             _signal(run, holder)
         if not _until(lambda: not _holds(run, holder), STOPPED):
             raise RunError(
-                f"run {run.run_id} has not stopped: {_who(holder)} still holds it",
+                f"run {run.run_id} has not stopped: {told(holder)} still holds it",
                 kind=ErrorKind.STILL_RUNNING,
                 hint=f"gert runs status {run.run_id}{run.option} shows where it stands",
             )
@@ -102,10 +107,6 @@ def _until(done: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(_LOOK)
     return True
-
-
-def _who(holder: Lease) -> str:
-    return f"process {holder.process}" if holder.process is not None else f"worker {holder.worker_id}"
 
 
 def _idle(info: RunInfo) -> RunError:

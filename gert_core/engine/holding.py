@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from gert_core.api import ErrorKind, RunError, StoreError, TraceError
+from gert_core.api import ErrorKind, StoreError, TraceError
 from gert_core.api.store_records import LEASE_TTL
+from gert_core.engine.leaseholders import locked, worker_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from gert_core.engine.cancel import Stop
     from gert_core.trace.writer import TraceWriter
 
-COMMAND: Final = "exec"
-"""How the name of a worker ends that is a command, and executes one run alone."""
 _RENEWALS: Final = 3
 """How often a lease is renewed in the time for which it holds."""
 _MARGIN: Final = 5.0
@@ -35,16 +33,9 @@ def hold(run: StoredRun, stack: ExitStack, *, alone: bool = False) -> Lease:
     The lock of a directory ends with the process, however it ends; other leases end by time. A process that executes
     this run ``alone`` may be sent a signal by who wants the run to stop.
     """
-    lease = run.acquire(f"{os.uname().nodename}:{os.getpid()}{f':{COMMAND}' if alone else ''}", LEASE_TTL)
+    lease = run.acquire(worker_name(alone=alone), LEASE_TTL)
     if lease is None:
-        holder = run.holder()
-        ends = None if holder is None else holder.expires_at
-        hint = "wait until it has finished"
-        raise RunError(
-            f"run {run.run_id} is being executed by {_holder(holder)}",
-            kind=ErrorKind.RUN_LOCKED,
-            hint=hint if ends is None else f"{hint}; if that worker is gone, its lease ends at {ends}",
-        )
+        raise locked(run)
     stack.callback(_release, run, lease)
     return lease
 
@@ -52,12 +43,6 @@ def hold(run: StoredRun, stack: ExitStack, *, alone: bool = False) -> Lease:
 def _release(run: StoredRun, lease: Lease) -> None:
     with suppress(StoreError):  # it ends by time; what was executed is recorded
         run.release(lease)
-
-
-def _holder(lease: Lease | None) -> str:
-    if lease is None or (lease.process is None and not lease.worker_id):
-        return "process unknown"
-    return f"process {lease.process}" if lease.process is not None else f"worker {lease.worker_id}"
 
 
 def keep_holding(run: StoredRun | None, lease: Lease | None, writer: TraceWriter, stop: Stop, stack: ExitStack) -> None:
@@ -118,4 +103,4 @@ class _Keeper:
             pause = min(_LONGEST_PAUSE, pause * 2)
 
 
-__all__ = ["COMMAND", "hold", "keep_holding"]
+__all__ = ["hold", "keep_holding"]

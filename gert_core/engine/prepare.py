@@ -13,6 +13,7 @@ from gert_core.documents.limits import declared_at
 from gert_core.engine.ahead import LookAhead
 from gert_core.engine.cancel import Deadline
 from gert_core.engine.check import check
+from gert_core.engine.children_file import children_file
 from gert_core.engine.constants import render_constants
 from gert_core.engine.holding import keep_holding
 from gert_core.engine.journal import Journal, principal_of
@@ -27,7 +28,7 @@ from gert_core.engine.watching import watch_requests
 from gert_core.governance import load_policies
 from gert_core.governance.people import id_fault
 from gert_core.inputs import ResolvedInputs, resolve_inputs
-from gert_core.kit.children import FILE, Children
+from gert_core.kit.children import Children
 from gert_core.kit.excerpts import hiding
 from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.config import PluginServices
@@ -186,8 +187,7 @@ def _listener(request: Request, masker: Masker) -> Progress:
 
 def _children(place: Place, stack: ExitStack) -> Children:
     """Return where the programs that the run starts are kept, until it ends."""
-    path = None if place.stored is None or place.stored.path is None else place.stored.path / FILE
-    children = Children(path)
+    children = Children(None if place.stored is None else children_file(place.stored))
     stack.callback(children.close)
     return children
 

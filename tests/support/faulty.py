@@ -1,6 +1,8 @@
-"""Runs gert in processes whose disk fails: a server that forks one gert per job, after the imports.
+"""Runs gert in processes whose disk fails, or which are killed: a server that forks one gert per job, after the imports.
 
 As a module: ``with Faulty(cwd) as gert: gert("exec", ..., fail_at=3)``. As a program: the server itself.
+``modules`` are imported before the first job; ``patch`` gives names of modules other values in that child alone, and
+``kill`` ends it with SIGKILL at the n-th call of some methods (``Kill``).
 Nothing of this is in the product; the child replaces functions of ``os`` before it calls ``main``.
 """
 
@@ -11,11 +13,16 @@ import errno
 import io
 import json
 import os
+import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+import threading
+import time
+from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +41,45 @@ class Done:
         return json.loads(self.out)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kill:
+    """Die at the ``at``-th call of any of the methods of a class, ``module:Class``: before it, or after it has ended."""
+
+    cls: str
+    methods: tuple[str, ...]
+    at: int
+    when: str = "after"
+
+
+class Background:
+    """One gert that goes on while the test does; it has what tests use of ``subprocess.Popen``."""
+
+    def __init__(self, server: Faulty, pid: int) -> None:
+        self._server = server
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        done = self._server.collect(self.pid, timeout=timeout or 60)
+        self.returncode = done.code
+        return done.out, done.err
+
+
 class Faulty:
     """A running server; calling it runs one gert with a failing disk (or, without ``fail_at``, a good one)."""
 
-    def __init__(self, cwd: Path) -> None:
+    def __init__(self, cwd: Path, *, modules: tuple[str, ...] = ()) -> None:
         self._cwd = cwd
+        self._modules = modules
         self._server: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Faulty:
+        command = [sys.executable, __file__, *self._modules]
         self._server = subprocess.Popen(
-            [sys.executable, __file__], cwd=self._cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, cwd=self._cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         return self
 
@@ -60,11 +96,11 @@ class Faulty:
         half: bool = False,
         environ: dict[str, str] | None = None,
         cwd: Path | None = None,
+        patch: dict[str, object] | None = None,
+        kill: Kill | None = None,
+        unset: tuple[str, ...] = (),
     ) -> Done:
         """``fail_at``: the n-th write fails, and all after it unless ``once``; ``half`` writes half of it first."""
-        assert self._server is not None
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
         job = {
             "argv": argv,
             "at": fail_at,
@@ -72,11 +108,37 @@ class Faulty:
             "once": once,
             "half": half,
             "environ": environ or {},
+            "unset": unset,
             "cwd": str(cwd or self._cwd),
+            "patch": patch or {},
+            "kill": asdict(kill) if kill is not None else None,
         }
+        return Done(**self._ask(job))
+
+    def start(
+        self, *argv: str, environ: dict[str, str], cwd: Path, patch: dict[str, object] | None = None
+    ) -> Background:
+        """Start one gert and go on."""
+        job = {"argv": argv, "at": None, "code": 0, "once": False, "half": False, "environ": environ, "unset": ()}
+        job |= {"cwd": str(cwd), "patch": patch or {}, "kill": None, "background": True}
+        return Background(self, self._ask(job)["pid"])
+
+    def collect(self, pid: int, *, timeout: float) -> Done:
+        """Wait for a gert that was started before."""
+        until = time.monotonic() + timeout
+        while (found := self._ask({"collect": pid})).get("running"):
+            assert time.monotonic() < until, f"{pid} has not ended"
+            time.sleep(0.02)
+        return Done(**found)
+
+    def _ask(self, job: dict[str, Any]) -> dict[str, Any]:
+        assert self._server is not None
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
         self._server.stdin.write(json.dumps(job) + "\n")
         self._server.stdin.flush()
-        return Done(**json.loads(self._server.stdout.readline()))
+        found: dict[str, Any] = json.loads(self._server.stdout.readline())
+        return found
 
 
 # -- the server -------------------------------------------------------------------------------------------------
@@ -161,9 +223,39 @@ class _Disk:
         return io.BufferedWriter(Raw(fd, "wb"))
 
 
+def _install_kill(kill: dict[str, Any]) -> None:
+    """Let the process die at one call of some methods."""
+    module, _, name = kill["cls"].partition(":")
+    found, count, lock = getattr(import_module(module), name), [0], threading.Lock()
+
+    def dying(real: Any) -> Any:
+        def call(*args: Any, **named: Any) -> Any:
+            with lock:
+                count[0] += 1
+                number = count[0]
+            if number == kill["at"] and kill["when"] == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            result = real(*args, **named)
+            if number == kill["at"]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+
+        return call
+
+    for method in kill["methods"]:
+        setattr(found, method, dying(getattr(found, method)))
+
+
 def _child(job: dict[str, Any], out: Path) -> int:
     os.chdir(job["cwd"])
     os.environ.update(job["environ"])
+    for name in job["unset"]:
+        os.environ.pop(name, None)
+    for name, value in job["patch"].items():
+        module, _, attribute = name.partition(":")
+        setattr(import_module(module), attribute, value)
+    if job["kill"] is not None:
+        _install_kill(job["kill"])
     for number, name in ((1, "out"), (2, "err")):
         fd = os.open(out / name, os.O_WRONLY | os.O_CREAT, 0o600)
         os.dup2(fd, number)
@@ -213,26 +305,47 @@ steps: [{type: tool, tool: "yes"}, {type: end, outcome: {category: resolved, cod
 
 def _serve() -> None:
     _warm_up()
+    for name in sys.argv[1:]:
+        import_module(name)
+    background: dict[int, Path] = {}
     for line in sys.stdin:
         job = json.loads(line)
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder)
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    code = _child(job, out)
-                except BaseException:
-                    import traceback
+        if "collect" in job:
+            pid = job["collect"]
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            _say(_ended(background.pop(pid), status) if ended else {"running": True})
+            continue
+        out = Path(tempfile.mkdtemp())
+        pid = os.fork()
+        if pid == 0:
+            try:
+                code = _child(job, out)
+            except BaseException:
+                import traceback
 
-                    traceback.print_exc()
-                    code = 99
-                os._exit(code)
-            _, status = os.waitpid(pid, 0)
-            said = {name: (out / name).read_text() if (out / name).exists() else "" for name in ("out", "err")}
-            calls = (out / "calls").read_text().splitlines()
-            code = os.waitstatus_to_exitcode(status)
-            sys.stdout.write(json.dumps({"code": code, **said, "calls": calls}) + "\n")
-            sys.stdout.flush()
+                traceback.print_exc()
+                code = 99
+            os._exit(code)
+        if job.get("background"):
+            background[pid] = out
+            _say({"pid": pid})
+        else:
+            _say(_ended(out, os.waitpid(pid, 0)[1]))
+
+
+def _ended(out: Path, status: int) -> dict[str, object]:
+    """Return how a child ended, and delete what it wrote."""
+    said = {
+        name: (out / name).read_text(errors="surrogateescape") if (out / name).exists() else ""
+        for name in ("out", "err", "calls")
+    }
+    shutil.rmtree(out)
+    return {"code": os.waitstatus_to_exitcode(status), **said, "calls": said["calls"].splitlines()}
+
+
+def _say(found: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ from gert_core.cli.stores import store_option
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
-    from gert_core.api import StoredRun
+    from gert_core.api import RunStore, StoredRun
+    from gert_core.engine.cancel import Stop
+    from gert_core.engine.progress import Progress
     from gert_core.engine.resume.read import RecordedRun
     from gert_core.runs.result import RunResult
 
@@ -83,7 +85,6 @@ def resume(
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import DRIFT, Request, Resume
     from gert_core.engine.resume.plan import RunFinished, nothing_left
-    from gert_core.engine.resume.read import read_run
     from gert_core.runs.find import find_run
     from gert_core.stores.choose import with_address
 
@@ -106,7 +107,7 @@ def resume(
     needed: RunAgain | None = None
 
     def begin(stack: ExitStack, **given: Any) -> Any:
-        recorded = read_run(kept, found, stack, alone=True)
+        recorded = _read(kept, found, stack, **given)
         runbook = recorded.choices.runbook
         project = project_here(runbook.parent, known=here) if runbook.parent.is_dir() else here
         wanted = Resume(
@@ -154,6 +155,23 @@ def resume(
             return _show_finished(finished.result, kept.open(found), as_json=json, fail_on=fails)
         except RunAgain as wanted:  # a secret output is needed that only an earlier process knew
             needed = wanted
+
+
+def _read(store: RunStore, run_id: str, stack: ExitStack, *, stop: Stop, progress: Progress, **_: Any) -> RecordedRun:
+    """Hold and read the run; a lease that a process of this machine left when it was killed is waited for."""
+    from gert_core.engine.resume.read import read_run
+
+    try:
+        return read_run(store, run_id, stack, alone=True)
+    except RunError as error:
+        if error.kind != ErrorKind.RUN_LOCKED:
+            raise
+        from gert_core.engine.leaseholders import wait_for_lease
+
+        with store.open(run_id) as run:
+            if not wait_for_lease(run, stop=stop, warn=progress.warn):
+                raise
+    return read_run(store, run_id, stack, alone=True)
 
 
 def _enter(run: RecordedRun, stack: ExitStack) -> None:

@@ -32,7 +32,8 @@ def status(
     held = _holder(info)
     found = standing_of(info, lease=None if held is None else lease_json(held))
     waits = str(found.blocked_on[0]) if found.blocked_on else None
-    _print(found.to_json(), as_json=json, instead={"blocked_on": waits})
+    instead = {"blocked_on": waits} | ({} if held is None or json else {"lease": _told(held)})
+    _print(found.to_json(), as_json=json, instead=instead)
     return 0 if info.state else 1
 
 
@@ -107,6 +108,17 @@ def lease_json(held: Lease) -> dict[str, object]:
         "fence": held.fence,
         "expires_at": held.expires_at,
     }
+
+
+def _told(held: Lease) -> str:
+    """Return who executes a run, and when a lease that ends by time does so; also when its process is gone."""
+    from gert_core.engine.leaseholders import is_gone, told, until
+
+    if (ends := until(held)) is None:
+        return told(held)
+    if is_gone(held):
+        return f"{told(held)}, whose process is gone; the run can be resumed when its lease ends {ends}"
+    return f"{told(held)}, until its lease ends {ends} or is renewed"
 
 
 def _info(ctx: typer.Context, run_id: str, store: str | None) -> RunInfo:

@@ -10,7 +10,8 @@ from msgspec import MsgspecError, Struct, field
 from msgspec.json import Decoder
 
 from gert_core.api import ErrorKind, RunError
-from gert_core.kit.children import FILE, LINE, boot_id
+from gert_core.engine.children_file import children_file
+from gert_core.kit.children import LINE, boot_id
 from gert_core.kit.files import read_file
 from gert_core.kit.owners import Owners
 
@@ -93,10 +94,11 @@ def _listed(left: list[Survivor]) -> str:
 
 def _entries(run: StoredRun) -> list[_Entry]:
     """Return what the file holds about this start of this machine; a damaged line is left out."""
-    if run.path is None:  # what another machine started cannot be looked for here
+    path = children_file(run)  # what another machine started cannot be looked for here
+    if path is None:
         return []
     try:
-        data = read_file(run.path / FILE, limit=_LIMIT, owners=Owners.of(run.path)) or b""
+        data = read_file(path, limit=_LIMIT, owners=Owners.of(path.parent)) or b""
     except RunError:
         return []
     boot, decoder, found = boot_id(), Decoder(_Entry), []

@@ -217,12 +217,13 @@ class TableRun(StoredRun):
     def holder(self) -> Lease | None:
         """Return the lease that has not expired."""
         found = self._database.read(
-            "SELECT worker, fence, expires FROM gert_leases WHERE run_id = ? AND expires > :now", (self.run_id,)
+            "SELECT worker, fence, expires, expires - :now FROM gert_leases WHERE run_id = ? AND expires > :now",
+            (self.run_id,),
         )
         if not found:
             return None
-        worker, fence, expires = found[0]
-        return Lease(worker_id=worker, fence=int(fence), expires_at=timestamp(expires))
+        worker, fence, expires, left = found[0]
+        return Lease(worker_id=worker, fence=int(fence), expires_at=timestamp(expires), remaining=max(0.0, float(left)))
 
     def give_up(self) -> float:
         """Return when to stop trying to reach the database, by the monotonic clock."""

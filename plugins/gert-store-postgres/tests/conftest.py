@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
@@ -170,3 +170,24 @@ def proxied(server, url, tmp_path_factory):
     yield proxy
     proxy.close()
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory):
+    """A process for each store that forks gert, so that three of them work at the same time."""
+    from faulty import Faulty
+
+    modules = ("gert_store_sqlite.store", "gert_store_postgres.store")
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(Faulty(tmp_path_factory.mktemp(name), modules=modules))
+            for name in ("file", "sqlite", "postgres")
+        }
+
+
+@pytest.fixture
+def stores(server, url, warm, tmp_path):
+    """A shell for each store, all with the same files."""
+    from store_shells import make_shells
+
+    return make_shells(tmp_path, url, warm)

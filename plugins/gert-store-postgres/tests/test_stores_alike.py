@@ -7,14 +7,22 @@ import os
 import re
 import shlex
 import signal
-import sqlite3
-from contextlib import closing
 
-import psycopg
-import pytest
-from shell import Shell, alive, wait_for
+from shell import alive, wait_for
+from store_shells import (
+    CRASH,
+    DATABASES,
+    REPEATABLE,
+    RISKY,
+    SHORT,
+    alike,
+    change,
+    each,
+    executing,
+    killed,
+    lines,
+)
 
-STORES = ("file", "sqlite", "postgres")
 MET = """
 - id: check
   type: assert
@@ -31,54 +39,8 @@ MET = """
 """
 
 
-@pytest.fixture
-def stores(server, url, tmp_path):
-    """A shell for each store, all with the same files."""
-    found = {}
-    for name in STORES:
-        (tmp_path / name).mkdir()
-        shell = Shell(tmp_path / name)
-        shell.environ["GERT_STORE"] = {"file": "file:runs", "sqlite": "sqlite:runs.db", "postgres": url}[name]
-        shell.program("look", "echo seen")
-        shell.program("change", "echo $1 >> changed")
-        shell.program("flaky", "test -e tried || { touch tried; exit 3; }")
-        shell.tool("look", "[look]")
-        shell.tool(
-            "change",
-            '[change, "{{ .what }}"]',
-            contract="{ effects: [filesystem], writes: [box], idempotent: true, inputs: { what: { type: string } } }",
-        )
-        shell.tool("flaky", "[flaky]")
-        found[name] = shell
-    return found
-
-
-def lines(shell: Shell, run: str = "latest") -> list[str]:
-    return shell.gert("runs", "tail", run, "--json").stdout.splitlines()
-
-
-def without(line: str, root: str) -> str:
-    """A line without what is another in every run: ids, times, hashes, process, place and store."""
-    line = line.replace(root, "ROOT")
-    line = re.sub(r'"(?:run_directory|store)":(?:"[^"]*"|null),?', "", line)
-    line = re.sub(r'"uid":\d+,', "", line)  # who owns the file of an answer; a database has no files
-    line = re.sub(r"\d{8}T\d{6}Z-book-[0-9a-f]{8}", "RUN", line)
-    line = re.sub(r"\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|\+00:00)", "TIME", line)
-    line = re.sub(r"\b[0-9a-f]{12,64}\b", "HASH", line)
-    line = re.sub(r"\b\d+\.\d+s\b", "DURATION", line)
-    return line.replace('"waited":"DURATION",', "")  # of a pause so short that it rounds to nothing on some
-
-
-def alike(stores) -> list[str]:
-    """The trace of the latest run, which is the same in all stores."""
-    found = {name: [without(line, str(shell.root)) for line in lines(shell)] for name, shell in stores.items()}
-    assert found["sqlite"] == found["file"]
-    assert found["postgres"] == found["file"]
-    return [json.loads(line)["type"] for line in found["file"]]
-
-
 def test_store_runs_with_tools_retries_approvals_and_questions_are_alike(stores):
-    for shell in stores.values():
+    def work(shell):
         shell.book(MET, tools="look, change, flaky", meta="")
         said = shell.json("exec", "book.yaml", "--approval", "inbox", "--questions", "suspend")
         assert said["status"] == "approval_pending"
@@ -92,84 +54,46 @@ def test_store_runs_with_tools_retries_approvals_and_questions_are_alike(stores)
         assert shell.gert("runs", "verify-ledger", "latest").stdout == "valid\n"
         assert shell.json("runs", "list")["runs"][0]["status"] == "completed"
         assert "seen" in shell.gert("runs", "logs", "latest").stdout
+
+    each(stores, work)
     types = alike(stores)
     assert types.count("run_resumed") == 2
     assert types[-1] == "run_complete"
 
 
-CRASH = """
-- { id: one, type: tool, tool: change, action: do, inputs: { what: one } }
-- { id: slow, type: tool, tool: slow, action: do }
-"""
-REPEATABLE = "{ effects: [network], writes: [box], idempotent: true }"
-RISKY = "{ effects: [network], writes: [box], idempotent: false }"
-
-
-def executing(shell: Shell, contract: str = REPEATABLE, steps: str = CRASH):
-    """A run whose process executes its second step: the process, and the program that it started."""
-    shell.program("slow", "test -e again && exit 0; echo $$ > slow.new; mv slow.new slow.pid; exec sleep 60")
-    shell.tool("slow", "[slow]", contract=contract)
-    shell.book(steps, tools="change, slow")
-    process = shell.start("exec", "book.yaml")
-    pid = wait_for((shell.root / "slow.pid").exists, 30) and int((shell.root / "slow.pid").read_text())
-    return process, pid
-
-
-def killed(shell: Shell, contract: str = REPEATABLE) -> str:
-    """A run whose process was killed in its second step; its id. The lease is over as it is after a minute."""
-    process, pid = executing(shell, contract)
-    process.kill()
-    process.communicate()
-    os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not alive(pid))
-    expire(shell)
-    (shell.root / "again").touch()
-    return shell.gert("runs", "list", "--ids").stdout.split()[0]
-
-
-def expire(shell: Shell) -> None:
-    """Let the leases of all runs be over."""
-    change(shell, "UPDATE gert_leases SET expires = 0")
-
-
-def change(shell: Shell, sql: str) -> None:
-    store = shell.environ["GERT_STORE"]
-    if store.startswith("sqlite:"):
-        with closing(sqlite3.connect(shell.root / "runs.db")) as connection:
-            connection.execute(sql)
-            connection.commit()
-    elif store.startswith("postgres:"):
-        with psycopg.connect(store, autocommit=True) as connection:
-            connection.execute(sql)
-
-
 def test_store_a_killed_run_is_resumed_in_its_store(stores):
-    for shell in stores.values():
+    def work(shell):
         run = killed(shell)
         assert shell.json("runs", "status", run)["status"] == "interrupted"
         assert shell.json("resume", run)["status"] == "completed"
         assert (shell.root / "changed").read_text() == "one\n"
+
+    each(stores, work)
     types = alike(stores)
     assert types.count("step_attempt") == 1
 
 
 def test_store_what_a_killed_run_left_unknown_is_reconciled(stores):
-    for shell in stores.values():
+    def work(shell):
         run = killed(shell, RISKY)
         error = shell.json("resume", run, code=1)["error"]
         assert error["kind"] == "unknown_outcome"
         assert shell.json("runs", "reconcile", run, "slow=redo")["status"] == "completed"
+
+    each(stores, work)
     alike(stores)
 
 
 def test_life_cleanup_and_blocks_are_alike(stores):
-    for shell in stores.values():
+    def work(shell):
         run = killed(shell)
         shell.gert("runs", "block", run, "--key", "k", "--reason", "wait", "--as", "olga")
         assert shell.json("resume", run, code=1)["error"]["kind"] == "run_blocked"
         assert shell.json("runs", "unblock", run, "--key", "x", code=1)["error"]["kind"] == "unblock_key"
         assert shell.json("runs", "unblock", run, "--key", "k", "--as", "olga")["status"] == "queued"
         assert shell.json("resume", run)["status"] == "completed"
+
+    each(stores, work)
     alike(stores)
 
 
@@ -184,18 +108,20 @@ finally:
 
 
 def test_store_cleanup_and_retry_of_failed_steps_are_alike(stores):
-    for shell in stores.values():
+    def work(shell):
         steps, _, cleanup = FAILING.partition("finally:\n")
         book = shell.book(steps, tools="change")
         book.write_text(book.read_text() + "finally:\n" + cleanup)
         assert shell.json("exec", "book.yaml", code=1)["status"] == "failed"
         shell.json("resume", "latest", "--retry-failed", "--yes", code=1)
         assert (shell.root / "changed").read_text().split()[:2] == ["one", "away"]
+
+    each(stores, work)
     alike(stores)
 
 
 def test_store_two_processes_do_not_execute_one_run(stores):
-    for shell in stores.values():
+    def work(shell):
         process, pid = executing(shell)
         run = shell.gert("runs", "list", "--ids").stdout.split()[0]
         error = shell.json("resume", run, code=1)["error"]
@@ -204,22 +130,27 @@ def test_store_two_processes_do_not_execute_one_run(stores):
         os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=30)
         assert shell.json("runs", "status", run)["status"] == "failed"
+
+    each(stores, work)
     alike(stores)
 
 
 def test_store_resumed_by_many_at_once_a_run_is_executed_once(stores):
-    for shell in stores.values():
+    def work(shell):
         run = killed(shell)
-        racing = [shell.start("resume", run, "--json") for _ in range(4)]
+        begin = {"environ": shell.environ, "cwd": shell.root}
+        racing = [shell.server.start("resume", run, "--json", **begin) for _ in range(4)]
         codes = [process.communicate(timeout=60) and process.returncode for process in racing]
         assert codes.count(0) >= 1
         assert shell.gert("runs", "verify-ledger", run).stdout == "valid\n"
         assert [json.loads(line)["type"] for line in lines(shell, run)].count("run_resumed") == 1
+
+    each(stores, work)
     alike(stores)
 
 
 def test_store_hints_name_a_store_that_is_not_the_usual_one(stores):
-    for shell in stores.values():
+    def work(shell):
         url = shell.environ.pop("GERT_STORE")
         shell.book("- { id: gate, type: approval, message: May it go on? }")
         said = shell.gert("exec", "book.yaml", "--approval", "inbox", "--store", url).stdout
@@ -233,10 +164,11 @@ def test_store_hints_name_a_store_that_is_not_the_usual_one(stores):
         shell.environ["GERT_STORE"] = url
         assert "--store" not in shell.gert("exec", "book.yaml", "--approval", "inbox").stdout
 
+    each(stores, work)
 
-def test_store_a_lease_that_was_lost_stops_the_run(stores):
-    for name in ("sqlite", "postgres"):
-        shell = stores[name]
+
+def test_store_lease_zombie_whose_run_another_worker_took_over_writes_nothing(stores):
+    def work(shell):
         process, pid = executing(shell)
         run = shell.gert("runs", "list", "--ids").stdout.split()[0]
         before = lines(shell)
@@ -248,16 +180,15 @@ def test_store_a_lease_that_was_lost_stops_the_run(stores):
         assert f"hint: gert runs status {run} shows where it stands" in said
         assert lines(shell) == before
 
+    each(stores, work, DATABASES)
 
-def test_store_a_lease_is_renewed_and_its_loss_ends_programs(stores):
-    for name in ("sqlite", "postgres"):
-        shell = stores[name]
-        shell.environ["PYTHONPATH"] = str(shell.root)
-        shell.write("sitecustomize.py", "import gert_core.engine.holding as h; h.LEASE_TTL = 6.0; h._MARGIN = 1.0\n")
-        process, pid = executing(shell)
+
+def test_store_lease_renew_and_its_loss_ends_programs(stores):
+    def work(shell):
+        process, pid = executing(shell, patch=SHORT)
         run = shell.gert("runs", "list", "--ids").stdout.split()[0]
         first = shell.json("runs", "lease", run)["expires_at"]
-        wait_for(lambda shell=shell, run=run, first=first: shell.json("runs", "lease", run)["expires_at"] > first, 20)
+        wait_for(lambda: shell.json("runs", "lease", run)["expires_at"] > first, 20)
         before = lines(shell)
         change(shell, "UPDATE gert_leases SET fence = fence + 1, worker = 'other'")
         _, said = process.communicate(timeout=30)
@@ -265,6 +196,8 @@ def test_store_a_lease_is_renewed_and_its_loss_ends_programs(stores):
         assert "is not executed by this worker any more: another worker has taken it over; the run stops here" in said
         assert not alive(pid)
         assert lines(shell) == before
+
+    each(stores, work, DATABASES)
 
 
 def test_store_a_server_that_is_restarted_does_not_end_a_run(server, stores):
@@ -329,13 +262,15 @@ def test_store_a_commit_without_an_answer_is_in_the_trace_once(stores, proxied):
 
 
 def test_store_what_tools_wrote_before_a_kill_is_kept(stores):
-    for shell in stores.values():
+    def work(shell):
         shell.program("slow", "echo half-way; sleep 3.5; echo $$ > slow.new; mv slow.new slow.pid; exec sleep 60")
         shell.tool("slow", "[slow]", contract=REPEATABLE)
         shell.book(CRASH, tools="change, slow")
-        process = shell.start("exec", "book.yaml")
+        process = shell.server.start("exec", "book.yaml", environ=shell.environ, cwd=shell.root)
         wait_for((shell.root / "slow.pid").exists, 40)
         process.kill()
         process.communicate()
         os.kill(int((shell.root / "slow.pid").read_text()), signal.SIGKILL)
         assert "half-way" in shell.gert("runs", "logs", "latest").stdout
+
+    each(stores, work)

@@ -1,0 +1,107 @@
+"""What a killed process leaves: a lease that ends by time in databases, and programs that are still running."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+
+from shell import alive, wait_for
+from store_shells import DATABASES, RISKY, alike, change, each, executing, expire, lines
+
+ENDS = r"in \d+ s \(at 20\d\d-[^ ]+Z\)"
+
+
+def left(shell, **options) -> tuple[str, int]:
+    """A run whose process was killed while a program of it still runs; its id, and the program."""
+    process, pid = executing(shell, **options)
+    time.sleep(0.2)  # its line is written right after it has started
+    process.kill()
+    process.communicate()
+    return shell.gert("runs", "list", "--ids").stdout.split()[0], pid
+
+
+def end(shell, pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not alive(pid))
+    (shell.root / "again").touch()
+
+
+def test_store_lease_expiry_is_told_and_waited_for(stores):
+    def work(shell):
+        run, pid = left(shell)
+        end(shell, pid)
+        said = shell.gert("runs", "status", run).stdout
+        worker = r"worker [^ ]+:\d+:exec, whose process is gone"
+        assert re.search(
+            rf"\nstatus: running\n(.*\n)*lease: {worker}; the run can be resumed when its lease ends {ENDS}\n", said
+        )
+        error = shell.json("runs", "block", run, "--key", "k", code=1)["error"]
+        assert error["kind"] == "run_locked"
+        assert re.fullmatch(rf"run {run} is held by {worker}, until its lease ends {ENDS}", error["message"])
+        assert error["hint"] == f"try again then; gert resume {run} waits for it"
+        change(shell, f"UPDATE gert_leases SET expires = {time.time() + 1.5}")
+        said = shell.gert("resume", run)
+        assert re.search(rf"waiting for the lease of {worker}: it ends {ENDS}", said.stderr)
+        assert "resolved" in said.stdout
+        assert shell.json("runs", "status", run)["status"] == "completed"
+
+    each(stores, work, DATABASES)
+
+
+def test_store_lease_refuse_names_a_worker_of_another_host_and_when_its_lease_ends(stores):
+    def work(shell):
+        run, pid = left(shell)
+        end(shell, pid)
+        change(shell, "UPDATE gert_leases SET worker = 'elsewhere:1:exec'")
+        before = lines(shell)
+        error = shell.json("resume", run, code=1)["error"]
+        assert (error["kind"], error["message"]) == (
+            "run_locked",
+            f"run {run} is being executed by worker elsewhere:1:exec",
+        )
+        assert re.fullmatch(
+            rf"wait until it has finished; if that worker is gone, its lease ends {ENDS}", error["hint"]
+        )
+        said = shell.gert("runs", "status", run).stdout
+        assert re.search(rf"^lease: worker elsewhere:1:exec, until its lease ends {ENDS} or is renewed$", said, re.M)
+        assert lines(shell) == before
+        expire(shell)
+        assert shell.json("resume", run)["status"] == "completed"
+
+    each(stores, work, DATABASES)
+
+
+def resumed(shell, run: str, pid: int, *options: str) -> tuple[int, str]:
+    """Resume a run, and end its program when that is waited for; the exit code, and what was said."""
+    process = shell.start("resume", run, *options)
+    first = process.stderr.readline()
+    end(shell, pid)
+    _, rest = process.communicate(timeout=60)
+    return process.returncode, first + rest
+
+
+def test_store_programs_that_outlive_a_killed_gert_are_waited_for(stores):
+    def work(shell):
+        run, pid = left(shell)
+        expire(shell)
+        code, said = resumed(shell, run, pid)
+        waiting = f"warning: waiting for what a gert that was killed left running: process {pid} (sleep) of step slow\n"
+        assert (code, said.startswith(waiting)) == (0, True), said
+        assert shell.json("runs", "status", run)["status"] == "completed"
+
+    each(stores, work)
+    alike(stores)
+
+
+def test_store_an_unknown_outcome_is_asked_about_when_its_program_has_ended(stores):
+    def work(shell):
+        run, pid = left(shell, contract=RISKY)
+        expire(shell)
+        code, said = resumed(shell, run, pid)
+        assert code == 1
+        assert f"process {pid} (sleep) of step slow" in said
+        assert shell.json("resume", run, code=1)["error"]["kind"] == "unknown_outcome"
+
+    each(stores, work)
