@@ -187,6 +187,8 @@ class StepType(Struct, frozen=True, kw_only=True):
       failure of the step's blocks that it did not catch.
       What ``run`` returns is held to both: an undeclared output or field is dropped, a missing one is a contract
       violation, one of another type an error of the step.
+    - ``included_outcome``: the one of ``fields`` that has the outcome of the runbook that the step includes, as
+      ``Outcome.to_json`` gives it: validation then knows what its ``meta`` can have.
     - ``outcome``: ``outcome(step) -> Outcome``, the outcome of a ``TERMINAL`` step, called before governance.
     - ``check``: ``check(step) -> [Finding]``, findings about the meaning of one step.
     - ``tool_use``: ``tool_use(step) -> ToolUse | None``.
@@ -232,6 +234,7 @@ class StepType(Struct, frozen=True, kw_only=True):
     blocks: str | BlocksFn | None = None
     includes: str | IncludesFn | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
+    included_outcome: str = ""
     events: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     outputs: str | OutputsFn | None = None
     outcome: str | OutcomeFn | None = None

@@ -44,8 +44,8 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
         searched.append(str(candidate))
         if yaml.is_file(candidate):
             return ToolLookup(path=candidate, searched=tuple(searched))
-    if not _is_simple_name(entry):
-        return ToolLookup(path=None, searched=tuple(searched))
+    if not _is_simple_name(entry) or ("/" in entry and entry.endswith(SUFFIX)):
+        return ToolLookup(path=None, searched=tuple(searched), hint=_near_file(entry, base=base))
     parts = entry.split("/")
     holders = [
         (pack.name, pack.directory / f"{parts[-1]}{SUFFIX}")
@@ -59,15 +59,26 @@ def find_tool(name: str, *, base: Path, project: Project | None, packs: Mapping[
     searched += [f"pack {pack}" for pack, _ in sorted(holders)]
     hint = None
     if len(parts) == 2 and parts[0] not in packs:
-        near = suggest(parts[0], sorted(packs))
+        near = suggest(entry, _available(2, base=base, project=project, packs=packs)) or suggest(
+            parts[0], sorted(packs)
+        )
         hint = f"{near + '; ' if near else ''}{would_be_called(provider_of(TOOLS, parts[0]))}"
-    elif not hits and len(parts) == 1:
-        hint = suggest(entry, _available(base=base, project=project, packs=packs))
+    elif not hits:
+        hint = suggest(entry, _available(len(parts), base=base, project=project, packs=packs))
     if not hits:
         return ToolLookup(path=None, searched=tuple(searched), hint=hint)
     pack, file = hits[0]
     hidden = _hidden(entry, base=base) if len(parts) == 1 else None
     return ToolLookup(path=file, searched=tuple(searched), pack=pack, hidden=hidden)
+
+
+def _near_file(entry: str, *, base: Path) -> str | None:
+    """Return a hint with the file of a tool that a path may mean, in the directory that it names."""
+    lead = entry[: len(entry) - len(PurePosixPath(entry).name)]
+    try:
+        return suggest(entry, sorted(lead + file.name for file in (base / lead).glob(f"*{SUFFIX}")))
+    except (OSError, ValueError):  # a name that no directory can have
+        return None
 
 
 def _hidden(entry: str, *, base: Path) -> str | None:
@@ -79,11 +90,12 @@ def _hidden(entry: str, *, base: Path) -> str | None:
     return None
 
 
-def _available(*, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> list[str]:
-    """Return the simple names that would be found."""
-    folders = [base / "tools", *([project.tools_dir] if project is not None else [])]
-    folders += [pack.directory for pack in packs.values()]
-    return sorted({file.name.removesuffix(SUFFIX) for folder in folders for file in folder.glob(f"*{SUFFIX}")})
+def _available(parts: int, *, base: Path, project: Project | None, packs: Mapping[str, ToolPack]) -> list[str]:
+    """Return the names of one part, or of several, that would be found."""
+    folders = [(f"{pack.name}/" if parts > 1 else "", pack.directory) for pack in packs.values()]
+    if parts == 1:
+        folders += [("", base / "tools"), *([("", project.tools_dir)] if project is not None else [])]
+    return sorted({lead + f.name.removesuffix(SUFFIX) for lead, folder in folders for f in folder.glob(f"*{SUFFIX}")})
 
 
 def _files(entry: str, *, base: Path, project: Project | None) -> Iterator[Path]:

@@ -60,6 +60,14 @@ class StepNode(Struct, kw_only=True, eq=False):
                 yield block.owner.path
             block = block.owner.within
 
+    def inside(self) -> Iterator[StepNode]:
+        """Yield the steps inside it at any depth, except those of loops inside it."""
+        for block in self.blocks:
+            for step in () if block.repeats else block.steps:
+                yield step
+                if step.fields.for_each is None:
+                    yield from step.inside()
+
 
 class BlockNode(Struct, kw_only=True, eq=False):
     """One list of steps: the runbook's own or its cleanup (``owner`` None), or a block of a step."""

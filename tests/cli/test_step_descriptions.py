@@ -134,6 +134,25 @@ steps:
     assert ("✓ a  tool  Touch web-1  " in err) == (about == "Touch web-1")
 
 
+def test_an_approver_is_not_told_as_the_author_s_what_gert_says_of_every_tool(gert, book):
+    text = """\
+apiVersion: kernel/v0
+meta: { name: b, governance: { rules: [%s] } }
+tools: [plain]
+steps:
+  - { id: a, type: tool, tool: plain }
+  - { id: done, type: end, outcome: { category: resolved } }
+"""
+    file = book("{ effects: [network], action: require-approval }", text)
+    tool = "apiVersion: tool/v0\nmeta: { name: plain }\ncontract: { effects: [network] }\n"
+    (Path(file).parent / "tools" / "plain.tool.yaml").write_text(tool + "actions: { do: { argv: [echo] } }\n")
+    code, out, err = gert("exec", file, "--approval", "inbox", "--json")
+    assert code == 0, err
+    _, out, _ = gert("approvals", "show", json.loads(out)["pending"][0]["ticket_id"])
+    assert "author's" not in out
+    assert "type tool" in out
+
+
 def test_a_description_that_cannot_be_rendered_fails_before_anything_is_done(gert, book):
     text = BOOK.replace("Look at {{ .host }}", "Look at {{ int .host }}")
     code, out, _ = gert("exec", book("", text), "--json")

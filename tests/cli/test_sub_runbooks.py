@@ -106,6 +106,49 @@ def test_an_outcome_that_is_not_accepted_can_be_continued_after(here, gert):
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (
+            "outcome.meta.volume",
+            "outcome.meta.nope",
+            (
+                "export-undeclared",
+                10,
+                "step `call` has no `outcome.meta.nope` to export",
+                "`outcome.meta` has `volume`",
+            ),
+        ),
+        (
+            "outcome.meta.volume",
+            "outcome.mta.volume",
+            (
+                "export-undeclared",
+                10,
+                "step `call` has no `outcome.mta.volume` to export",
+                "did you mean `outcome.meta.volume`?",
+            ),
+        ),
+        (
+            "{{ .call.outcome.code }}",
+            "{{ .call.outcome.meta.volum }}",
+            (
+                "unresolved-variable",
+                11,
+                "`.call.outcome.meta` has no `volum`",
+                "did you mean `.call.outcome.meta.volume`?",
+            ),
+        ),
+    ],
+)
+def test_what_no_end_of_it_gives_is_found(here, gert, before, after, told):
+    change(here / "caller.yaml", before, after)
+    code, out, _ = gert("validate", "caller.yaml", "--json")
+    assert code == 1
+    (found,) = json.loads(out)["diagnostics"]
+    assert (found["rule"], found["line"], found["message"], found["hint"]) == told
+
+
+@pytest.mark.parametrize(
     ("size", "kind", "message"),
     [
         (

@@ -51,6 +51,32 @@ def findings(gert, *files):
     return code, {(d["rule"], d["severity"], d["line"]): d for d in document["diagnostics"]}
 
 
+# -- names ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("net/dign", "net/dig"),
+        ("nett/dig", "net/dig"),
+        ("dign", "dig"),
+        ("tt", "t"),
+        ("./tools/tt.tool.yaml", "./tools/t.tool.yaml"),
+        ("tools/tt.tool.yaml", "tools/t.tool.yaml"),
+    ],
+)
+def test_a_tool_that_is_not_found_is_answered_with_the_name_that_may_be_meant(gert, write, name, meant):
+    write("tools/t.tool.yaml", TOOL)
+    end = "steps: [{type: end, outcome: {category: no_action}}]\n"
+    book = "apiVersion: kernel/v0\nmeta: {name: book}\ntools: ['%s']\n" + end
+    code, found = findings(gert, write("book.yaml", book % name))
+    assert code == 1
+    hint = found["tool-not-found", "error", 3]["hint"]
+    assert hint.startswith(f"did you mean `{meant}`?")
+    code, found = findings(gert, write("book.yaml", book % meant))
+    assert (code, [one for one in found if one[0] != "program-missing"]) == (0, [])
+
+
 # -- exit codes and optional outputs ------------------------------------------------------------------------------
 
 

@@ -92,12 +92,35 @@ def findings(lab, steps):
 
 
 def test_a_principal_of_items_needs_a_keyed_loop(lab):
-    text = AGENTS % "principal: item"
+    text = AGENTS.replace("{ id: bo }", "{ id: bo, role: clerk }") % "principal: item"
     assert findings(lab, text) == []
     (found,) = findings(lab, text.replace('key: "{{ .who.id }}", ', ""))
     assert found == ("for-each-shape", 'add `key: "{{ .who.id }}"` to the `for_each`')
     (found,) = findings(lab, "- { id: a, type: tool, tool: lab, principal: item }")
     assert found[0] == "for-each-shape"
+
+
+@pytest.mark.parametrize(
+    ("over", "severity", "told"),
+    [
+        ("[ { id: ada, role: judge }, { id: bo } ]", "warning", "item 1 has no `role`"),
+        ("[ { id: ada }, { id: bo } ]", "error", "they have no `role`"),
+        ("[ { name: ada } ]", "error", "they have no `id` and no `role`"),
+        ("[ ada, bo ]", "error", "they have no `id` and no `role`"),
+        ("'{{ .agents }}'", "error", "they have no `role`"),
+    ],
+)
+def test_items_that_name_no_agent_are_found(lab, over, severity, told):
+    steps = AGENTS % "principal: item"
+    steps = steps.replace("[ { id: ada, role: judge }, { id: bo } ]", over).replace(".who.id", ".who")
+    path = lab.directory / "book.yaml"
+    path.write_text(lab.book(steps, meta="constants: { agents: [ { id: ada }, { id: bo } ] }"))
+    (found,) = validate_runbook(path, registry=lab.runner.registry).diagnostics
+    assert (found.rule, str(found.severity)) == ("for-each-shape", severity)
+    assert found.message == f"`principal: item` needs items that name agents by `id` and `role`, and {told}"
+    mended = path.read_text().replace("principal: item", "principal: { kind: agent, id: NAME, role: ROLE }")
+    path.write_text(mended)
+    assert validate_runbook(path, registry=lab.runner.registry).diagnostics == ()
 
 
 def test_an_unknown_name_in_a_principal_is_found(lab):

@@ -11,7 +11,7 @@ from gert_core.engine.again import SecretNeeded
 from gert_core.engine.flow.early_end import is_enough, unanswerable
 from gert_core.engine.flow.fork import run_tasks, serializes
 from gert_core.engine.flow.frame import NEVER, Done, Frame, settled_beside
-from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, ItemCount, agent_of, values_of
+from gert_core.engine.flow.items import ITEM_NOT_RUN, Item, ItemCount, agent_of, came_out, steps_inside, values_of
 from gert_core.engine.signals import CANCELLED, Rank, Signal, SignalCollector
 from gert_core.engine.state import RUNNING, STATUS, Layer
 from gert_core.engine.steps.close import finish
@@ -49,6 +49,8 @@ class _Loop:
         self.execution = StepExecution(run, compiled, frame, key=key, layer=frame.layer)
         self.execution.began = time.perf_counter()
         self._shared: dict[tuple[tuple[str, object], ...], Mapping[str, object]] = {}
+        self._inside = steps_inside(compiled.node) if compiled.node.blocks else {}
+        self._unrun = {**ITEM_NOT_RUN, **self._inside} if self._inside else ITEM_NOT_RUN
         self.count: ItemCount | None = None
         self.enough = False
         """Whether ``until`` was true after an item."""
@@ -88,7 +90,7 @@ class _Loop:
 
     def _items(self) -> list[Item]:
         """Return every item."""
-        return [Item(index, value) for index, value in enumerate(self._over())]
+        return [Item(index, value, self._unrun) for index, value in enumerate(self._over())]
 
     def _layer(self, item: Item) -> Layer:
         """Return the variables of an item before it runs."""
@@ -195,7 +197,7 @@ class _Loop:
         data = {"step_id": self.compiled.id, "index": item.index, "key": label, "value": item.value}
         child.add(EventType.FOR_EACH_ITEM, data)
         done = child.perform()
-        item.status, item.scope, item.facts = done.status, child.scope, self._facts(item, done)
+        item.status, item.scope, item.facts = done.status, child.scope, self._facts(item, done, layer)
         if self.count is not None and (done.signal is None or done.signal.rank <= Rank.FAILED):
             self.count.add(done.status)
         if done.ran and self.compiled.leaf:
@@ -213,16 +215,18 @@ class _Loop:
                 return unanswerable(child, error)
         return done.signal
 
-    def _facts(self, item: Item, done: Done) -> Mapping[str, object]:
+    def _facts(self, item: Item, done: Done, layer: Layer) -> Mapping[str, object]:
         """Return the facts about an item that has run; items that came out alike share theirs."""
         if done.uncertain:
-            return {name: Symbol(f"{{{{ {name} of item {item.label} }}}}") for name in (*ITEM_NOT_RUN, *done.fields)}
+            return {name: Symbol(f"{{{{ {name} of item {item.label} }}}}") for name in (*self._unrun, *done.fields)}
         facts = {
             **dict.fromkeys(self.compiled.type.fields),
             **done.fields,
             STATUS: str(done.status),
             "failure": done.failure,
         }
+        if self._inside:
+            return came_out(self._inside, layer) | facts
         if done.failure is not None or not all(isinstance(value, str | int | None) for value in done.fields.values()):
             return facts
         return self._shared.setdefault(tuple(facts.items()), facts)

@@ -6,13 +6,14 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import Principal, StepStatus
-from gert_core.engine.state import NOT_RUN, STATUS
+from gert_core.engine.state import ATTEMPTS, NOT_RUN, RETRY_COUNT, STATUS
 from gert_core.engine.trees import MISSING, descend
 from gert_core.template import ListResults, MapResults, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gert_core.documents.tree import StepNode
     from gert_core.engine.progress import Progress, StepInfo
     from gert_core.engine.state import Layer
 
@@ -48,7 +49,7 @@ class Item:
 
     __slots__ = ("facts", "index", "kept", "name", "outputs", "scope", "status", "value")
 
-    def __init__(self, index: int, value: object) -> None:
+    def __init__(self, index: int, value: object, facts: Mapping[str, object] = ITEM_NOT_RUN) -> None:
         self.index = index
         self.value = value
         self.name: str | None = None
@@ -58,8 +59,8 @@ class Item:
         self.scope: tuple[str, ...] | None = None
         self.kept: Layer | None = None
         """Its variables, if the loop takes something from them."""
-        self.facts: Mapping[str, object] = ITEM_NOT_RUN
-        """What is looked up beside its outputs: status, failure and fields."""
+        self.facts = facts
+        """What is looked up beside its outputs: status, failure and fields, and the steps inside it."""
 
     @property
     def label(self) -> str:
@@ -85,6 +86,29 @@ def agent_of(value: object) -> Principal | None:
     return Principal(kind="agent", id=name, role=role) if isinstance(name, str) and isinstance(role, str) else None
 
 
+def steps_inside(node: StepNode) -> dict[str, Mapping[str, object]]:
+    """Return the steps of one item by id, except those of loops inside it, as they are before they have run."""
+    return {
+        step.id: {**dict.fromkeys(step.type.fields), STATUS: NOT_RUN, ATTEMPTS: 0, RETRY_COUNT: 0}
+        for step in node.inside()
+    }
+
+
+def came_out(steps: Mapping[str, Mapping[str, object]], layer: Layer) -> dict[str, object]:
+    """Return what became of the steps inside an item whose variables are ``layer``: results, fields, status."""
+    found: dict[str, object] = {}
+    for step_id, before in steps.items():
+        entry, own = layer.steps.get(step_id), layer.own.get(step_id)
+        if own is None:
+            found[step_id] = before
+        elif isinstance(entry, (MapResults, ListResults, Symbol)):
+            found[step_id] = entry
+        else:
+            counted = {RETRY_COUNT: layer.retries.get(step_id, 0)}
+            found[step_id] = {**before, **counted, **own, **(entry if isinstance(entry, dict) else {})}
+    return found
+
+
 def values_of(results: object, name: str, path: tuple[str, ...]) -> object:
     """Return one output, or field, of every item; null where an item has none."""
     if isinstance(results, MapResults):
@@ -101,4 +125,4 @@ def _member(outputs: object, facts: Mapping[str, object], path: tuple[str, ...])
     return None if found is MISSING else found
 
 
-__all__ = ["ITEM_NOT_RUN", "Item", "agent_of", "values_of"]
+__all__ = ["ITEM_NOT_RUN", "Item", "ItemCount", "agent_of", "came_out", "steps_inside", "values_of"]

@@ -11,7 +11,7 @@ from gert_core.approvals.checks import Approvals, recount
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.modes.real import find_rejection
 from gert_core.engine.signals import CANCELLED, Failure, Rank, Signal
-from gert_core.engine.steps.approval_request import Window, build_request, window_of
+from gert_core.engine.steps.approval_request import build_request, window_like, window_of
 from gert_core.engine.steps.claims import claim
 from gert_core.engine.steps.close import finish
 
@@ -46,7 +46,7 @@ def approve_again(execution: StepExecution) -> Done | None:
     """Return None when the next attempt would execute what was approved, or it was approved anew; else its result."""
     before, voids = execution.approved
     try:
-        window = Window(before.created, before.expires_at, older=SHOWN not in before.document)
+        window = window_like(execution, before, before.document)
         now = build_request(execution, generation=before.generation, window=window)
         changed = changed_fields(before.document, now.document)
         if not changed:

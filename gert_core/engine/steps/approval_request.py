@@ -14,17 +14,23 @@ from gert_core.tools import REPLAYED, preview, render_action
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.api import ApprovalRequest
     from gert_core.engine.resume.records import RecordedApproval
     from gert_core.engine.steps.execution import StepExecution
 
 
 class Window(Struct, frozen=True):
-    """When a request was made and when it expires; ``older`` when it was made without binding what else is shown."""
+    """When a request was made and when it expires; ``older`` when it was made without binding what else is shown.
+
+    ``summarised`` when it has the summary of the step's type where the author describes nothing, as it was once done.
+    """
 
     created: str
     expires_at: str
     older: bool = False
+    summarised: bool = False
 
 
 def build_request(execution: StepExecution, *, generation: int, window: Window) -> ApprovalRequest:
@@ -37,7 +43,7 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
         "run_id": facts.run_id,
         "step_key": execution.key,
         "step_id": compiled.id,
-        "description": _description(execution),
+        "description": _description(execution, summarised=window.summarised),
         "message": None if gate is None else gate.message,
         "risk": decision.risk,
         "rule": decision.reason,
@@ -76,22 +82,33 @@ def build_request(execution: StepExecution, *, generation: int, window: Window) 
 def window_of(execution: StepExecution, recorded: RecordedApproval | None) -> Window:
     """Return when the request was made and when it expires; a resumed request keeps its times."""
     if recorded is not None and recorded.expires_at:
-        older = recorded.document is not None and SHOWN not in recorded.document
-        return Window(recorded.created, recorded.expires_at, older=older)
+        return window_like(execution, recorded, recorded.document)
     now, seconds = execution.services.backend.now(execution), execution.facts.policies.expires_after(execution.gate)
     expires = datetime.fromtimestamp(now.timestamp() + seconds, UTC)
     return Window(timestamp(now), timestamp(expires))
 
 
-def _description(execution: StepExecution) -> str:
-    """Return the step's description; without one that of the action, or what a step that calls a tool does."""
+def window_like(
+    execution: StepExecution, before: RecordedApproval | ApprovalRequest, document: Mapping[str, Any] | None
+) -> Window:
+    """Return the window in which an earlier request is made again, in the form that its document has."""
+    return Window(
+        before.created,
+        before.expires_at,
+        older=document is not None and SHOWN not in document,
+        summarised=document is not None and document.get("description") == execution.compiled.type.summary,
+    )
+
+
+def _description(execution: StepExecution, *, summarised: bool) -> str:
+    """Return the step's description; without one that of the action."""
     compiled = execution.compiled
     if execution.description is not None:
         return execution.description
     if compiled.use is None:
         return ""
     action = execution.facts.runbook.tools[compiled.use.tool].tool.actions[str(compiled.action)]
-    return action.description or compiled.type.summary
+    return action.description or (compiled.type.summary if summarised else "")
 
 
 def _shown_command(execution: StepExecution) -> list[str]:
@@ -146,4 +163,4 @@ def _tool_directory(execution: StepExecution) -> str | None:
     return REPLAYED if execution.facts.mode == "replay" else None
 
 
-__all__ = ["Window", "build_request", "window_of"]
+__all__ = ["Window", "build_request", "window_like", "window_of"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gert_core.api import Flow
 from gert_core.validation.domain.certainty import (
     FAILED,
     default_of,
@@ -14,6 +15,7 @@ from gert_core.validation.domain.certainty import (
     why_uncertain,
 )
 from gert_core.validation.domain.expressions import offset_of
+from gert_core.validation.domain.flow import guarded
 from gert_core.validation.domain.tested import NOTHING, STATUSES, SUCCESS, both, may_test, tested
 
 if TYPE_CHECKING:
@@ -47,6 +49,17 @@ class Doubts:
             return NOTHING
         return tested(self.refs.compiled(text, condition=True).template)[0 if holds else 1]
 
+    def passed(self, step: StepNode) -> Excluded:
+        """Return the statuses that steps do not have behind a step because a test of them would have ended the run."""
+        if step.type.flow is Flow.TERMINAL:
+            return self.tests(step.fields.when, holds=False)
+        found: Excluded = {}
+        if step.type.flow is Flow.ONE_OF and not guarded(step) and step.fields.for_each is None:
+            for block in step.blocks:
+                if block.block is not None and not self.refs.ctx.flow.of(block).falls:
+                    found = both((found, self.tests(block.block.condition, holds=False)))
+        return found
+
     def learn(self, excluded: Excluded) -> None:
         """Add to what is known."""
         if excluded:
@@ -66,12 +79,12 @@ class Doubts:
         template = refs.compiled(text.value, condition=text.condition).template
         if is_protected(template, path, lambda more: self._certain(steps, path, both((self.known, more)))):
             return
-        shown, item = "." + ".".join(path), _item(steps[0], path)
+        shown, item = "." + ".".join(path), self._item(steps[0], path)
         fallback = default_of(kind, shown, kernel=shown in str(text.value))
         target = ".".join(item or (steps[0].id,))
         refs.ctx.add(
             "maybe-undefined",
-            f"`{shown}` may be undefined: {why_uncertain(steps[0], item=bool(item))}",
+            f"`{shown}` may be undefined: {why_uncertain(steps[0], item=len(item) == 2)}",
             path=text.path,
             hint=f"write `{fallback}`, or read it only where `.{target}.status` is `success`",
             offset=offset_of(text.value, path=path, offset=reference.offset),
@@ -82,7 +95,10 @@ class Doubts:
         for step in steps:
             excluded = known.get((step.id,), frozenset())
             left = possible(step, self.refs.ctx.flow, self.refs.around())
-            if item := _item(step, path):
+            item = self._item(step, path)
+            if len(item) > 2:
+                left, excluded = STATUSES, known.get(item, frozenset())
+            elif item:
                 ran = left != STATUSES or excluded >= _ABSENT
                 left = own_statuses(step) if ran else STATUSES
                 excluded = known.get(item, frozenset()) | (FAILED if excluded >= FAILED else frozenset())
@@ -91,11 +107,12 @@ class Doubts:
                 return True
         return False
 
-
-def _item(step: StepNode, path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the item of a loop that a path reads, in the way its status is found; nothing for other paths."""
-    start = 1 if path[0] == "step" else 0
-    return path[start : start + 2] if step.fields.for_each is not None and path[start] == step.id else ()
+    def _item(self, step: StepNode, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the item of a loop, or the step inside an item, whose output a path reads; nothing for other paths."""
+        start = 1 if path[0] == "step" else 0
+        if path[start] in self.refs.members and path[start] != step.id:
+            return (*path[start : start + 2], step.id)
+        return path[start : start + 2] if step.fields.for_each is not None and path[start] == step.id else ()
 
 
 __all__ = ["Doubts"]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from gert_core.documents.exclusive import exclusive
 from gert_core.validation.domain.environment import EXPORT
+from gert_core.validation.domain.facts import OF_ITEMS
 from gert_core.validation.domain.positions import ancestors, may_precede
 from gert_core.validation.domain.report import listing
-from gert_core.validation.domain.shapes import ANY, Shape, declared_shape, follow
+from gert_core.validation.domain.shapes import ANY, Shape, follow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.facts import Facts
 
 
-def check_exports(ctx: Context, env: Environment, step: StepNode, facts: Facts) -> None:
-    """Report names a step cannot export; ``env`` is the state before the step's own outputs."""
+def check_exports(ctx: Context, env: Environment, step: StepNode, facts: Facts, result: Shape) -> None:
+    """Report names a step cannot export; ``env`` is the state before its own outputs, ``result`` that of an item."""
+    members = result if step.fields.for_each is not None else exported(facts)
     for name, source in step.fields.exports.items():
-        if not _produced(ctx, step, facts, name, source):
+        if not _produced(ctx, step, members, name, source):
             continue
         held = _holder(ctx, env, step, name)
         if held is None:
@@ -59,36 +61,45 @@ def export_place(step: StepNode, name: str) -> Path:
     return (*step.path, "export", name if isinstance(export, dict) else export.index(name))
 
 
-def export_shape(step: StepNode, facts: Facts, source: str) -> Shape:
+def inside(members: Shape, source: str) -> Shape:
     """Return the shape of what is exported: of an output or a field, or inside it."""
-    found = follow(_members(step, facts), source.split("."), 0) if facts.known else ANY
+    found = follow(members, source.split("."), 0)
     return found if isinstance(found, Shape) else ANY
 
 
-def _produced(ctx: Context, step: StepNode, facts: Facts, name: str, source: str) -> bool:
-    """Report a source that the step does not have; a loop over blocks has whatever they promote."""
-    if not facts.known or (step.blocks and step.fields.for_each is not None):
+def exported(facts: Facts) -> Shape:
+    """Return what a step has to export: outputs, and beside them fields, under a name of their own only."""
+    if not facts.known:
+        return ANY
+    return Shape("object", fields=facts.outputs, beside=facts.fields)
+
+
+def _produced(ctx: Context, step: StepNode, members: Shape, name: str, source: str) -> bool:
+    """Report a source that the step, or an item of its loop, does not have."""
+    if members.fields is None:
         return True
     root = source.partition(".")[0]
-    # Fields are exported under a name of their own only: they are never promoted.
-    known: Mapping[str, Shape] = _members(step, facts).fields or {}
-    if isinstance(step.fields.export, list):
-        known = facts.outputs
-    if root in known and isinstance(follow(_members(step, facts), source.split("."), 0), Shape):
+    known: Mapping[str, Shape] = members.fields
+    if not isinstance(step.fields.export, list):
+        beside = {name: shape for name, shape in members.beside.items() if name not in OF_ITEMS}
+        known = {**beside, **members.fields}
+    segments, depth = source.split("."), 0
+    found = follow(members, segments, 0) if root in known else None
+    if isinstance(found, Shape):
         return True
-    missing = f"no output `{root}`" if root not in known else f"no `{source}`"
+    missing, hint = f"no output `{root}`", f"its outputs: {listing(known) if known else 'none'}"
+    if found is not None:
+        known, depth = found.shape.fields or found.shape.beside, found.depth
+        missing = f"no `{source}`"
+        hint = f"`{'.'.join(segments[:depth])}` has {listing(known) if known else 'no members'}"
+    near = ctx.report.nearest(segments[depth], known)
     ctx.add(
         "export-undeclared",
         f"step `{step.id}` has {missing} to export",
         path=export_place(step, name),
-        hint=ctx.report.did_you_mean(root, known) or f"its outputs: {listing(known) if known else 'none'}",
+        hint=f"did you mean `{'.'.join([*segments[:depth], near, *segments[depth + 1 :]])}`?" if near else hint,
     )
     return False
-
-
-def _members(step: StepNode, facts: Facts) -> Shape:
-    fields = {name: declared_shape(kind) for name, kind in step.type.fields.items()}
-    return Shape("object", fields={**fields, **facts.outputs})
 
 
 def _holder(ctx: Context, env: Environment, step: StepNode, name: str) -> str | None:
@@ -128,4 +139,4 @@ def _renamed(ctx: Context, env: Environment, step: StepNode, name: str) -> str:
     return "{" + ", ".join(f"{new}: {source}" for new, source in pairs.items()) + "}"
 
 
-__all__ = ["check_exports", "check_promoted", "export_place", "export_shape"]
+__all__ = ["check_exports", "check_promoted", "export_place", "exported", "inside"]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import Contract, ToolUse
     from gert_core.documents.tree import Path, Runbook, StepNode, ToolNode
+    from gert_core.validation.domain.outcomes import Outcomes
 
 _COMMON: Final = {
     "status": declared_shape("string"),
@@ -20,13 +21,26 @@ _COMMON: Final = {
     "retry_count": declared_shape("int"),
 }
 _FAILURE: Final = Shape("object", fields={"kind": declared_shape("string"), "message": declared_shape("string")})
-_OF_ITEMS: Final = {"status": declared_shape("string"), "failure": _FAILURE}
+OF_ITEMS: Final = {"status": declared_shape("string"), "failure": _FAILURE}
+"""What is read of every item of a loop, but never passed on."""
 
 
 class Facts:
     """One step's tool, contract and outputs; ``known`` is False when its tool or contract is missing."""
 
-    __slots__ = ("action", "contract", "known", "missing", "outputs", "result", "shape", "tool", "use")
+    __slots__ = (
+        "action",
+        "beside",
+        "contract",
+        "fields",
+        "known",
+        "missing",
+        "outputs",
+        "result",
+        "shape",
+        "tool",
+        "use",
+    )
 
     def __init__(self) -> None:
         self.use: ToolUse | None = None
@@ -37,19 +51,24 @@ class Facts:
         self.missing: MissingTool | None = None
         """The tool that the contract of the step's type asks for, if the runbook does not have it."""
         self.outputs: Mapping[str, Shape] = {}
+        self.fields: Mapping[str, Shape] = {}
+        """What the step has by its type, beside its outputs."""
         self.shape: Shape = ANY
         """The shape of ``.id``."""
         self.result: Shape = ANY
-        """The shape of the result of one item of a loop."""
+        """The shape of the result of one item of a loop, if the step has no blocks."""
+        self.beside: Mapping[str, Shape] = {}
+        """What is read of one item of a loop beside its result."""
 
 
 class FactTable:
     """The facts of every step, computed once; steps that call the same action share theirs."""
 
-    __slots__ = ("_runbook", "_shared", "_steps", "contracts", "warned")
+    __slots__ = ("_outcomes", "_runbook", "_shared", "_steps", "contracts", "warned")
 
     def __init__(self, runbook: Runbook) -> None:
         self.contracts = Contracts(runbook)
+        self._outcomes: Outcomes | None = None
         self._runbook = runbook
         self._steps: dict[Path, Facts] = {}
         self._shared: dict[object, Facts] = {}
@@ -62,6 +81,17 @@ class FactTable:
         if facts is None:
             facts = self._steps[step.path] = self._find(step)
         return facts
+
+    def fields(self, step: StepNode) -> dict[str, Shape]:
+        """Return the fields that the step has by its type."""
+        found = {name: declared_shape(kind) for name, kind in step.type.fields.items()}
+        if step.includes and step.type.included_outcome in found:
+            if self._outcomes is None:
+                from gert_core.validation.domain.outcomes import Outcomes
+
+                self._outcomes = Outcomes()
+            found[step.type.included_outcome] = self._outcomes.of(step)
+        return found
 
     def _find(self, step: StepNode) -> Facts:
         kind = step.type
@@ -94,9 +124,11 @@ class FactTable:
             return facts
         facts.known = True
         facts.outputs = {name: declared_shape(param.type) for name, param in self.contracts.outputs(step).items()}
-        fields = {name: declared_shape(kind) for name, kind in step.type.fields.items()}
+        fields = self.fields(step)
+        facts.fields = fields
+        facts.beside = {**fields, **OF_ITEMS}
         if not step.blocks:
-            facts.result = Shape("object", fields=facts.outputs, beside={**fields, **_OF_ITEMS})
+            facts.result = Shape("object", fields=facts.outputs, beside=facts.beside)
         facts.shape = Shape("object", fields={**_COMMON, **fields, **facts.outputs})
         return facts
 
@@ -106,4 +138,4 @@ def _only(tool: ToolNode) -> str | None:
     return next(iter(actions)) if len(actions) == 1 else None
 
 
-__all__ = ["FactTable", "Facts"]
+__all__ = ["OF_ITEMS", "FactTable", "Facts"]

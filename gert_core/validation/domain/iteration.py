@@ -1,16 +1,20 @@
-"""Check ``for_each``: what it iterates over, and the shape of the loop variable."""
+"""Check ``for_each``: what it iterates over, and the shapes of the loop variable and of one result."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gert_core.template import infer
+from gert_core.validation.domain.environment import Entry
 from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.shapes import ANY, Shape, declared_shape, of_value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gert_core.documents.tree import StepNode
     from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.facts import FactTable
     from gert_core.validation.domain.references import References
 
 
@@ -71,4 +75,23 @@ def item_of(shape: Shape) -> Shape:
     return ANY
 
 
-__all__ = ["check_for_each", "item_of"]
+def members_of(step: StepNode, changed: Mapping[object, Entry], facts: FactTable) -> dict[str, Entry]:
+    """Return what is readable of one item of a loop over blocks: the names that its steps set, and the steps."""
+    loop = step.fields.for_each
+    own = {step.type.name, loop.as_ if loop is not None else ""}
+    found = {key: entry for key, entry in changed.items() if isinstance(key, str) and key not in own}
+    for inner in step.inside():
+        if inner.id not in found:  # it is not on the paths that go on, but has a status
+            found[inner.id] = Entry(facts.of(inner).shape, inner, sure=False)
+    return found
+
+
+def result_of(step: StepNode, members: Mapping[str, Entry], facts: FactTable) -> Shape:
+    """Return the shape of one result of a loop over blocks: the names in it, and the steps that are read beside it."""
+    inside = [inner.id for inner in step.inside()]
+    beside = {**facts.of(step).beside, **{name: members[name].shape for name in inside}}
+    names = {name: entry.shape for name, entry in members.items() if name not in inside}
+    return Shape("object", fields=names, beside=beside)
+
+
+__all__ = ["check_for_each", "item_of", "members_of", "result_of"]

@@ -18,7 +18,7 @@ from gert_core.validation.domain.shapes import MissingMember, Shape, declared_sh
 from gert_core.validation.domain.unresolved import UnresolvedReferences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gert_core.documents.tree import Path, StepNode
     from gert_core.template import Reference
@@ -83,6 +83,7 @@ class References:
         "env",
         "facts",
         "jumps",
+        "members",
         "note",
         "unresolved",
     )
@@ -95,6 +96,8 @@ class References:
         self.note: Callable[[StepNode | None, TemplateText, Sequence[Reference]], None] | None = None
         """Is told what each text of a step, or of the constants, reads, if somebody wants to know."""
         self.jumps = ctx.flow.jumps
+        self.members: dict[str, Mapping[str, Entry]] = {}
+        """Of loops over blocks, by id: what is readable of one item."""
         self._inputs = set(ctx.runbook.model.meta.inputs)
         """The inputs that no output was seen to hide."""
         self.closing = False
@@ -141,6 +144,7 @@ class References:
                     entry is not None
                     and entry.holds
                     and not self.jumps
+                    and (not self.members or path[0] not in self.members)
                     and (len(path) == 1 or type(follow(entry.shape, path, 1)) is Shape)
                 ):
                     continue
@@ -281,6 +285,11 @@ class References:
             return entry
         if step.fields.for_each is not None and rest and rest[0] not in _NEVER:  # an item itself may be null
             rest = rest[1:]
+            if entry is not None and entry.holds and rest and rest[0] in self.members.get(head, ()):
+                entry, step = self.members[head][rest[0]], self.ctx.runbook.by_id.get(rest[0])
+                if step is None:
+                    return entry
+                rest = rest[1:]
         own = not rest or rest[0] in _NEVER or rest[0] in step.type.fields
         return None if own else entry
 

@@ -74,11 +74,16 @@ class Report:
 
     def did_you_mean(self, word: str, known: Iterable[str], *, prefix: str = "") -> str | None:
         """Return a hint with the most similar known name; None when the budget for suggestions is used up."""
+        close = self.nearest(word, known)
+        return f"did you mean `{prefix}{close}`?" if close else None
+
+    def nearest(self, word: str, known: Iterable[str]) -> str | None:
+        """Return the most similar known name; None when the budget for suggestions is used up."""
         if not self.suggests:
             return None
         names = list(known)
         self._budget -= len(names) + 1
-        return did_you_mean(word, names, prefix=prefix)
+        return nearest(word, names)
 
 
 def position_in_value(document: Document, path: Path, *, line: int, column: int, offset: int) -> tuple[int, int]:
@@ -128,12 +133,6 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str | None:
-    """Return a hint with the most similar known name."""
-    close = nearest(word, known)
-    return f"did you mean `{prefix}{close}`?" if close else None
-
-
 def listing(names: Iterable[str], *, most: int = 8) -> str:
     """Return a few names for a message."""
     all_names = list(names)
@@ -147,4 +146,4 @@ def phrase(names: Sequence[str]) -> str:
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-__all__ = ["Report", "did_you_mean", "listing", "nearest", "phrase", "position_in_value"]
+__all__ = ["Report", "listing", "nearest", "phrase", "position_in_value"]

@@ -1,19 +1,23 @@
-"""Check scopes and visibility patterns: paths whose segments are separated by ``/`` or ``.``."""
+"""Check scopes and visibility patterns, paths whose segments ``/`` or ``.`` separates, and who acts for items."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
+from gert_core.api import Severity
+
 if TYPE_CHECKING:
     from gert_core.documents.tree import StepNode
     from gert_core.validation.domain.context import Context
+    from gert_core.validation.domain.shapes import Shape
 
 _SEPARATOR: Final = re.compile(r"[/.]")
 _SEGMENT: Final = re.compile(r"[\w-]+")
 _GLOB: Final = re.compile(r"[\w-]+|\*{1,2}")
 _EXPRESSION: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _STAND_IN: Final = "x"
+_AGENT: Final = ("id", "role")
 
 
 def scope_segments(scope: str) -> tuple[tuple[str, ...], bool]:
@@ -44,10 +48,12 @@ def check_scope(ctx: Context, step: StepNode) -> None:
         )
 
 
-def check_principal(ctx: Context, step: StepNode) -> None:
-    """Report a principal that is to come from the items of a loop that names none."""
+def check_principal(ctx: Context, step: StepNode, item: Shape | None) -> None:
+    """Report a principal that is to come from the items of a loop that name none; ``item`` is their shape."""
     loop = step.fields.for_each
-    if step.fields.principal == "item" and (loop is None or loop.key is None):
+    if step.fields.principal != "item":
+        return
+    if loop is None or loop.key is None:
         hint = "add `for_each` with a `key` over maps with `id` and `role`"
         if loop is not None:
             hint = f'add `key: "{{{{ .{loop.as_}.id }}}}"` to the `for_each`'
@@ -57,6 +63,37 @@ def check_principal(ctx: Context, step: StepNode) -> None:
             path=(*step.path, "principal"),
             hint=hint,
         )
+    elif (lacking := _lacking(loop.over, item)) is not None:
+        who, names, others = lacking
+        ctx.add(
+            "for-each-shape",
+            f"`principal: item` needs items that name agents by `id` and `role`, and {who} no {names}",
+            path=(*step.path, "principal"),
+            severity=Severity.WARNING if others else None,
+            hint="give every item texts `id` and `role`, or name who acts: "
+            "`principal: {kind: agent, id: NAME, role: ROLE}`",
+        )
+
+
+def _lacking(over: object, item: Shape | None) -> tuple[str, str, bool] | None:
+    """Return which items name no agent, what they lack, and whether others do; None where all may."""
+    if isinstance(over, list) and over:
+        held = [value if isinstance(value, dict) else {} for value in over]
+        missing = [[name for name in _AGENT if not isinstance(value.get(name), str)] for value in held]
+        which = [number for number, names in enumerate(missing) if names]
+        if not which:
+            return None
+        others = len(which) < len(over)
+        who = f"item {which[0]} has" if others else "they have"
+        return who, _and_no(missing[which[0]]), others
+    if item is None or item.kind == "any" or (item.kind == "object" and item.fields is None):
+        return None
+    names = [name for name in _AGENT if name not in (item.fields or {})]
+    return ("they have", _and_no(names), False) if names else None
+
+
+def _and_no(names: list[str]) -> str:
+    return " and no ".join(f"`{name}`" for name in names)
 
 
 def check_visibility(ctx: Context, step: StepNode) -> None:

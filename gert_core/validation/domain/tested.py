@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     Target = tuple[str, ...]
-    """The id of a step, or the id of a loop and the key of an item."""
+    """The id of a step, the id of a loop and the key of an item, or these and the id of a step inside it."""
     Excluded = Mapping[Target, frozenset[str]]
     """The statuses that steps certainly do not have."""
 
@@ -87,7 +87,7 @@ def _target(node: Any) -> tuple[Target, str] | None:
     if not isinstance(node, Path):
         return None
     segments = node.segments[1:] if node.segments[0] == "step" else node.segments
-    return (segments[:-1], segments[-1]) if len(segments) in (2, 3) and segments[-1] in _WORDS else None
+    return (segments[:-1], segments[-1]) if len(segments) in (2, 3, 4) and segments[-1] in _WORDS else None
 
 
 def _compared(name: str, args: tuple[Any, ...]) -> tuple[Excluded, Excluded]:

@@ -61,8 +61,8 @@ class UnresolvedReferences:
             where = "use it inside `on_failure` or `finally` of the runbook itself"
             return _RULE, "`.run.status` exists only in the cleanup of the run", where
         if shape.kind == "object":
-            known = shape.fields or {}
-            hint = self.ctx.report.did_you_mean(miss.segment, known, prefix=f"{parent}.")
+            known = shape.fields or shape.beside
+            hint = self.ctx.report.did_you_mean(miss.segment, {**shape.beside, **known}, prefix=f"{parent}.")
             if hint is None and known:
                 hint = f"it has {listing(known)}"
             return _RULE, f"`{parent}` has no `{miss.segment}`", hint

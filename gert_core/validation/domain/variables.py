@@ -21,15 +21,14 @@ from gert_core.validation.domain.environment import (
     doubtful,
     perhaps,
 )
-from gert_core.validation.domain.exports import check_exports, check_promoted, export_shape
+from gert_core.validation.domain.exports import check_exports, check_promoted, exported, inside
 from gert_core.validation.domain.expressions import TemplateText, templates, texts
 from gert_core.validation.domain.flow import guarded, jump_of, may_fail
 from gert_core.validation.domain.inputs import check_inputs
-from gert_core.validation.domain.iteration import check_for_each
+from gert_core.validation.domain.iteration import check_for_each, members_of, result_of
 from gert_core.validation.domain.references import References
 from gert_core.validation.domain.scopes import check_principal, check_scope, check_visibility, scope_segments
 from gert_core.validation.domain.shapes import ANY, Shape, collection, declared_shape
-from gert_core.validation.domain.tested import both
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from gert_core.documents.tree import BlockNode, StepNode
     from gert_core.validation.domain.context import Context
     from gert_core.validation.domain.facts import Facts, FactTable
-    from gert_core.validation.domain.tested import Excluded
 
 _DECIDING: Final = (Flow.TERMINAL, Flow.ONE_OF)
 """Flows of steps whose tests are known to have passed, or not to, where the run goes on behind them."""
@@ -79,7 +77,7 @@ class Variables:
                 self.env.open = True  # there is a step that could not be read before this one
             self._step(step, sure=sure, holds=holds)
             if step.type.flow in _DECIDING:
-                doubts.learn(self._passed_tests(step))
+                doubts.learn(doubts.passed(step))
             expected = place + 1 if isinstance(place, int) else 0
         doubts.known = known
         if self.ctx.broken:
@@ -94,6 +92,7 @@ class Variables:
         refs.enter(step)
         loop = fields.for_each
         mark = self.env.mark()
+        item: Shape | None = None
         if loop is not None:
             item = check_for_each(self.ctx, refs, step)
             self.env.set(loop.as_, Entry(item))
@@ -106,7 +105,7 @@ class Variables:
         if fields.description is not None:
             templates(fields.description, path=(*step.path, "description"), found=found)
         if fields.principal is not None:
-            check_principal(self.ctx, step)
+            check_principal(self.ctx, step, item)
             templates(step.raw.get("principal"), path=(*step.path, "principal"), found=found)
         if fields.scope is not None and "scope" in step.raw:  # one of a step around it is checked there
             check_scope(self.ctx, step)
@@ -128,31 +127,20 @@ class Variables:
                 self._doubt(inner)
         if fields.artifacts:
             self._artifacts(step, facts)
+        result = facts.result
         if loop is not None:
             if loop.until is not None:
                 self._until(step, facts, loop.until)
-            self._leave_loop(step, mark)
+            result = self._leave_loop(step, mark)
         refs.doubts.known = known
         if not facts.known and fields.scope is None:
             self.env.open = True
         certain = loop is not None or not (guarded(step) or fields.continue_on_fail)
-        self._define(step, facts, sure=sure and not guarded(step), holds=holds and certain)
+        self._define(step, facts, result, sure=sure and not guarded(step), holds=holds and certain)
         most = jump_of(step)[1]
         if isinstance(most, str):
             refs.enter(step)
             refs.check([TemplateText(most, False, (*step.path, "next", "max"))])
-
-    def _passed_tests(self, step: StepNode) -> Excluded:
-        """Return the statuses that steps do not have behind a step because a test of them would have ended the run."""
-        doubts = self.refs.doubts
-        if step.type.flow is Flow.TERMINAL:
-            return doubts.tests(step.fields.when, holds=False)
-        found: Excluded = {}
-        if step.type.flow is Flow.ONE_OF and not guarded(step) and step.fields.for_each is None:
-            for block in step.blocks:
-                if block.block is not None and not self.ctx.flow.of(block).falls:
-                    found = both((found, doubts.tests(block.block.condition, holds=False)))
-        return found
 
     def _doubt(self, mark: int) -> None:
         """Take back that what a step's blocks set certainly exists."""
@@ -269,16 +257,20 @@ class Variables:
         self.refs.check(later)
         self.env.rewind(mark)
 
-    def _leave_loop(self, step: StepNode, mark: int) -> None:
+    def _leave_loop(self, step: StepNode, mark: int) -> Shape:
+        """Take back what an item has set, except exports; return the shape of the result of one item."""
         loop = step.fields.for_each
-        if loop is None:
-            return
+        assert loop is not None  # noqa: S101 - asked by the caller
         changed = self.env.rewind(mark)
         for key, entry in changed.items():
             if entry.stays:
                 self.env.set(key, entry)
         self.env.hide({key: entry for key, entry in changed.items() if key != loop.as_})
         self.refs.unresolved.leaked[loop.as_] = step
+        if not step.blocks or self.env.open:
+            return self.facts.of(step).result
+        members = self.refs.members[step.id] = members_of(step, changed, self.facts)
+        return result_of(step, members, self.facts)
 
     def _until(self, step: StepNode, facts: Facts, until: object) -> None:
         """Check the condition that ends a for_each early: it sees the item with its results and steps."""
@@ -292,14 +284,14 @@ class Variables:
 
     # -- what a step defines -----------------------------------------------------------------------------------
 
-    def _define(self, step: StepNode, facts: Facts, *, sure: bool, holds: bool) -> None:
+    def _define(self, step: StepNode, facts: Facts, result: Shape, *, sure: bool, holds: bool) -> None:
         env, fields = self.env, step.fields
         if fields.export:
-            check_exports(self.ctx, env, step, facts)
+            check_exports(self.ctx, env, step, facts, result)
         if self.exporting and fields.scope is None and fields.for_each is None:
             check_promoted(self.ctx, env, step, facts)
         if fields.for_each is not None:
-            self._define_loop(step, facts, sure=sure, holds=holds)
+            self._define_loop(step, result, sure=sure, holds=holds)
             return
         env.define(step.id, facts.shape, step, sure=sure, holds=holds)
         outputs = facts.outputs
@@ -315,13 +307,12 @@ class Variables:
             for name, shape in outputs.items():
                 env.define(name, shape, step, sure=sure, holds=holds)
         for name, source in fields.exports.items() if fields.export else ():
-            env.define(name, export_shape(step, facts, source), step, sure=sure, stays=True, holds=holds)
+            env.define(name, inside(exported(facts), source), step, sure=sure, stays=True, holds=holds)
             self._export(name, step)
 
-    def _define_loop(self, step: StepNode, facts: Facts, *, sure: bool, holds: bool) -> None:
+    def _define_loop(self, step: StepNode, item: Shape, *, sure: bool, holds: bool) -> None:
         """Define the results of a for_each under its id: a list, or a map when it has a key."""
         env, fields = self.env, step.fields
-        item = facts.result
         keyed = fields.for_each is not None and fields.for_each.key is not None
         items = holds and not guarded(step) and not fields.continue_on_fail
         env.define(step.id, collection(item, keyed=keyed), step, sure=sure, holds=items)
@@ -332,7 +323,7 @@ class Variables:
             env.define((SCOPE, *segments, place), item, step, sure=sure, stays=True, holds=items)
         for name, source in fields.exports.items():
             if name not in env.names or env.names[name].origin is not None:
-                shape = collection(export_shape(step, facts, source), keyed=keyed)
+                shape = collection(inside(item, source), keyed=keyed)
                 env.define(name, shape, step, sure=sure and (EXPORT, name) not in env.names, stays=True, holds=holds)
                 self._export(name, step)
 

@@ -18,6 +18,7 @@ def gert_step_types() -> list[StepType]:
             contract=PURE,
             flow=Flow.IN_ORDER,
             fields={"outcome": "object"},
+            included_outcome="outcome",
             events={"runbook_outcome": {"runbook": "string", "outcome": "object", "accepted": "bool"}},
             summary="Runs another runbook, with its own inputs, tools and governance.",
         )

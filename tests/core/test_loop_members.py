@@ -1,0 +1,130 @@
+"""What is readable of the items of a loop over a block: the steps inside each of them, as validation knows them."""
+
+from __future__ import annotations
+
+import pytest
+from lab import Lab
+
+from gert_core.validation import validate_runbook
+
+LOOP = """
+- id: each
+  type: block
+  for_each: { as: n, over: [a, b, c], key: "{{ .n }}" }
+  continue_on_fail: %s
+  %s
+  steps:
+    - { id: one, type: tool, tool: lab, inputs: { value: "1{{ .n }}", exit: '{{ if_b }}' } }
+    - { id: two, type: tool, tool: lab, scope: two, when: '{{ eq .n "a" }}', inputs: { value: "2{{ .n }}" } }
+    - { id: inner, type: tool, tool: lab, for_each: { as: k, over: [x], key: "{{ .k }}" }, inputs: { value: "{{ .k }}{{ .n }}" } }
+"""
+
+
+@pytest.fixture
+def lab(tmp_path) -> Lab:
+    return Lab(tmp_path)
+
+
+def loop(*, fails=False, more=""):
+    return (LOOP % (str(fails).lower(), more)).replace("{{ if_b }}", '{{ eq .n "b" | int }}' if fails else "0")
+
+
+def end(**meta):
+    shown = ", ".join(f"{name}: '{text}'" for name, text in meta.items())
+    return f"- {{ id: over, type: end, outcome: {{ category: resolved, meta: {{ {shown} }} }} }}\n"
+
+
+def findings(lab, steps):
+    path = lab.directory / "book.yaml"
+    path.write_text(lab.book(steps, end=False))
+    found = validate_runbook(path, registry=lab.runner.registry).diagnostics
+    return [(d.rule, d.message, d.hint) for d in found]
+
+
+READ = end(
+    out="{{ .each.a.one.value }} {{ .each.c.one.exit_code }} {{ .each.a.value }}",
+    how="{{ .each.a.two.status }} {{ .each.c.two.status }} {{ .each.c.two.value | default `none` }}",
+    tries="{{ .each.a.one.attempts }} {{ .each.b.two.attempts }} {{ .each.b.one.retry_count }}",
+    deep="{{ .each.b.inner.x.value }} {{ .each.b.inner.x.status }}",
+    other='{{ index .each "c" "one" "value" }} {{ each.c.one.value }}',
+    whole="{{ .each.b }}",
+)
+MEANS = {
+    "out": "1a 0 1a",
+    "how": "success skipped none",
+    "tries": "1 0 0",
+    "deep": "xb success",
+    "other": "1c 1c",
+    "whole": {"value": "1b"},
+}
+
+
+def test_steps_inside_an_item_are_read_through_the_loop(lab):
+    assert findings(lab, loop() + READ) == []
+    assert lab(loop() + READ, end=False).result.outcome.meta == MEANS
+
+
+def test_a_resumed_run_reads_the_same(lab):
+    whole = lab(loop() + READ, end=False)
+    lines = whole.result.trace.read_bytes().splitlines(keepends=True)
+    for size in range(20, len(lines), 17):
+        whole.result.trace.write_bytes(b"".join(lines[:size]))
+        again = lab.runner.resume(whole.result.run_id)
+        assert again.result.outcome == whole.result.outcome, size
+
+
+def test_a_dry_run_has_symbols_for_them_and_knows_statuses(lab):
+    ran = lab(loop() + end(a="{{ .each.a.one.value }} {{ .each.c.two.status }}"), end=False, mode="dry-run")
+    assert ran.result.outcome.meta == {"a": "{{ .each.a.one.value }} skipped"}
+
+
+def test_steps_of_items_that_failed_or_did_not_run_have_a_status(lab):
+    steps = loop(fails=True) + end(
+        b="{{ .each.b.one.status }} {{ .each.b.two.status }} {{ .each.b.failure.kind }} {{ .each.c.one.status }}"
+    )
+    ran = lab(steps, end=False)
+    assert ran.result.outcome.meta == {"b": "failed not_run exit_code success"}
+
+
+def test_names_that_an_item_does_not_have_are_found(lab):
+    def told(text):
+        return findings(lab, loop() + end(a="{{ " + text + " }}"))
+
+    assert told(".each.a.on.value") == [("unresolved-variable", "`.each.a` has no `on`", "did you mean `.each.a.one`?")]
+    assert told(".each.a.one.valu") == [
+        ("unresolved-variable", "`.each.a.one` has no `valu`", "did you mean `.each.a.one.value`?")
+    ]
+    assert told(".each.a.valu") == [("unresolved-variable", "`.each.a` has no `valu`", "did you mean `.each.a.value`?")]
+    assert [rule for rule, *_ in told('index .each "a" "one" "valu"')] == ["unresolved-variable"]
+
+
+def test_an_output_inside_an_item_that_may_be_missing_is_found_unless_it_is_tested(lab):
+    ((rule, message, hint),) = findings(lab, loop() + end(a="{{ .each.a.two.value }}"))
+    assert (rule, message) == ("maybe-undefined", "`.each.a.two.value` may be undefined: step `two` may be skipped")
+    assert hint.startswith("write `(.each.a.two.value | default ")
+    assert hint.endswith("or read it only where `.each.a.two.status` is `success`")
+    tested = end(a="{{ .each.a.two.value }}").replace(
+        "type: end", "type: end, when: '{{ eq .each.a.two.status `success` }}'"
+    )
+    assert findings(lab, loop() + tested + end(b="x").replace("over", "last")) == []
+    assert findings(lab, loop() + end(a='{{ .each.a.two.value | default "" }} {{ .each.a.one.value }}')) == []
+
+
+@pytest.mark.parametrize(
+    ("export", "hint"),
+    [
+        ("{ all: nope }", "its outputs: `handled`, `one`, `two`, `inner`, `value`"),
+        ("{ all: one.valu }", "did you mean `one.value`?"),
+        ("{ all: status }", "its outputs: `handled`, `one`, `two`, `inner`, `value`"),
+        ("[ valu ]", "did you mean `value`?"),
+    ],
+)
+def test_exports_of_what_no_item_has_are_found(lab, export, hint):
+    ((rule, _, told),) = findings(lab, loop(more=f"export: {export}") + end(a="x"))
+    assert (rule, told) == ("export-undeclared", hint)
+
+
+def test_what_steps_inside_put_out_is_exported_as_a_map(lab):
+    steps = loop(more="export: { ones: one.value }") + end(a="{{ .ones }}")
+    assert findings(lab, steps) == []
+    assert lab(steps, end=False).result.outcome.meta == {"a": {"a": "1a", "b": "1b", "c": "1c"}}
