@@ -72,8 +72,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
-    """The whole suite: core, command line, every member, the repository's promises."""
-    session.run(sys.executable, "-m", "pytest", "-n", "auto", *session.posargs)
+    """Core, command line, whole runs, faults, the repository's promises; `isolated` runs the tests of the members."""
+    session.run(sys.executable, "-m", "pytest", "-n", "auto", *(session.posargs or ["tests"]))
 
 
 @nox.session(venv_backend="none")
@@ -263,7 +263,7 @@ def lowest(session: nox.Session) -> None:
     session.run(*uv, "--resolution", "lowest-direct", *sorted(claims), external=True)
     session.run(*uv, "--no-deps", *wheels, external=True)
     session.run(*uv, *_TOOLS, external=True)
-    chosen = session.posargs or ["tests/core", "tests/cli"]
+    chosen = session.posargs or ["tests/core", *(f"tests/cli/test_{name}.py" for name in _TYPED)]
     # The checkout must not be importable: the wheels are what is tested.
     place = _outside(session, ROOT / "tests")
     session.chdir(place)
@@ -271,6 +271,8 @@ def lowest(session: nox.Session) -> None:
     session.log("lowest: " + _versions(session, "pluggy", "pydantic", "typer", "jinja2", "importlib-metadata"))
 
 
+# Where a version of a library shows: reading command lines, help, completion, schemas, plugins, and one run.
+_TYPED = ("completion_verb", "help_layout", "plugins_verb", "reader", "schema_verb", "test_verb", "validate_verb")
 _TOOLS = ("pytest>=8", "pytest-xdist", "hypothesis")
 _PYTEST = ("--import-mode=importlib", "-q", "-W", "error", "-o", "pythonpath=tests/support")
 
