@@ -7,6 +7,7 @@ import hashlib
 import gert_step_manual
 import pytest
 
+from gert_core.documents.scenario import ScenarioModel
 from gert_core.plugin.registry import Registry
 from gert_core.testing import GertRunner, finish
 from gert_core.testing.conformance import StepTypeConformance
@@ -138,3 +139,21 @@ def test_two_attachments_of_the_same_name_do_not_overwrite_each_other(runner: Ge
 def test_nobody_there_is_an_error_not_a_guess(runner: GertRunner, interactive: bool) -> None:
     ran = runner(RUNBOOK, answers=[], interactive=interactive)
     ran.assert_failed("evidence_unavailable", status="error")
+
+
+@pytest.mark.parametrize(
+    ("done", "expected"),
+    [
+        (["first", "second"], None),
+        ({"first": True, "second": True}, None),
+        (["first"], "not done: done: second"),
+        ({"second": True}, "not done: done: first"),
+        (["third"], "the scenario answers done with ['third'], not with a list of what is done, of: first, second"),
+        ("all", "the scenario answers done with 'all', not with a list of what is done, of: first, second"),
+    ],
+)
+def test_a_checklist_in_a_scenario_lists_what_is_done(runner: GertRunner, done: object, expected: str | None) -> None:
+    scenario = {"evidence": {"look": {"notes": "saw it", "done": done}}}
+    ran = runner(RUNBOOK, mode="replay", scenario=ScenarioModel.model_validate(scenario))
+    told = [failure.message for failure in ran.result.failures]
+    assert told == ([expected] if expected else [])

@@ -149,10 +149,7 @@ def _collect(
         question = _question(evidence, step, position, lead)
         answer = ctx.ask(replace(question, following=_following(step, position)))
         if answer.canned:
-            if evidence.options and answer.value not in evidence.options:
-                known = ", ".join(evidence.options)
-                raise NoAnswer(f"the scenario answers {evidence.name} with {answer.value!r}, not with one of: {known}")
-            return answer.value, answer.principal
+            return _canned(evidence, answer.value, ctx), answer.principal
         text = _text(answer, evidence.kind)
         fault = answer_fault(evidence.kind, question.items, text)
         if fault is None and evidence.kind == "attachment":
@@ -172,6 +169,31 @@ def _collect(
             return _once_more(evidence, found, answer.principal, (step, ctx, position))
         return found, answer.principal
     raise NoAnswer(f"{WRONG_ANSWERS} answers to {evidence.name} could not be used. {lead.strip()}")
+
+
+def _canned(evidence: Evidence, value: object, ctx: StepContext) -> object:
+    """Return an answer of a scenario as evidence; raise ``NoAnswer`` when it is none of that kind."""
+    if evidence.kind == "checklist":
+        done = [item for item, is_done in value.items() if is_done is True] if isinstance(value, dict) else value
+        known = [*value] if isinstance(value, dict) else done
+        if isinstance(done, list) and isinstance(known, list) and all(item in evidence.items for item in known):
+            return {item: item in done for item in evidence.items}
+        wanted = f"a list of what is done, of: {', '.join(evidence.items)}"
+    elif evidence.kind == "choice":
+        if value in evidence.options:
+            return value
+        wanted = f"one of: {', '.join(evidence.options)}"
+    elif evidence.kind == "attachment":
+        if isinstance(value, str):
+            return ctx.attach(value)
+        if isinstance(value, dict):
+            return value
+        wanted = "the path of a file"
+    else:
+        if not isinstance(value, (dict, list)):
+            return value
+        wanted = "a text"
+    raise NoAnswer(f"the scenario answers {evidence.name} with {value!r}, not with {wanted}")
 
 
 def _once_more(

@@ -1,0 +1,1 @@
+ssh "$1" find "$2" -name '*.gz' -mtime +7 -delete
