@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,9 +12,7 @@ from gert_core.api import (
     ApprovalRequest,
     ApprovalResponse,
     ErrorKind,
-    EventType,
     RunError,
-    RunStatus,
     UsageError,
 )
 from gert_core.approvals.binding import SHOWN, matches_document
@@ -23,6 +21,7 @@ from gert_core.approvals.requests import comparable_id, format_time, same_approv
 from gert_core.approvals.signing import SIGNING_KEY, sign_response
 from gert_core.approvals.standing import UNCHECKED, Standing, standing
 from gert_core.approvals.ticket_runs import all_runs, likely_runs
+from gert_core.approvals.told import Told, ended, told_by
 from gert_core.governance.people import NO_PEOPLE, id_fault
 from gert_core.keys import APPROVAL, signing_key, signing_key_id
 from gert_core.kit.files import UnreadableError
@@ -39,6 +38,10 @@ if TYPE_CHECKING:
     from gert_core.approvals.checks import Approvals
     from gert_core.approvals.signing import Schemes
     from gert_core.governance.people import People
+
+
+UNRESOLVED: Final = ("pending", "answered", "expired")
+"""The statuses of tickets that their run has not resolved."""
 
 
 class Unreadable(Struct, frozen=True, kw_only=True):
@@ -113,17 +116,19 @@ def entries(
     *,
     report: Callable[[Unreadable], object] = lambda _: None,
     known: Callable[[], Approvals] = lambda: UNCHECKED,
+    unresolved: bool = False,
 ) -> Iterator[Entry]:
     """Yield every ticket of every run of a store, newest run first; ``report`` what cannot be read.
 
-    ``known`` gives what answers are checked against; it is asked only when there is an answer.
+    ``known`` gives what answers are checked against; it is asked only when there is an answer. With ``unresolved`` runs
+    are left out that ended with all their tickets, by their last line alone.
     """
     for run in all_runs(store):
         try:
             tickets = TicketStore(run).tickets()
-            if tickets and moved(read_meta(run)) is not None:
+            if tickets and ((unresolved and ended(run)) or moved(read_meta(run)) is not None):
                 continue
-            told = _told(run) if tickets else _Told()
+            told = told_by(run) if tickets else Told()
         except RunError as error:
             report(Unreadable(run_id=run.run_id, problem=error.message))
             continue
@@ -206,16 +211,7 @@ def entry_of(run: StoredRun, ticket_id: str) -> Entry | None:
     return _entry(run, ticket_id, lambda: UNCHECKED)
 
 
-class _Told(Struct, frozen=True):
-    """What a run's trace tells about its tickets: how they were resolved, and who started the run."""
-
-    resolved: dict[str, str] = {}
-    actors: frozenset[str] = frozenset()
-    aborted: bool = False
-    """Whether the run was ended for good, with whatever it waited for."""
-
-
-def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told: _Told | None = None) -> Entry | None:
+def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told: Told | None = None) -> Entry | None:
     store = TicketStore(run)
     request = store.get(ticket_id)
     if request is None:
@@ -231,7 +227,7 @@ def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told:
         )
     found = [answer for _, answer in store.answers(ticket_id)]
     answers = tuple(answer for answer in found if isinstance(answer, ApprovalResponse))
-    told = _told(run) if told is None else told
+    told = told_by(run) if told is None else told
     against = replace(known(), actors=told.actors) if answers else UNCHECKED
     return Entry(
         request=request,
@@ -246,26 +242,6 @@ def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told:
             if not isinstance(answer, ApprovalResponse)
         ),
     )
-
-
-def _told(run: StoredRun) -> _Told:
-    from gert_core.trace.reader import read
-
-    if not run.started:
-        return _Told()
-    found: dict[str, str] = {}
-    actors: set[str] = set()
-    aborted = False
-    for event in read(run, run_id=run.run_id):
-        if event.type == EventType.RUN_START:
-            actors |= {str(event.data[name]) for name in ("actor", "os_user") if event.data.get(name)}
-        elif event.type == EventType.APPROVAL_VOID:
-            found[str(event.data.get("ticket_id"))] = "void"
-        elif event.type == EventType.APPROVAL_RESOLVED:
-            found[str(event.data.get("ticket_id"))] = str(event.data.get("status") or "resolved")
-        elif event.type == EventType.RUN_COMPLETE:
-            aborted = (event.data.get("status"), event.data.get("reason")) == (RunStatus.CANCELLED, ABORTED)
-    return _Told(found, frozenset(actors), aborted)
 
 
 def _check_answerable(entry: Entry, *, approved: bool, approver: str, now: datetime) -> None:
@@ -347,4 +323,4 @@ def _signed(
         ) from error
 
 
-__all__ = ["Entry", "Unreadable", "entries", "entry_of", "find", "respond"]
+__all__ = ["UNRESOLVED", "Entry", "Unreadable", "entries", "entry_of", "find", "respond"]

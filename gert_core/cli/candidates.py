@@ -57,7 +57,8 @@ def _tickets(_: Path | None) -> Iterable[str]:
     from gert_core.cli.stores import store_here
 
     now = datetime.now(UTC)
-    return [e.request.ticket_id for e in entries(store_here(Options(), None)) if e.status(now) == "pending"]
+    found = entries(store_here(Options(), None), unresolved=True)
+    return [entry.request.ticket_id for entry in found if entry.status(now) == "pending"]
 
 
 def _scenarios(file: Path | None) -> Iterable[str]:

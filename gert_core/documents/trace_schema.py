@@ -46,6 +46,7 @@ _TIMES: Final = {
     "duration": {"type": "string", "description": "How long it took, without waiting for people."},
     "waited": {"type": "string", "description": "How long people were waited for; only when they were."},
 }
+_ITEMS: Final = {"type": "integer", "minimum": 0, "description": "Of a `for_each`: how many items it has."}
 _SEAL: Final[dict[str, Any]] = {
     "properties": {
         **_TIMES,
@@ -59,6 +60,13 @@ _SEAL: Final[dict[str, Any]] = {
         "signing_key_id": {"type": "string", "description": "Which key signed it."},
     },
     "required": ["chain_hash"],
+}
+_COMPLETE: Final = {
+    "properties": {
+        **_SEAL["properties"],
+        "active": {"type": "string", "description": "How long all processes of the run worked together."},
+    },
+    "required": _SEAL["required"],
 }
 _KEY: Final = {"type": "string", "description": "The key that unblocks the run."}
 _SUSPENDED: Final = {
@@ -190,11 +198,12 @@ TRACE_LINE: Final[dict[str, Any]] = {
     "additionalProperties": False,
     "allOf": [
         _case(EventType.RUN_START, _START),
-        _case(EventType.RUN_COMPLETE, _SEAL),
+        _case(EventType.RUN_COMPLETE, _COMPLETE),
         _case(EventType.RUN_SUSPENDED, _SUSPENDED),
         _case(EventType.RUN_RESUMED, {"properties": {"waited": _TIMES["waited"], **_BLOCKING}}),
         _case(EventType.PAUSE_REQUESTED, _PAUSE),
         _case(EventType.STEP_ATTEMPT, _ATTEMPT),
+        _case(EventType.STEP_START, {"properties": {"items": _ITEMS}}),
         _case(EventType.STEP_COMPLETE, {"properties": _TIMES}),
         *(_case(event, _required(names)) for event, names in _FIELDS.items()),
     ],

@@ -126,7 +126,8 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     ``signal`` is what stopped the steps; ``None`` when they ended without one.
     """
     waited = run.services.waits.seconds()
-    times = {"duration": format_duration(run.services.backend.run_seconds(seconds - waited))}
+    worked = run.services.backend.run_seconds(seconds - waited)
+    times = {"duration": format_duration(worked)}
     if waited:
         times["waited"] = format_duration(waited)
     if signal is not None and signal.rank is Rank.SUSPENDED:
@@ -150,6 +151,7 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     if outputs := layer.globals():  # a finished run's result is read from the trace alone
         data["outputs"] = outputs
     data |= times
+    data["active"] = format_duration(run.services.journal.state.times.worked + worked)
     run.services.journal.close(EventType.RUN_COMPLETE, data)
     return outcome
 

@@ -188,7 +188,8 @@ class Host(Documents):
 
     def tickets(self, *, status: str | None = "pending") -> Iterator[TicketView]:
         """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them."""
-        for entry in inbox.entries(self._site.store, known=self._site.known):
+        unresolved = status in inbox.UNRESOLVED
+        for entry in inbox.entries(self._site.store, known=self._site.known, unresolved=unresolved):
             view = TicketView(entry)
             if status is None or view.status == status:
                 yield view

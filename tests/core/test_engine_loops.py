@@ -90,6 +90,7 @@ def test_items_have_keys_of_their_own(lab):
 def test_the_loop_and_its_items_are_traced(lab):
     ran = lab(each("[5, 6]", parallel="true"))
     assert ran.of("for_each_start", "a") == [{"step_id": "a", "over": [5, 6], "item_count": 2, "parallel": True}]
+    assert ran.of("step_start", "a")[0]["items"] == 2
     items = sorted(ran.of("for_each_item"), key=lambda e: e["index"])
     assert [(e["index"], e["value"]) for e in items] == [(0, 5), (1, 6)]
     assert [e["branch"] for e in items] == [

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 from msgspec.structs import replace
+from shell import Shell, wait_for
 
 from gert_core.api import ApprovalResponse
 from gert_core.approvals import verify_response
@@ -252,3 +253,35 @@ def test_the_exit_code_of_a_pending_run_is_the_one_asked_for(desk):
         done = desk.gert("exec", "sample.yaml", "--approval", "inbox", f"--pending-exit-code={wrong}", code=2)
         assert "0 to 255" in done.stderr
     assert len(list((desk.root / "runs").glob("[!.]*"))) == 1
+
+
+def test_the_trace_of_a_run_that_is_over_is_not_read_for_the_list_of_open_tickets(tmp_path):
+    shell = Shell(tmp_path)
+    shell.book("- { id: gate, type: approval, message: Go on? }")
+    over = shell.json("exec", "book.yaml", "--approval", "inbox")
+    shell.gert("approve", over["pending"][0]["ticket_id"], "--as", "alice")
+    shell.gert("resume", over["run_id"])
+    waits = shell.json("exec", "book.yaml", "--approval", "inbox")
+    trace = shell.root / "runs" / over["run_id"] / "trace.jsonl"
+    first, _, *rest = trace.read_bytes().splitlines(keepends=True)
+    trace.write_bytes(b"".join([first, b"not a line of a trace\n", *rest]))  # reading all of it fails
+    listed = shell.json("approvals", "list")
+    assert [ticket["request"]["run_id"] for ticket in listed["approvals"]] == [waits["run_id"]]
+    assert listed["unreadable"] == []
+    everything = shell.json("approvals", "list", "--all")
+    assert [one["run_id"] for one in everything["unreadable"]] == [over["run_id"]]
+
+
+def test_a_run_that_was_cancelled_keeps_its_open_ticket(tmp_path):
+    shell = Shell(tmp_path)
+    shell.write("gert-project.yaml", "approvals: { provider: inbox, config: { wait: 30 } }\n")
+    shell.book("- { id: gate, type: approval, message: Go on? }")
+    running = shell.start("exec", "book.yaml")
+    wait_for(lambda: shell.runs() and list(shell.runs()[0].glob("tickets/*.json")))
+    running.terminate()
+    running.communicate(timeout=20)
+    (ticket,) = shell.json("approvals", "list")["approvals"]
+    assert ticket["status"] == "pending"
+    run_id = shell.json("runs", "list")["runs"][0]["run_id"]
+    shell.gert("resume", run_id, "--abort", code=None)
+    assert shell.json("approvals", "list")["approvals"] == []

@@ -100,6 +100,7 @@ def test_a_suspended_run_waits_without_taking_time(shell):
     (suspended,), (end,) = shell.events("run_suspended"), shell.events("run_complete")
     both = seconds(suspended["data"]["duration"]) + seconds(end["data"]["duration"])
     assert seconds(result["duration"]) == pytest.approx(both, abs=0.002)
+    assert end["data"]["active"] == result["duration"], "the last line tells it without the others"
     assert seconds(result["waited"]) > 1
     assert shell.events("run_resumed")[0]["data"]["waited"] == result["waited"]
     shown = shell.json("runs", "show", "latest")
@@ -165,6 +166,9 @@ def test_a_cancelled_run_goes_on_and_counts_both_processes(shell):
     assert len(times) == 2
     assert min(times) >= 0.4
     assert seconds(result["duration"]) == pytest.approx(sum(times), abs=0.002)
+    first, last = (event["data"]["active"] for event in shell.events("run_complete"))
+    assert seconds(first) == times[0]
+    assert last == result["duration"]
     assert "waited" not in result
 
 

@@ -38,7 +38,12 @@ def list_(
     now = datetime.now(UTC)
     unreadable: list[Unreadable] = []
     project = project_here()
-    tickets = entries(store_of(project, ctx.obj, store), report=unreadable.append, known=_known(project, ctx.obj))
+    tickets = entries(
+        store_of(project, ctx.obj, store),
+        report=unreadable.append,
+        known=_known(project, ctx.obj),
+        unresolved=not everything,
+    )
     found = [e for e in tickets if everything or e.status(now) == "pending"]
     if json:
         document = {"approvals": [entry.to_json(now) for entry in found]}

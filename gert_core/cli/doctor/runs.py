@@ -132,7 +132,7 @@ def _tickets(store: RunStore) -> Check:
     now, expired, pending = datetime.now(UTC), [], 0
     unreadable: list[Unreadable] = []
     with suppress(RunError):  # the check before reports it
-        for entry in entries(store, report=unreadable.append):
+        for entry in entries(store, report=unreadable.append, unresolved=True):
             status = entry.status(now)
             pending += status == "pending"
             if status == "expired":

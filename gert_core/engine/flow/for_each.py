@@ -64,14 +64,21 @@ class _Loop:
         start: dict[str, object] = {"step_id": self.compiled.id, "type": self.compiled.type.name, "for_each": True}
         if self.compiled.description is not None:
             start["description"] = self.compiled.description
-        self._add(EventType.STEP_START, start)
-        run.services.progress.started(self.execution.info)
+        items: list[Item] = []
+        limit = 1
+        fault: StepProblem | SecretNeeded | None = None
         try:
             items = self._items()
             self._label(items)
             limit = self._limit()
+            if not self.unknown:
+                start["items"] = len(items)
         except (StepProblem, SecretNeeded) as problem:
-            return unable(self.execution, problem)
+            fault = problem
+        self._add(EventType.STEP_START, start)
+        run.services.progress.started(self.execution.info)
+        if fault is not None:
+            return unable(self.execution, fault)
         self.frame.layer.set_status(self.compiled.id, RUNNING)
         self._add(
             EventType.FOR_EACH_START,

@@ -1,0 +1,58 @@
+"""Read what the trace of a run tells about its tickets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from gert_core.api import EventType, RunError, RunStatus
+from gert_core.runs.state import ABORTED
+from gert_core.trace.reader import decode, read
+
+if TYPE_CHECKING:
+    from gert_core.api import StoredRun, TraceEvent
+
+
+class Told(Struct, frozen=True):
+    """What a run's trace tells about its tickets: how they were resolved, and who started the run."""
+
+    resolved: dict[str, str] = {}
+    actors: frozenset[str] = frozenset()
+    aborted: bool = False
+    """Whether the run was ended for good, with whatever it waited for."""
+
+
+def ended(run: StoredRun) -> bool:
+    """Return whether a run is over with its tickets; one that was only cancelled asks again when it goes on."""
+    try:
+        last = decode(run.last_line())
+    except (ValueError, OSError, RunError):  # reading all of it says what is wrong
+        return False
+    return last.type == EventType.RUN_COMPLETE and (last.data.get("status") != RunStatus.CANCELLED or _aborted(last))
+
+
+def _aborted(event: TraceEvent) -> bool:
+    return (event.data.get("status"), event.data.get("reason")) == (RunStatus.CANCELLED, ABORTED)
+
+
+def told_by(run: StoredRun) -> Told:
+    """Return what the whole trace of a run tells."""
+    if not run.started:
+        return Told()
+    found: dict[str, str] = {}
+    actors: set[str] = set()
+    aborted = False
+    for event in read(run, run_id=run.run_id):
+        if event.type == EventType.RUN_START:
+            actors |= {str(event.data[name]) for name in ("actor", "os_user") if event.data.get(name)}
+        elif event.type == EventType.APPROVAL_VOID:
+            found[str(event.data.get("ticket_id"))] = "void"
+        elif event.type == EventType.APPROVAL_RESOLVED:
+            found[str(event.data.get("ticket_id"))] = str(event.data.get("status") or "resolved")
+        elif event.type == EventType.RUN_COMPLETE:
+            aborted = _aborted(event)
+    return Told(found, frozenset(actors), aborted)
+
+
+__all__ = ["Told", "ended", "told_by"]
