@@ -113,6 +113,8 @@ class TicketStore:
         try:
             self._run.put(name, json.dumps(data, ensure_ascii=False, indent=2).encode() + b"\n")
         except StoreError as error:
+            if self._run.path is None:  # what is wrong is the store, which the message names
+                raise
             raise RunError(f"the ticket file {error.message}", file=self._run.where(name)) from error
 
 

@@ -55,7 +55,7 @@ class CopyConformance(StoreCase):
             store.ledger().restore(entry)
         return run
 
-    def test_an_imported_run_is_there_with_everything(self, store: RunStore, other: RunStore) -> None:
+    def test_store_round_trip_of_an_imported_run_with_everything(self, store: RunStore, other: RunStore) -> None:
         lines = [line + b"\n" for line in event_lines(RUN, LINES, end="approval_pending")]
         store.import_run(RUN, lines=lambda: lines, blobs=lambda: list(BLOBS.items())).close()
         run = other.open(RUN)
@@ -71,7 +71,7 @@ class CopyConformance(StoreCase):
             store.import_run(RUN, lines=lambda: lines, blobs=list)
         assert caught.value.kind == ErrorKind.RUN_EXISTS
 
-    def test_what_goes_wrong_while_a_run_is_imported_leaves_nothing(self, store: RunStore, other: RunStore) -> None:
+    def test_store_import_that_goes_wrong_leaves_nothing(self, store: RunStore, other: RunStore) -> None:
         def torn() -> Iterator[bytes]:
             yield from (line + b"\n" for line in event_lines(RUN, LINES))
             raise TraceError("the other store is gone")
@@ -83,7 +83,7 @@ class CopyConformance(StoreCase):
         store.import_run(RUN, lines=lambda: [line + b"\n" for line in event_lines(RUN, 3)], blobs=list).close()
         assert sum(1 for _ in other.open(RUN).lines()) == 3
 
-    def test_the_ledger_gives_and_takes_the_entries_of_a_run(self, store: RunStore, other: RunStore) -> None:
+    def test_store_ledger_gives_and_takes_the_entries_of_a_run(self, store: RunStore, other: RunStore) -> None:
         ledger, seen = store.ledger(), other.ledger()
         assert list(ledger.entries(RUN)) == []
         for entry in (CLAIM, AMOUNT, CLAIM, AMOUNT):
@@ -97,7 +97,7 @@ class CopyConformance(StoreCase):
         ledger.restore(other_run)
         assert seen.claim(CLAIM.key, "another", AT).owner == CLAIM.owner, "what another run has stays"
 
-    def test_a_run_that_is_over_is_copied_and_exported_byte_for_byte(
+    def test_store_identical_export_of_a_run_that_is_copied(
         self, store: RunStore, elsewhere: RunStore, tmp_path: Path
     ) -> None:
         run = self.fill(store, "completed")
@@ -115,7 +115,7 @@ class CopyConformance(StoreCase):
         assert copy_run(store, RUN, elsewhere, output=False).blobs == len(BLOBS) - 1
         assert elsewhere.open(RUN).names("output/") == []
 
-    def test_a_run_is_moved_there_and_back(self, store: RunStore, elsewhere: RunStore) -> None:
+    def test_store_move_there_and_back(self, store: RunStore, elsewhere: RunStore) -> None:
         self.fill(elsewhere, "approval_pending")
         with pytest.raises(RunError) as caught:
             copy_run(elsewhere, RUN, store)
@@ -144,7 +144,7 @@ class CopyConformance(StoreCase):
         with pytest.raises(RunError, match="was moved to"):
             copy_run(source, RUN, target)
 
-    def test_a_move_that_was_interrupted_is_repeated(self, store: RunStore, elsewhere: RunStore) -> None:
+    def test_store_move_that_was_interrupted_is_repeated(self, store: RunStore, elsewhere: RunStore) -> None:
         self.fill(store, "approval_pending")
 
         class Killed(BaseException):
@@ -170,7 +170,7 @@ class CopyConformance(StoreCase):
         assert move_run(store, RUN, elsewhere, by="tester").what == "moved"
         self._is_moved(store, elsewhere)
 
-    def test_a_move_that_fails_takes_its_mark_back(self, store: RunStore, elsewhere: RunStore) -> None:
+    def test_store_move_that_fails_takes_its_mark_back(self, store: RunStore, elsewhere: RunStore) -> None:
         self.fill(store, "approval_pending")
 
         def full(*args: object, **named: object) -> StoredRun:
@@ -182,7 +182,7 @@ class CopyConformance(StoreCase):
         (row,) = store.runs(RunQuery())
         assert row.status == "approval_pending"
 
-    def test_an_altered_run_is_not_copied(self, store: RunStore, elsewhere: RunStore) -> None:
+    def test_store_tampering_found_when_a_run_is_copied(self, store: RunStore, elsewhere: RunStore) -> None:
         lines = [line + b"\n" for line in event_lines(RUN, 9, end="completed")]
         lines[4] = lines[4].replace(b'"n":5', b'"n":6')
         store.import_run(RUN, lines=lambda: lines, blobs=list).close()

@@ -50,7 +50,7 @@ store.close()
 class LedgerConformance(StoreCase):
     """The tests of the ledger; ``StoreConformance`` has them too."""
 
-    def test_the_owner_claims_again_and_others_do_not(self, store: RunStore, other: RunStore) -> None:
+    def test_store_ledger_the_owner_claims_again_and_others_do_not(self, store: RunStore, other: RunStore) -> None:
         ledger = store.ledger()
         assert ledger.problem() is None
         assert ledger.claim(KEY, "a", AT) == Claim(owner="a", state="open", at=AT)
@@ -58,7 +58,9 @@ class LedgerConformance(StoreCase):
         assert other.ledger().claim(KEY, "b", LATER) == Claim(owner="a", state="open", at=AT)
 
     @pytest.mark.parametrize(("state", "following"), [("success", "a"), ("unknown", "a"), ("failed", "b")])
-    def test_only_a_claim_that_failed_is_replaced(self, store: RunStore, state: str, following: str) -> None:
+    def test_store_ledger_only_a_claim_that_failed_is_replaced(
+        self, store: RunStore, state: str, following: str
+    ) -> None:
         ledger = store.ledger()
         assert not ledger.settle(KEY, "a", "success", AT), "there is none"
         ledger.claim(KEY, "a", AT)
@@ -67,7 +69,7 @@ class LedgerConformance(StoreCase):
         assert not ledger.settle(KEY, "a", "unknown", AT), "it is settled"
         assert ledger.claim(KEY, "b", LATER).owner == following
 
-    def test_an_open_claim_may_lapse(self, store: RunStore) -> None:
+    def test_store_ledger_an_open_claim_may_lapse(self, store: RunStore) -> None:
         ledger = store.ledger()
         ledger.claim(KEY, "a", AT)
         assert ledger.claim(KEY, "b", LATER, ttl=180).owner == "a"
@@ -75,7 +77,7 @@ class LedgerConformance(StoreCase):
         assert ledger.settle(KEY, "b", "success", LATER)
         assert ledger.claim(KEY, "c", "2027-01-01T00:00:00.000000Z", ttl=60).owner == "b", "what is done stays done"
 
-    def test_amounts_are_reserved_up_to_the_limit(self, store: RunStore) -> None:
+    def test_store_ledger_reserves_amounts_up_to_the_limit(self, store: RunStore) -> None:
         ledger, tenth = store.ledger(), Decimal("0.1")
         taken = [ledger.reserve(KEY, f"o{number}", tenth, limit=Decimal(1)) for number in range(12)]
         assert taken == [True] * 10 + [False] * 2
@@ -86,7 +88,7 @@ class LedgerConformance(StoreCase):
         assert ledger.total(KEY).amount == Decimal("0.95")
         assert ledger.total(sha256(b"other").hexdigest()).count == 0
 
-    def test_a_window_moves(self, store: RunStore) -> None:
+    def test_store_ledger_a_window_moves(self, store: RunStore) -> None:
         ledger, one = store.ledger(), Decimal(1)
         assert ledger.reserve(KEY, "a", one, limit=one, window=0.5)
         assert not ledger.reserve(KEY, "b", one, limit=one, window=60)
@@ -96,7 +98,7 @@ class LedgerConformance(StoreCase):
         assert ledger.reserve(KEY, "b", one, limit=one, window=0.5)
         assert ledger.total(KEY).count == 2
 
-    def test_documents_are_kept_and_replaced(self, store: RunStore, other: RunStore) -> None:
+    def test_store_ledger_documents_are_kept_and_replaced(self, store: RunStore, other: RunStore) -> None:
         ledger = store.ledger()
         assert ledger.get(KEY) is None
         ledger.put(KEY, {"a": [1, "ä", None]})
@@ -104,7 +106,7 @@ class LedgerConformance(StoreCase):
         ledger.put(KEY, "b")
         assert other.ledger().get(KEY) == "b"
 
-    def test_the_ledger_is_exact_from_eight_processes(self, tmp_path: Path, store: RunStore) -> None:
+    def test_store_ledger_exact_from_8_processes(self, tmp_path: Path, store: RunStore) -> None:
         import json
 
         store.ledger().problem()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class ListsConformance(StoreCase):
     """The tests of lists of runs and tickets; ``StoreConformance`` has them too."""
 
-    def test_runs_are_listed_newest_first_as_their_lines_say(self, store: RunStore) -> None:
+    def test_store_queries_list_runs_newest_first_as_their_lines_say(self, store: RunStore) -> None:
         write_run(store, "20260101T000000Z-a-1", end="completed", facts={"runbook": "a", "actor": "ann"})
         write_run(store, "20260102T000000Z-b-1", end="failed", facts={"runbook": "b", "actor": "bob"})
         write_run(store, "20260103T000000Z-a-2", end="approval_pending", facts={"runbook": "a", "mode": "real"})
@@ -54,7 +54,7 @@ class ListsConformance(StoreCase):
         assert days(limit=2, before="20260104T000000Z-a-3") == "32"
         assert days(since="2026-01-02T00:00:00.000000Z", until="2026-01-04T00:00:00.000000Z") == "32"
 
-    def test_tickets_are_found(self, store: RunStore) -> None:
+    def test_store_queries_find_tickets(self, store: RunStore) -> None:
         one = write_run(store, "20260101T000000Z-a-1", facts={"runbook": "a"})
         two = write_run(store, "20260102T000000Z-b-1", facts={"runbook": "b"})
         one.put("tickets/t1.json", b'{"ticket_id": "t1", "runbook_name": "a", "step_id": "s1"}')

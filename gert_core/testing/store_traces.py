@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class LinesConformance(StoreCase):
     """The tests of the lines of a run; ``StoreConformance`` has them too."""
 
-    def test_lines_round_trip_byte_for_byte(self, store: RunStore, other: RunStore) -> None:
+    def test_store_round_trip_byte_for_byte(self, store: RunStore, other: RunStore) -> None:
         run, lines = store.create("r1", blobs=META), event_lines("r1", 50)
         lines[7] = lines[7].replace(b'"data":{', b'"data":{"odd":"\xc3\xa4\xe2\x80\xa8 \xf0\x9f\x90\x8d \\u0000",')
         lease = self.held(run)
@@ -38,14 +38,14 @@ class LinesConformance(StoreCase):
         assert seen.line(8) == lines[7] + b"\n"
         assert seen.line(51) == b""
 
-    def test_since_seq_is_exclusive(self, store: RunStore) -> None:
+    def test_store_since_seq_is_exclusive(self, store: RunStore) -> None:
         run = write_run(store, "r1", 10)
         lines = [line + b"\n" for line in event_lines("r1", 10)]
         for since in (0, 1, 5, 9, 10, 11):
             assert list(store.open("r1").lines(since)) == lines[since:]
         assert [list(run.lines(since)) == lines[since:] for since in (9, 3, 0, 10)] == [True] * 4
 
-    def test_a_synced_line_is_there_for_others_at_once(self, store: RunStore, other: RunStore) -> None:
+    def test_store_follow_sees_a_synced_line_at_once(self, store: RunStore, other: RunStore) -> None:
         run = store.create("r1", blobs=META)
         sink, lines = run.sink(seq=0, lease=self.held(run)), event_lines("r1", 3)
         for number, line in enumerate(lines, 1):
@@ -54,7 +54,7 @@ class LinesConformance(StoreCase):
             assert other.open("r1").last_line() == line + b"\n"
         sink.close()
 
-    def test_observers_hear_of_lines_that_can_be_read(self, store: RunStore, other: RunStore) -> None:
+    def test_store_follow_observers_hear_of_lines_that_can_be_read(self, store: RunStore, other: RunStore) -> None:
         run, heard = store.create("r1", blobs=META), []
         sink, lines = run.sink(seq=0, lease=self.held(run)), event_lines("r1", 4)
         sink.on_stored = lambda last: heard.append((last, sum(1 for _ in other.open("r1").lines()) >= last))
@@ -67,7 +67,7 @@ class LinesConformance(StoreCase):
         assert all(there for _, there in heard)
         assert [last for last, _ in heard] == sorted({last for last, _ in heard})
 
-    def test_lines_that_are_held_back_are_written_soon(self, store: RunStore, other: RunStore) -> None:
+    def test_store_follow_sees_lines_that_were_held_back_soon(self, store: RunStore, other: RunStore) -> None:
         run = store.create("r1", blobs=META)
         sink = run.sink(seq=0, lease=self.held(run))
         sink.write(event_lines("r1", 1), 1)
@@ -77,7 +77,7 @@ class LinesConformance(StoreCase):
         assert other.open("r1").last_line(), "a group is held back for 0.2 s at most"
         sink.close()
 
-    def test_a_run_goes_on_behind_its_last_line(self, store: RunStore, other: RunStore) -> None:
+    def test_store_round_trip_goes_on_behind_the_last_line(self, store: RunStore, other: RunStore) -> None:
         write_run(store, "r1", 5, of=9)
         again = other.open("r1")
         lease = self.held(again, "w2")
@@ -88,7 +88,7 @@ class LinesConformance(StoreCase):
         sink.close()
         assert list(store.open("r1").lines()) == [line + b"\n" for line in event_lines("r1", 9)]
 
-    def test_a_sink_behind_another_line_is_refused(self, store: RunStore) -> None:
+    def test_store_second_writer_refused_behind_another_line(self, store: RunStore) -> None:
         write_run(store, "r1", 5)
         again = store.open("r1")
         lease = self.held(again, "w2")
@@ -98,7 +98,7 @@ class LinesConformance(StoreCase):
         assert caught.value.kind == ErrorKind.LEASE_LOST
         assert len(list(store.open("r1").lines())) == 5
 
-    def test_threads_that_sync_leave_no_gap(self, store: RunStore) -> None:
+    def test_store_gapless_seq_from_8_threads(self, store: RunStore) -> None:
         from gert_core.trace.writer import TraceWriter
 
         run = store.create("r1", blobs=META)
@@ -123,7 +123,7 @@ class LinesConformance(StoreCase):
         found = list(store.open("r1").lines())
         assert [b'"seq":%d,' % number in line for number, line in enumerate(found, 1)] == [True] * 200
 
-    def test_wait_returns_when_there_is_more_and_at_the_deadline(self, store: RunStore, other: RunStore) -> None:
+    def test_store_follow_waits_for_more_and_until_the_deadline(self, store: RunStore, other: RunStore) -> None:
         run = write_run(store, "r1", 3, of=4, close=False)
         seen = other.open("r1")
         assert len(list(seen.lines())) == 3

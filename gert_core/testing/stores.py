@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, CopyConformance):
     """The tests every run store must pass; subclass it, set ``plugin`` and define ``url``."""
 
-    def test_schema_info_says_what_it_is_and_the_url_has_no_password(self, store: RunStore) -> None:
+    def test_store_schema_info_says_what_it_is_and_the_url_has_no_password(self, store: RunStore) -> None:
         info = store.schema_info()
         assert info.backend
         assert info.schema_version
@@ -33,7 +33,7 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
 
     # -- runs -----------------------------------------------------------------------------------------------
 
-    def test_a_run_is_created_once_with_its_blobs(self, store: RunStore, other: RunStore) -> None:
+    def test_life_id_reuse_is_refused_and_the_first_run_stays(self, store: RunStore, other: RunStore) -> None:
         run = store.create("20260101T000000Z-a-1", blobs={"meta.json": b'{"a": 1}\n'})
         assert run.run_id == "20260101T000000Z-a-1"
         assert list(run.lines()) == []
@@ -45,12 +45,12 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
         assert isinstance(caught.value, OSError)
         assert store.open(run.run_id).get("meta.json") == b'{"a": 1}\n', "the first one stays"
 
-    def test_a_run_that_is_missing_is_not_found(self, store: RunStore) -> None:
+    def test_store_a_run_that_is_missing_is_not_found(self, store: RunStore) -> None:
         with pytest.raises(StoreError) as caught:
             store.open("20260101T000000Z-none-1")
         assert (caught.value.kind, caught.value.exit_code) == (ErrorKind.RUN_NOT_FOUND, 2)
 
-    def test_a_run_is_removed_with_everything(self, store: RunStore) -> None:
+    def test_store_a_run_is_removed_with_everything(self, store: RunStore) -> None:
         run = write_run(store, "20260101T000000Z-a-1")
         run.put("attachments/a.txt", b"a")
         run.remove()
@@ -62,7 +62,7 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
 
     # -- blobs ----------------------------------------------------------------------------------------------
 
-    def test_blobs_are_put_replaced_listed_and_deleted(self, store: RunStore, other: RunStore) -> None:
+    def test_store_blobs_are_put_replaced_listed_and_deleted(self, store: RunStore, other: RunStore) -> None:
         run = store.create("r1", blobs=META)
         data = bytes(range(256)) * 100
         run.put("attachments/a b.bin", data)
@@ -85,7 +85,7 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
         assert not run.delete("attachments/a b.bin")
         assert seen.names("attachments/") == ["attachments/parts.txt"]
 
-    def test_a_new_blob_never_replaces(self, store: RunStore) -> None:
+    def test_store_blobs_that_are_new_never_replace(self, store: RunStore) -> None:
         run = store.create("r1", blobs=META)
         run.put("tickets/t1.answers/0001-aa.json", b"first", new=True)
         with pytest.raises(StoreError) as caught:
@@ -96,7 +96,7 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
         assert (found.data, found.links) == (b"first", 1)
         assert found.written, "the store knows when it was written"
 
-    def test_of_many_writers_of_a_new_blob_one_wins(self, store: RunStore) -> None:
+    def test_store_blobs_of_many_writers_of_a_new_one_one_wins(self, store: RunStore) -> None:
         run, won, kinds = store.create("r1", blobs=META), [], set()
 
         def work(number: int) -> None:
@@ -115,7 +115,7 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
         assert sorted(won) == list(range(10))
         assert kinds == {ErrorKind.BLOB_EXISTS}
 
-    def test_a_blob_grows_by_append(self, store: RunStore) -> None:
+    def test_store_blobs_grow_by_append(self, store: RunStore) -> None:
         run = store.create("r1", blobs=META)
         for part in (b"one\n", b"two\n", b"three\n"):
             run.append("output/a.1.log", part)
@@ -127,7 +127,7 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
         assert store.open("r1").names("output/") == ["output/a.1.log"]
 
     @pytest.mark.parametrize("name", ["", "/a", "../a", "a/../b", "a//b", "a/", "a/.~b", "a\0b", "lock", "trace.jsonl"])
-    def test_a_name_that_leads_elsewhere_is_refused(self, store: RunStore, name: str) -> None:
+    def test_store_blobs_with_names_that_lead_elsewhere_are_refused(self, store: RunStore, name: str) -> None:
         run = store.create("r1", blobs=META)
         for call in (lambda: run.put(name, b"x"), lambda: run.get(name), lambda: run.delete(name)):
             with pytest.raises(Exception, match="is not the name of a blob"):
@@ -135,7 +135,7 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
 
     # -- leases ---------------------------------------------------------------------------------------------
 
-    def test_a_run_has_one_holder(self, store: RunStore, other: RunStore) -> None:
+    def test_store_lease_refuse_renew_and_foreign_release(self, store: RunStore, other: RunStore) -> None:
         run, seen = store.create("r1", blobs=META), other.open("r1")
         assert seen.holder() is None
         lease = self.held(run)
@@ -154,12 +154,12 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
         assert not run.release(lease), "the lease of another worker stays"
         assert seen.renew(again, TTL)
 
-    def test_a_worker_takes_its_own_run_again(self, store: RunStore) -> None:
+    def test_store_lease_is_taken_again_by_its_own_worker(self, store: RunStore) -> None:
         run = store.create("r1", blobs=META)
         first, second = self.held(run), self.held(run)
         assert second.fence > first.fence or not self.expires
 
-    def test_a_sink_without_the_lease_is_refused(self, store: RunStore, other: RunStore) -> None:
+    def test_store_second_writer_refused_without_the_lease(self, store: RunStore, other: RunStore) -> None:
         run = store.create("r1", blobs=META)
         lease = self.held(run)
         run.release(lease)
@@ -173,7 +173,9 @@ class StoreConformance(LinesConformance, ListsConformance, LedgerConformance, Co
 class DatabaseStoreConformance(StoreConformance):
     """The tests of a store whose leases end by time: those of every store, and what that adds."""
 
-    def test_a_lease_that_expired_is_taken_over_and_its_writer_refused(self, store: RunStore, other: RunStore) -> None:
+    def test_store_lease_expiry_lets_another_take_over_and_the_zombie_is_refused(
+        self, store: RunStore, other: RunStore
+    ) -> None:
         run, seen = store.create("r1", blobs=META), other.open("r1")
         lease = self.held(run, ttl=0.3)
         sink, lines = run.sink(seq=0, lease=lease), event_lines("r1", 3)

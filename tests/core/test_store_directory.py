@@ -24,7 +24,7 @@ class TestDirectoryStore(StoreConformance):
     def opener(self):
         return "gert_core.stores.directory:open_store"
 
-    def test_the_layout_and_modes_are_as_before(self, store, tmp_path):
+    def test_store_file_layout_and_modes_are_as_before(self, store, tmp_path):
         run = write_run(store, "r1")
         run.put("tickets/t1.json", b"{}")
         run.put("tickets/t1.answers/0001-aa.json", b"{}", new=True)

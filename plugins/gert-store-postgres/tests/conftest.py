@@ -58,17 +58,42 @@ class Server:
 
 
 class Proxy:
-    """Passes on what clients and the server say, until a client's COMMIT: the server gets it, the answer is dropped."""
+    """Passes on what clients and the server say, until a client's COMMIT: the server gets it, the answer is dropped.
+
+    ``cut_after`` is the text after which one answer is dropped, ``cut_every`` drops that of each n-th COMMIT.
+    """
 
     def __init__(self, folder, target):
         self.folder, self.target = folder, target
         self.cut_after = None
-        self.cuts = 0
+        self.cut_every = None
+        self.cuts = self.commits = 0
+        self._clients = []
+        self._path = folder / ".s.PGSQL.5432"
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(folder / ".s.PGSQL.5432"))
+        self._listener.bind(str(self._path))
         self._listener.listen()
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
+
+    def down(self):
+        """Be a server that is away: connections break, and new ones cannot be made."""
+        self._path.rename(self._path.with_name("away"))
+        for client in self._clients:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+    def up(self):
+        """Be there again."""
+        self._path.with_name("away").rename(self._path)
+
+    def _drops(self, data):
+        """Whether the answer to what a client says is dropped."""
+        self.commits += b"COMMIT" in data
+        if self.cut_after is not None and self.cut_after in data:
+            self.cut_after = None
+            return True
+        return self.cut_every is not None and b"COMMIT" in data and self.commits % self.cut_every == 0
 
     def _accept(self):
         while True:
@@ -76,6 +101,7 @@ class Proxy:
                 client, _ = self._listener.accept()
             except OSError:
                 return
+            self._clients.append(client)
             self._threads.append(threading.Thread(target=self._pass_on, args=(client,), daemon=True))
             self._threads[-1].start()
 
@@ -90,8 +116,8 @@ class Proxy:
                     if not data:
                         return
                     if ready is client:
-                        if self.cut_after is not None and self.cut_after in data:
-                            self.cut_after, dropped = None, b""
+                        if self._drops(data):
+                            dropped = b""
                             self.cuts += 1
                         server.sendall(data)
                     elif dropped is None:

@@ -40,7 +40,7 @@ def end_connections(url):
         )
 
 
-def test_a_read_survives_a_closed_connection(opened, url):
+def test_store_pg_closed_connection_is_made_anew_by_a_read(opened, url):
     store = opened()
     run = write_run(store, "r1")
     end_connections(url)
@@ -49,7 +49,7 @@ def test_a_read_survives_a_closed_connection(opened, url):
     assert [row.run_id for row in store.runs(RunQuery())] == ["r1"]
 
 
-def test_a_write_goes_on_after_a_closed_connection(opened, url):
+def test_store_pg_closed_connection_does_not_end_a_write(opened, url):
     run = opened().create("r1", blobs=META)
     sink, lines = run.sink(seq=0, lease=run.acquire("w1", 30)), event_lines("r1", 9)
     for number, line in enumerate(lines, 1):
@@ -62,7 +62,7 @@ def test_a_write_goes_on_after_a_closed_connection(opened, url):
     assert opened.warnings[0].endswith("; gert connects again")
 
 
-def test_a_group_whose_commit_was_not_answered_is_there_once(opened, proxied):
+def test_store_pg_lost_commit_answer_leaves_a_group_once(opened, proxied):
     run = opened(proxied.url).create("r1", blobs=META)
     sink, lines = run.sink(seq=0, lease=run.acquire("w1", 30)), event_lines("r1", 12)
     for number, line in enumerate(lines, 1):
@@ -75,7 +75,7 @@ def test_a_group_whose_commit_was_not_answered_is_there_once(opened, proxied):
     assert list(opened().open("r1").lines()) == [line + b"\n" for line in lines]
 
 
-def test_changes_whose_commit_was_not_answered_are_made_once(opened, proxied):
+def test_store_pg_lost_commit_answer_makes_changes_once(opened, proxied):
     store = opened(proxied.url)
     store.schema_info()
     store.ledger().problem()

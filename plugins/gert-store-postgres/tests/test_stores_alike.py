@@ -120,7 +120,7 @@ def test_store_cleanup_and_retry_of_failed_steps_are_alike(stores):
     alike(stores)
 
 
-def test_store_two_processes_do_not_execute_one_run(stores):
+def test_store_second_writer_refused_two_processes_do_not_execute_one_run(stores):
     def work(shell):
         process, pid = executing(shell)
         run = shell.gert("runs", "list", "--ids").stdout.split()[0]
@@ -245,7 +245,7 @@ def test_store_the_doctor_looks_at_the_store_that_is_chosen(stores):
     assert "hunter22" not in str(away)
 
 
-def test_store_a_commit_without_an_answer_is_in_the_trace_once(stores, proxied):
+def test_store_pg_lost_commit_answer_is_in_the_trace_once(stores, proxied):
     shell = stores["postgres"]
     direct, shell.environ["GERT_STORE"] = shell.environ["GERT_STORE"], proxied.url
     process, pid = executing(shell)
@@ -274,3 +274,40 @@ def test_store_what_tools_wrote_before_a_kill_is_kept(stores):
         assert "half-way" in shell.gert("runs", "logs", "latest").stdout
 
     each(stores, work)
+
+
+SECOND = """
+- { id: one, type: tool, tool: change, action: do, inputs: { what: one } }
+- { id: flaky, type: tool, tool: flaky, action: do, artifacts: { tried: { value: twice } } }
+"""
+
+
+def test_life_all_readers_agree_after_retry_failed(stores):
+    """A failed run that was retried is completed for every command, whichever way each of them reads it."""
+
+    def work(shell):
+        shell.book(SECOND, tools="change, flaky")
+        run = shell.json("exec", "book.yaml", code=1)["run_id"]
+        assert shell.json("runs", "status", run)["lifecycle"] == "failed"
+        assert shell.json("resume", run, "--retry-failed")["status"] == "completed"
+        last = json.loads(lines(shell, run)[-1])
+        stands = shell.json("runs", "status", run)
+        (row,) = shell.json("runs", "list")["runs"]
+        shown = shell.json("runs", "show", run)
+        progress = shell.json("runs", "progress", run)
+        assert last["data"]["status"] == stands["status"] == row["status"] == shown["status"] == "completed"
+        assert (stands["lifecycle"], stands["failure_reason"], stands["blocked_on"]) == ("completed", None, [])
+        assert (progress["status"], progress["percent"], progress["eta_seconds"]) == ("completed", 100, 0)
+        assert last["seq"] == stands["last_event_seq"]
+        assert last["timestamp"] == stands["updated_at"] == row["finished"]
+        assert row["outcome"] == {"category": "resolved", "code": "ok"} == dict([*shown["outcome"].items()][:2])
+        assert shell.json("runs", "resume-point", run)["needs"] is None
+        assert shell.gert("runs", "list", "--active", "--ids").stdout == ""
+        assert shell.gert("runs", "list", "--status", "failed", "--ids").stdout == ""
+        assert shell.json("runs", "artifacts", run)["artifacts"]["tried"]["value"] == "twice"
+        assert shell.gert("runs", "verify-ledger", run).stdout == "valid\n"
+        return row.keys(), shown.keys()
+
+    found = each(stores, work)
+    assert found["file"] == found["sqlite"] == found["postgres"]
+    alike(stores)

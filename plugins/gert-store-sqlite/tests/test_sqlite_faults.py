@@ -154,7 +154,7 @@ def test_a_full_database_stops_the_run_and_keeps_what_was_written(opened, tmp_pa
     assert sum(1 for _ in after.lines()) == 3000
 
 
-def test_what_was_synced_survives_a_power_loss(opened, tmp_path):
+def test_store_power_loss_leaves_what_was_synced(opened, tmp_path):
     """The file and its log are copied at every sync: a copy is what a disk has after a power loss just then."""
     store = opened()
     run = store.create("r1", blobs=META)
@@ -277,7 +277,7 @@ def test_an_answer_wakes_its_run_and_a_suspension_knows_when_it_ends(opened, tmp
     assert times() == (None, None)
 
 
-def test_a_killed_process_leaves_whole_groups(opened, tmp_path):
+def test_store_kill_9_leaves_whole_groups(opened, tmp_path):
     """Kill a process that writes and syncs, at many moments: each line it was told to be durable is there."""
     code = f"""
         import sys
