@@ -80,6 +80,8 @@ class StoredRun(ABC):
 
     option: str = ""
     """As ``option`` of its store."""
+    secrets: tuple[str, ...] = ()
+    """As ``secrets`` of its store."""
 
     @property
     @abstractmethod
@@ -235,6 +237,8 @@ class RunStore(ABC):
     """Whether a server keeps the runs, so that an account that can only write files here cannot put back old ones."""
     option: str = ""
     """What commands need to find it, such as `` --store sqlite:runs.db``; the core sets it, a store hands it on."""
+    secrets: tuple[str, ...] = ()
+    """The variables that its driver reads passwords from: gert masks them, and no tool gets one it does not declare."""
 
     @property
     def place(self) -> str:

@@ -56,14 +56,14 @@ def _take_keys(environ: Mapping[str, str]) -> dict[str, str]:
     for name in keys:
         del os.environ[name]
     if keys:
-        _hide_memory()
+        hide_memory()
     return keys
 
 
-def _hide_memory() -> None:
-    """Keep other processes of this user from reading the keys out of this one's memory or ``/proc``, where possible.
+def hide_memory() -> None:
+    """Keep other processes of this user from reading keys out of this one's memory or ``/proc``, where possible.
 
-    This holds until the process ends: the keys, and the environment it was started with, stay in its memory.
+    This holds until the process ends: keys and passwords, and the environment it was started with, stay in its memory.
     """
     if sys.platform == "linux":
         with suppress(ImportError):  # a Python that was built without it
@@ -105,4 +105,4 @@ def _other_threads() -> bool:
     return threads is not None and threads.active_count() > 1
 
 
-__all__ = ["COLLECTION", "lean", "leave", "restore"]
+__all__ = ["COLLECTION", "hide_memory", "lean", "leave", "restore"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.session import project_here, registry_for
-from gert_core.stores.choose import OPTION, choose_store
+from gert_core.stores.choose import OPTION, VARIABLE, choose_store
 
 if TYPE_CHECKING:
     from gert_core.api import RunStore
@@ -37,7 +37,18 @@ def store_of(
         warn=_warn,
     )
     options.opened.append(store.close)
+    if store.secrets or options.environ.get(VARIABLE):
+        _hide_password(store, options)
     return store
+
+
+def _hide_password(store: RunStore, options: Options) -> None:
+    """Let no tool read the password of a store out of this process, which has one in its environment."""
+    from gert_core.cli.lean import hide_memory
+    from gert_core.secrets.environ import own_secrets
+
+    if own_secrets(options.environ, store.secrets):
+        hide_memory()
 
 
 def _warn(text: str) -> None:

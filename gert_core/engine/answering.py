@@ -99,7 +99,7 @@ def answer(
             raise _duplicate(asked, str(asked.questions[0]["name"]))
         values = {str(asked.missing[0]["name"]): f"reject {reject}"}
     wanted = [(_question(asked, name), text) for name, text in values.items()]
-    masker = run_masker(asked.state, environ)
+    masker = run_masker(asked.run, asked.state, environ)
     refuse_secret(masker, "name", by, flag="--as")
     for question, text in wanted:
         _check(asked, question, text, masker)

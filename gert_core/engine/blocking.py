@@ -60,7 +60,7 @@ def block(
         _stop(found, key, by=by, reason=reason, environ=environ)
     with ExitStack() as stack:
         run = read_run(store, run_id, stack)
-        masker = run_masker(run.state, environ)
+        masker = run_masker(run.stored, run.state, environ)
         refuse_secret(masker, "key", key, flag="--key")
         refuse_secret(masker, "name", by, flag="--as")
         _refuse_over(run.state)
@@ -92,7 +92,7 @@ def unblock(
     _check(key, by)
     with ExitStack() as stack:
         run = read_run(store, find_run(store, run_id).run_id, stack)
-        state, masker = run.state, run_masker(run.state, environ)
+        state, masker = run.state, run_masker(run.stored, run.state, environ)
         refuse_secret(masker, "name", by, flag="--as")
         keys = [] if state.over and state.status != RunStatus.CANCELLED else [hold.key for hold in state.holds]
         if not keys:
@@ -116,7 +116,7 @@ def _stop(run: StoredRun, key: str, *, by: str, reason: str, environ: Mapping[st
     holder = run.holder()
     if holder is None:
         return
-    masker = run_masker(load_state(run), environ)
+    masker = run_masker(run, load_state(run), environ)
     refuse_secret(masker, "key", key, flag="--key")
     refuse_secret(masker, "name", by, flag="--as")
     stop_holder(run, holder, by=by, reason=masker.mask_text(reason) or f"to block it on {key}")

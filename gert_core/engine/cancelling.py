@@ -47,7 +47,7 @@ def cancel(run_id: str, *, store: RunStore, by: str, reason: str = "", environ: 
         if holder is None:
             raise _idle(info)
         if info.state is not None:
-            masker = run_masker(info.state, environ)
+            masker = run_masker(run, info.state, environ)
             refuse_secret(masker, "name", by, flag="--as")
             reason = masker.mask_text(reason)
         stop_holder(run, holder, by=by, reason=reason)

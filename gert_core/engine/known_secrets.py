@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _TYPES: Final[dict[type, str]] = {list: "list", dict: "object"}
 
 
-def run_masker(state: RunState, environ: Mapping[str, str]) -> Masker:
+def run_masker(run: StoredRun, state: RunState, environ: Mapping[str, str]) -> Masker:
     """Return what masks the secrets of the run that this process knows; the run puts them back.
 
-    These are its declared secrets and its secret inputs that come from the environment. What was typed, given with the
-    command or came from elsewhere is known to the processes of the run only.
+    These are its declared secrets, its secret inputs that come from the environment, and gert's own. What was typed,
+    given with the command or came from elsewhere is known to the processes of the run only.
     """
     names = [str(name) for name in state.facts.get("secrets") or ()]
     known: dict[str, str | float | None] = {
@@ -34,7 +34,7 @@ def run_masker(state: RunState, environ: Mapping[str, str]) -> Masker:
         if len(str(leaf)) >= MINIMUM:
             # The name that the masker of the run has for it.
             known[label if known.get(label, leaf) == leaf else f"input.{label}"] = leaf
-    return Masker(known, always=own_secrets(environ))
+    return Masker(known, always=own_secrets(environ, run.secrets))
 
 
 def _inputs(state: RunState, environ: Mapping[str, str]) -> Iterator[tuple[str, str | float]]:
@@ -67,7 +67,7 @@ def refuse_secrets(run: StoredRun, reason: str, name: str, environ: Mapping[str,
     state = RunState()
     with suppress(RunError):  # a ticket without a trace beside it says nothing of secrets
         state = load_state(run)
-    masker = run_masker(state, environ)
+    masker = run_masker(run, state, environ)
     refuse_secret(masker, "reason", reason, flag="--reason")
     refuse_secret(masker, "name", name, flag="--as")
 

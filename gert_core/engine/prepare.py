@@ -88,7 +88,9 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     resumption = (
         _resumption(resume, runbook, policies, actor=actor, documents=documents) if resume is not None else None
     )
-    secrets = collect(runbook, request.environ, request.project)
+    store = request.store if resume is None else resume.run.store
+    driver = () if store is None else store.secrets
+    secrets = collect(runbook, request.environ, request.project, store=driver)
     if documents is not None:
         secrets = documents.join_secrets(secrets, request)
     signer = signer_from_environ(request.environ, request.registry.signature_scheme) if request.kept else None

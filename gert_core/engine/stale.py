@@ -85,7 +85,7 @@ def _write_end(
     writer = TraceWriter(
         place.sink,
         run_id=run.run_id,
-        masker=run_masker(run.state, environ),
+        masker=run_masker(run.stored, run.state, environ),
         signer=signer,
         observers=registry.trace_observers(run.choices.mode),
         start_seq=place.start_seq,

@@ -12,6 +12,8 @@ from msgspec import Struct, field
 from gert_core.api.errors import GertError, UsageError
 from gert_core.documents.runbook import API_VERSION
 from gert_core.documents.scenario import SCENARIO_FILE, TEST_FILE, load_scenario
+from gert_core.documents.yaml import MAX_BYTES
+from gert_core.kit.files import open_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -96,8 +98,11 @@ def _below(directory: Path, warnings: list[str]) -> Iterator[Path]:
 
 
 def _is_runbook(file: Path) -> bool:
+    if not file.is_file():
+        return False
     try:
-        return file.is_file() and _HEAD.search(file.read_text(encoding="utf-8", errors="replace")) is not None
+        with open_named(file) as stream:
+            return _HEAD.search(stream.read(MAX_BYTES).decode("utf-8", "replace")) is not None
     except OSError:
         return False
 

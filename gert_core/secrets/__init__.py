@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gert_core.secrets.collect import Secrets, collect, joined, leaves
+from gert_core.secrets.collect import Secrets, collect, joined, leaves, withheld
 from gert_core.secrets.environ import child_environ, own_keys, own_secrets, provider_variables
 from gert_core.secrets.forms import MINIMUM
 from gert_core.secrets.masker import MARK, LostSecret, Masked, Masker
@@ -21,4 +21,5 @@ __all__ = [
     "own_keys",
     "own_secrets",
     "provider_variables",
+    "withheld",
 ]

@@ -70,46 +70,58 @@ class Secrets(Struct, frozen=True, kw_only=True):
         return Masker(known, always=self.withheld)
 
 
-def collect(runbook: Runbook, environ: Mapping[str, str], project: Project | None = None) -> Secrets:
+def collect(
+    runbook: Runbook, environ: Mapping[str, str], project: Project | None = None, *, store: Iterable[str] = ()
+) -> Secrets:
     """Collect the secrets that the runbook and each of its tools declare, with their values in ``environ``.
 
-    Variables that the project's configuration names as a provider's, that a secret input comes from, and gert's
-    own keys are withheld: masked in everything, and given to no tool that does not declare them.
+    Variables that the project names as a provider's, that a secret input comes from, that the driver of the ``store``
+    reads, and gert's own keys are withheld: masked in everything, and given to no tool that does not declare them.
     """
     own = list(runbook.model.meta.secrets or ())
     tools = {name: list(node.tool.all_secrets) for name, node in runbook.tools.items()}
     names = dict.fromkeys(s.env for group in (own, *tools.values()) for s in group)
-    withheld = own_secrets(environ)
-    for name in _variables(runbook, project):
+    hidden = own_secrets(environ, store)
+    for name in withheld(project) | _input_variables(runbook):
         if environ.get(name) and name not in names:
-            withheld[name] = environ[name]
+            hidden[name] = environ[name]
     return Secrets(
         values={name: environ.get(name) or None for name in names},
         runbook=frozenset(s.env for s in own),
         tools={name: frozenset(s.env for s in group) for name, group in tools.items()},
         required=frozenset(s.env for s in own if s.required),
         tools_required={name: frozenset(s.env for s in group if s.required) for name, group in tools.items()},
-        withheld=withheld,
+        withheld=hidden,
     )
+
+
+def withheld(project: Project | None) -> frozenset[str]:
+    """Return the variables that a project file names for approvals, providers, plugins: each ``*_env``, ``env/NAME``.
+
+    The whole file is looked at, so that no part of it can name one that reaches every tool.
+    """
+    if project is None:
+        return frozenset()
+    if project.document is not None:
+        return provider_variables(project.document.value)
+    providers = [provider.config for provider in project.model.providers.values()]
+    return provider_variables([project.plugin_config, project.approval_config, providers])
 
 
 def joined(each: Sequence[Secrets]) -> list[Secrets]:
     """Return the secrets of several documents, each of which knows those of all: to mask them, and to withhold them."""
     values: dict[str, str | None] = {}
-    withheld: dict[str, str] = {}
+    hidden: dict[str, str] = {}
     for one in each:
         values |= one.values
-        withheld |= one.withheld
-    return [replace(one, values=values, withheld=withheld) for one in each]
+        hidden |= one.withheld
+    return [replace(one, values=values, withheld=hidden) for one in each]
 
 
-def _variables(runbook: Runbook, project: Project | None) -> frozenset[str]:
+def _input_variables(runbook: Runbook) -> frozenset[str]:
+    """Return the variables that secret inputs come from."""
     inputs = runbook.model.meta.inputs.values()
-    named = provider_variables([model.from_ for model in inputs if model.secret and model.from_])
-    if project is None:
-        return named
-    providers = [provider.config for provider in project.model.providers.values()]
-    return named | provider_variables([project.plugin_config, project.approval_config, providers])
+    return provider_variables([model.from_ for model in inputs if model.secret and model.from_])
 
 
 def leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
@@ -124,4 +136,4 @@ def leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
         yield name, value if isinstance(value, (int, float)) else str(value)
 
 
-__all__ = ["Secrets", "collect", "joined", "leaves"]
+__all__ = ["Secrets", "collect", "joined", "leaves", "withheld"]

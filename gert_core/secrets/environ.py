@@ -34,9 +34,12 @@ def own_keys(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def own_secrets(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what gert masks in everything without being told: its own keys, and the password of the store of runs."""
-    found = own_keys(environ)
+def own_secrets(environ: Mapping[str, str], store: Iterable[str] = ()) -> dict[str, str]:
+    """Return what gert masks in everything without being told: its own keys, and the password of the store of runs.
+
+    ``store`` are the variables that the driver of that store reads.
+    """
+    found = own_keys(environ) | {name: environ[name] for name in store if environ.get(name)}
     if address := environ.get(_STORE):
         from gert_core.kit.store_urls import passwords_of
 

@@ -219,9 +219,12 @@ def test_keys_and_secrets_are_tried(gert, environ, check, status, said):
     assert not [value for name, value in environ.items() if ("KEY" in name or "SECRET" in name) and value in shown]
 
 
-def test_secrets_that_the_project_names_are_found(gert):
-    config = "approvals: {provider: inbox, config: {signing_secret_env: CHAT_SECRET}}\n"
-    (gert.root / "gert-project.yaml").write_text(config)
+@pytest.mark.parametrize(
+    "config",
+    ["signing_secret_env: CHAT_SECRET", "chat: {signing_secret: env/CHAT_SECRET}", "secrets: [env/CHAT_SECRET]"],
+)
+def test_secrets_that_the_project_names_are_found(gert, config):
+    (gert.root / "gert-project.yaml").write_text(f"approvals: {{provider: inbox, config: {{{config}}}}}\n")
     assert looked(gert)[1]["secrets"]["status"] == "ok"
     assert "CHAT_SECRET" in looked(gert, CHAT_SECRET="x" * 20)[1]["secrets"]["message"]
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import unicodedata
@@ -255,6 +256,24 @@ def test_a_tool_cannot_read_keys_out_of_the_process_of_gert(key):
             assert "OTHER=value" in seen
     finally:
         shutil.rmtree(root)
+
+
+DUMPABLE = """\
+import ctypes
+from gert_core.cli import main
+main(["runs", "list"])
+print("dumpable", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ways to look into a process")
+@pytest.mark.parametrize(("address", "dumpable"), [("file:runs?password=hunter22", 0), ("file:runs", 1)])
+def test_a_process_with_the_password_of_its_store_lets_nobody_look_into_it(gert, address, dumpable):
+    environ = gert.environ | {"GERT_STORE": address}
+    done = subprocess.run(
+        [sys.executable, "-c", DUMPABLE], cwd=gert.root, env=environ, capture_output=True, text=True, check=False
+    )
+    assert f"dumpable {dumpable}" in done.stdout, done.stdout + done.stderr
 
 
 LISTENER = """\

@@ -353,8 +353,11 @@ def test_files_of_runs_are_no_inputs(tmp_path):
 
 def test_tokens_of_providers_reach_no_tool(tmp_path):
     gert = Gert(tmp_path, CHAT_TOKEN="xoxb-the-chat-token", VAULT="vault-token-1234", PLAIN="plain-value")
+    gert.environ |= {"CMDB_PASSWORD": "cmdb-password", "OTHER_TOKEN": "other-token-1"}
     (tmp_path / "gert-project.yaml").write_text(
         "name: p\napprovals: {config: {token_env: CHAT_TOKEN, nested: [{key: env/VAULT}], url: PLAIN}}\n"
+        "providers: {cmdb: {binary: ./cmdb, config: {password_env: CMDB_PASSWORD}}}\n"
+        "plugins: {config: {step-tool: {token: env/OTHER_TOKEN}}}\n"
     )
     gert.write(tool_spy=TOOL, book=book())
     said = gert("exec", "book.yaml", "--var", "script=env; echo xoxb-the-chat-token")
@@ -364,6 +367,8 @@ def test_tokens_of_providers_reach_no_tool(tmp_path):
     assert "PLAIN=plain-value" in seen
     assert "CHAT_TOKEN=" not in seen
     assert "VAULT=" not in seen
+    assert "CMDB_PASSWORD=" not in seen
+    assert "OTHER_TOKEN=" not in seen
     assert "<REDACTED:CHAT_TOKEN>" in seen, "masked wherever it comes from"
     gert.write(book=book(secrets="{env: VAULT}"))
     assert gert("exec", "book.yaml", "--var", 'script=test "$VAULT" = vault-token-1234').code == 0, "declared: given"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -14,11 +15,11 @@ from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.governance.sources import FLOOR, people_of
 from gert_core.keys import APPROVAL, DEFAULT_ALGORITHM, TRACE, UnusableKeyError, signing_key, signing_key_id, verify_key
 from gert_core.plugin.lazy import resolve
-from gert_core.secrets.environ import own_keys
+from gert_core.secrets.environ import own_keys, provider_variables
 from gert_core.stores.directory import DirectoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from gert_core.api import RunStore
     from gert_core.documents.project import Project
@@ -44,13 +45,20 @@ def check_secrets(environ: Environ, project: Project | None) -> Check:
     """Fail when the secrets of programs that answer for people are where runs are executed."""
     named = {name for name in environ if environ[name] and _BRIDGE.fullmatch(name)}
     config = project.model.approvals.config if project is not None and project.model.approvals else {}
-    for field, value in (config or {}).items():
-        if field.endswith("_env") and "secret" in field and isinstance(value, str) and environ.get(value):
-            named.add(value)
+    named |= {name for name in provider_variables(list(_secret_fields(config))) if environ.get(name)}
     if not named:
         return ok("secrets", "no secret of a program that answers for people is set here")
     hint = "unset them here: only the program that takes the answers needs them"
     return fail("secrets", f"set where runs are executed, which could approve with them: {_list(named)}", hint)
+
+
+def _secret_fields(config: object) -> Iterator[dict[str, object]]:
+    """Yield the fields of a configuration that are called a secret, at any depth."""
+    for field, value in config.items() if isinstance(config, Mapping) else ():
+        if "secret" in field:
+            yield {field: value}
+        else:
+            yield from _secret_fields(value)
 
 
 def check_keys(environ: Environ, registry: Registry | None) -> Iterator[Check]:

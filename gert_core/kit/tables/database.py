@@ -72,6 +72,8 @@ class Database(ABC):
     backend: ClassVar[str]
     served: ClassVar[bool] = False
     """Whether it is a server's; see ``RunStore.served``."""
+    secrets: ClassVar[tuple[str, ...]] = ()
+    """The variables that its driver reads passwords from; see ``RunStore.secrets``."""
     types: ClassVar[Mapping[str, str]]
     """The words for the types ``bytes``, ``integer`` and ``real``, and ``unordered``, the end of a table whose rows
     are found by their key only."""

@@ -41,6 +41,7 @@ class TableRun(StoredRun):
 
     def __init__(self, database: Database, run_id: str, warn: Callable[[str], None]) -> None:
         self.run_id = run_id
+        self.secrets = database.secrets
         self._database = database
         self._warn = warn
         self._blobs = Blobs(database, run_id)

@@ -32,6 +32,7 @@ class TableStore(RunStore):
     def __init__(self, database: Database, *, warn: Callable[[str], None] = lambda _: None) -> None:
         self.url = database.url
         self.served = database.served
+        self.secrets = database.secrets
         self._database = database
         self._warn = warn
         self._lock = threading.Lock()

@@ -229,6 +229,54 @@ def test_store_secrets_are_in_no_row(stores):
     alike(stores)
 
 
+@pytest.mark.parametrize("how", ["GERT_STORE", "project", "option"])
+def test_the_password_of_the_database_reaches_no_tool_no_trace_and_no_reason(stores, how):
+    """However the store is chosen; where runs are kept elsewhere, ``PGPASSWORD`` is like any other variable."""
+    shell = stores["postgres"]
+    address = shell.environ.pop("GERT_STORE")
+    option = ["--store", address] if how == "option" else []
+    if how == "project":
+        shell.write("gert-project.yaml", f"store: {address}\n")
+    elif how == "GERT_STORE":
+        shell.environ["GERT_STORE"] = address
+    shell.environ |= {"PGPASSWORD": "pa55-of-the-runs", "PGPASSFILE": "/nowhere/pgpass"}
+    shell.program("spy", "env; echo pa55-of-the-runs")
+    contract = "{ effects: [filesystem], writes: [box], outputs: { said: { type: string } } }"
+    shell.tool("spy", "[spy]", contract=contract, more="extract: { said: { from: stdout } }")
+    shell.book(
+        "- { id: spy, type: tool, tool: spy, action: do }\n- { id: ok, type: approval, message: Well? }", tools="spy"
+    )
+    said = shell.json("exec", "book.yaml", "--approval", "inbox", *option)
+    assert said["status"] == "approval_pending"
+    shown = shell.gert("runs", "tail", "latest", "--json", *option).stdout
+    assert "PATH=" in shown
+    assert "PGPASS" not in shown.replace("<REDACTED:PGPASSWORD>", "")
+    assert shown.count("<REDACTED:PGPASSWORD>") >= 1
+    refused = shell.gert(
+        "approve", said["pending"][0]["ticket_id"], "--as", "ann", "--reason", "pa55-of-the-runs", *option, code=2
+    )
+    assert "has a secret of the run in it" in refused.stderr
+    shell.gert("runs", "block", "latest", "--key", "k", "--reason", "is it pa55-of-the-runs?", *option)
+    shown = shell.gert("runs", "tail", "latest", "--json", *option).stdout
+    assert "pa55-of-the-runs" not in shown
+    assert "is it <REDACTED:PGPASSWORD>?" in shown
+
+
+def test_a_variable_of_the_database_reaches_tools_that_declare_it_and_those_of_other_stores(stores):
+    for name in ("file", "postgres"):
+        shell = stores[name]
+        shell.environ["PGPASSWORD"] = "pa55-of-the-runs"
+        shell.program("spy", 'test "$PGPASSWORD" = pa55-of-the-runs')
+        shell.tool("spy", "[spy]")
+        if name == "postgres":
+            path = shell.root / "tools" / "spy.tool.yaml"
+            path.write_text(
+                path.read_text().replace("transport: stdio }", "transport: stdio, secrets: [{ env: PGPASSWORD }] }")
+            )
+        shell.book("- { id: spy, type: tool, tool: spy, action: do }", tools="spy")
+        assert shell.json("exec", "book.yaml")["status"] == "completed"
+
+
 def test_store_the_doctor_looks_at_the_store_that_is_chosen(stores):
     for name, shell in stores.items():
         found = shell.json("doctor", code=None)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TIMEOUT: Final = 30.0
 _TRANSPORT: Final = "jsonrpc"
-_KEYS: Final = re.compile(r"GERT_.*_KEY.*")
+_KEYS: Final = re.compile(r"GERT_.*_KEY.*|GERT_STORE")
 
 
 def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Services) -> Mapping[str, object]:

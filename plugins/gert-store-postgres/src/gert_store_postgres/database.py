@@ -77,6 +77,7 @@ class PostgresDatabase(Database):
 
     backend: ClassVar[str] = "postgres"
     served: ClassVar[bool] = True
+    secrets: ClassVar[tuple[str, ...]] = ("PGPASSWORD", "PGPASSFILE")
     types: ClassVar[Mapping[str, str]] = {
         "bytes": "BYTEA",
         "integer": "BIGINT",
