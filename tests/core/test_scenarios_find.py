@@ -122,3 +122,12 @@ def test_a_name_or_tag_that_nobody_has_is_a_usage_error(candidates, selection, s
     with pytest.raises(UsageError, match=said) as caught:
         Selection(**selection).check_matches(candidates)
     assert hint in caught.value.hint
+
+
+def test_a_file_that_is_too_large_for_a_runbook_is_read_up_to_the_limit(tmp_path):
+    (tmp_path / "scenarios" / "big" / "one").mkdir(parents=True)
+    (tmp_path / "scenarios" / "big" / "one" / "test.yaml").touch()
+    with (tmp_path / "big.yaml").open("wb") as file:
+        file.truncate(200 * 1024**3)
+    with pytest.raises(UsageError, match="there is no runbook with scenarios"):
+        find_runbooks([tmp_path])

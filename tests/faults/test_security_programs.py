@@ -248,3 +248,5 @@ def test_a_further_attempt_is_made_by_the_program_that_was_approved_for_it(gert)
     said = gert("exec", "book.yaml", "--approval", "stdin", "--as", "olga", "--json", answers="y ann\ny ann\n")
     assert said.document["status"] == "completed", said.all
     assert acted(gert) == ["1", "2"]
+    types = [event["type"] for event in gert.events()]
+    assert (types.count("approval_submitted"), types.count("approval_void")) == (2, 1), "each was asked about"

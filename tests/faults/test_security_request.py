@@ -181,7 +181,7 @@ def test_the_request_of_a_runner_has_its_program_and_a_hash_of_the_variables_it_
 
 
 def test_the_request_of_a_replay_is_the_same_on_every_machine(gert):
-    (gert.root / "act").write_text(PROGRAM)
+    program(gert)
     gert.write(tool_act=TOOL, book=BOOK)
     folder = gert.root / "scenarios" / "one"
     folder.mkdir(parents=True)

@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 
+import pytest
 from shell import alive, wait_for
 from store_shells import (
     CRASH,
