@@ -214,9 +214,7 @@ def _missing_secrets(use: Use | Start, secrets: Secrets) -> Diagnostic | None:
     missing = secrets.missing(tool)
     if not missing:
         return None
-    names = ", ".join(f"`{name}`" for name in missing)
-    who = "the runbook" if secrets.required.issuperset(missing) else f"tool `{tool}`"
-    message = f"{who} requires secret {names}, which is not set"
+    message = secrets.refusal(missing, tool)
     hint = f"set {'it' if len(missing) == 1 else 'them'} in the environment of gert"
     if isinstance(use, Use) and not secrets.required.issuperset(missing):
         return _found(use, ErrorKind.SECRET_MISSING, message, path=("secrets",), hint=hint)

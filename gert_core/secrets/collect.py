@@ -45,6 +45,17 @@ class Secrets(Struct, frozen=True, kw_only=True):
             return ()
         return tuple(name for name, value in self.values.items() if name in wanted and not value)
 
+    def refusal(self, missing: Sequence[str], tool: str | None = None) -> str:
+        """Return the sentence about required secrets without a value."""
+        own, others = self.required.issuperset(missing), self.required.isdisjoint(missing)
+        who = "the runbook requires" if own else f"tool `{tool}` requires"
+        if not own and not others:
+            who = f"the runbook and tool `{tool}` require"
+        *first, last = (f"`{name}`" for name in missing)
+        if not first:
+            return f"{who} secret {last}, which is not set"
+        return f"{who} secrets {', '.join(first)} and {last}, which are not set"
+
     @property
     def lacks_required(self) -> bool:
         """Whether a required secret of the runbook or of any of its tools has no value."""

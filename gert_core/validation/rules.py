@@ -104,7 +104,7 @@ _WARNINGS: Final = {
     "shadowed-by-loop": "a name read after a loop that a step inside the loop sets too, without exporting it",
     "wait-look-writes": "a wait looks with a step that writes",
     "program-missing": "the program that an action starts is not found",
-    "timeout-ignored": "a step's `timeout` is longer than its tool or action allows",
+    "timeout-ignored": "a step's `timeout` is longer than its tool, its action or a step around it allows",
     "retry-not-repeatable": "`retry` on something that writes and is not idempotent, which is attempted once",
     "group-unknown": "a rule or a step names a group of approvers that no policy in view declares",
     "not-acted-on": "a field that has no effect",

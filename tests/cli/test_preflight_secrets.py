@@ -55,7 +55,7 @@ def test_a_step_that_needs_no_secret_runs_without_it(shell):
 
 def test_a_required_secret_of_the_runbook_is_named_once(shell):
     book(shell, LOOK, LOOK.replace("id: look", "id: again"), meta="secrets: [{ env: NEEDED }, { env: OTHER }]")
-    message = "step look: the runbook requires secret `NEEDED`, `OTHER`, which is not set"
+    message = "step look: the runbook requires secrets `NEEDED` and `OTHER`, which are not set"
     assert refused(shell) == [("secret_missing", message)]
     (found,) = shell.json("exec", "book.yaml", code=2)["error"]["diagnostics"]
     assert (found["file"].endswith("book.yaml"), found["line"]) == (True, 4)

@@ -51,6 +51,34 @@ def findings(gert, *files):
     return code, {(d["rule"], d["severity"], d["line"]): d for d in document["diagnostics"]}
 
 
+BLOCK = """
+    apiVersion: kernel/v0
+    meta: {name: book}
+    tools: [t]
+    steps:
+      - id: group
+        type: block
+        timeout: 10s
+        steps:
+          - {id: a, type: tool, tool: t, action: look, timeout: INNER}
+          - {id: w, type: wait, every: 1s, timeout: 20s, steps: [{id: b, type: tool, tool: t, action: look, scope: b}]}
+        finally:
+          - {id: c, type: tool, tool: t, action: look, scope: c, timeout: 30s}
+      - {type: end, outcome: {category: no_action}}
+"""
+
+
+@pytest.mark.parametrize(("inner", "said"), [("30s", True), ("10s", False), ("1s", False)])
+def test_a_limit_longer_than_that_of_a_step_around_it_has_no_effect(gert, write, inner, said):
+    write("tools/t.tool.yaml", TOOL)
+    code, found = findings(gert, write("book.yaml", BLOCK.replace("INNER", inner)))
+    assert (code, set(found)) == (0, {("timeout-ignored", "warning", 9)} if said else set())
+    if said:
+        (one,) = found.values()
+        assert one["message"] == "`timeout: 30s` has no effect: `group` around it may take 10s at most"
+        assert one["hint"] == "raise `timeout` of `group`, or leave it out here"
+
+
 # -- names ----------------------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from gert_core.cli.render.durations import time_taken
 from gert_core.cli.render.questions import show_commands, show_questions
 from gert_core.cli.render.result import label, show_holds, show_next
 from gert_core.cli.render.runs import ago, colour
-from gert_core.cli.render.step import describe_step, step_document
+from gert_core.cli.render.step import describe_step, step_document, step_label
 from gert_core.cli.render.terminal import err, escape, out, paint
 from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys
 from gert_core.cli.render.values import one_line
@@ -124,7 +124,7 @@ def _describe_steps(info: RunInfo, state: RunState) -> None:
         status = paint(escape(name), style) + (", continued" if continued else "")
         duration = f" {escape(time_taken(record.duration, record.waited))}" if record.duration else ""
         attempts = f", {record.attempts} attempts" if record.attempts > 1 else ""
-        out(f"    {escape(readable_key(record.key))} ({escape(record.type)}): {status}{duration}{attempts}")
+        out(f"    {escape(step_label(record))}: {status}{duration}{attempts}")
         if record.description:
             out(f"      {escape(one_line(record.description))}")
         if not record.failed or record.container:

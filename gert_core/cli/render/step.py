@@ -27,10 +27,16 @@ def describe_step(info: RunInfo, step: str) -> None:
         status = info.step_status(record)
         taken = f" {escape(time_taken(record.duration, record.waited))}" if record.duration else ""
         attempts = f", {record.attempts} attempts" if record.attempts > 1 else ""
-        kind = f"{escape(readable_key(record.key))} ({escape(record.type)})"
+        kind = f"{escape(step_label(record))}"
         out(f"{kind}: {paint(escape(status), colour(status))}{taken}{attempts}")
     for line in timeline(read(info.run), step=step, kind=None, fatal=fatal_keys(info.state)):
         out(line)
+
+
+def step_label(record: StepState) -> str:
+    """Return a step's key with its type, which is not known of one that waits for an approval before it starts."""
+    key = readable_key(record.key)
+    return f"{key} ({record.type})" if record.type else key
 
 
 def step_document(info: RunInfo, step: str) -> dict[str, object]:
@@ -55,4 +61,4 @@ def no_step(run: StoredRun, step: str) -> RunError:
     )
 
 
-__all__ = ["describe_step", "no_step", "step_document"]
+__all__ = ["describe_step", "no_step", "step_document", "step_label"]

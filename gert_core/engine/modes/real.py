@@ -164,8 +164,7 @@ def _prepare_call(
     facts, sessions = execution.facts, execution.services.sessions
     missing = facts.secrets.missing(tool.name)
     if missing:
-        names = ", ".join(f"`{name}`" for name in missing)
-        raise StepProblem(ErrorKind.SECRET_MISSING, f"tool `{tool.name}` requires secret {names}, which is not set")
+        raise StepProblem(ErrorKind.SECRET_MISSING, facts.secrets.refusal(missing, tool.name))
     key = facts.idempotency_key(execution.key, execution.calls)
     inputs = call_inputs(tool.contracts[action], inputs, idempotency_key=key)
     rendered = render_action(tool, action, inputs, idempotency_key=key)
@@ -202,8 +201,7 @@ def open_session(execution: StepExecution, name: str, open: Callable[[Services],
     facts, services = execution.facts, execution.services
     missing = facts.secrets.missing()
     if missing:
-        names = ", ".join(f"`{secret}`" for secret in missing)
-        raise StepProblem(ErrorKind.SECRET_MISSING, f"the runbook requires secret {names}, which is not set")
+        raise StepProblem(ErrorKind.SECRET_MISSING, facts.secrets.refusal(missing))
     if services.recorded is not None:
         go_on(execution, "resumed")
     services.journal.sync()
