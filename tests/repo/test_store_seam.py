@@ -10,8 +10,7 @@ from repository import core_modules, module_name
 # Modules that may make a path below a run's directory; every entry has its reason.
 ALLOWED = {
     "gert_core.engine.place": "names the trace of a new run for its result",
-    "gert_core.engine.prepare": "the list of programs that run is of this machine, and not of the run",
-    "gert_core.engine.resume.survivors": "reads that list",
+    "gert_core.engine.children_file": "the list of programs that run is of this machine, and not of the run",
     "gert_core.engine.resume.answers": "hands an uploaded file to the step that takes it, by its path",
     "gert_core.hosting.site": "decides which files may be attachments: those among the uploads of the run",
 }
