@@ -45,6 +45,8 @@ def _hint_from_line(source: str, before: str, at: int, right: str | None) -> str
         return f"the quotes end too early, or are missing: write {right}"
     if re.search(_TEMPLATE, source):
         return 'quote a value that begins with a template: "{{ ... }}"'
+    if source.startswith("{{", at):
+        return 'quote a text that has a template in it: "... {{ ... }}"'
     if char in ("@", "`", "%"):
         return f"quote a string that begins with {char}"
     if _NO_BREAK_SPACE in source or _NO_BREAK_SPACE in before:

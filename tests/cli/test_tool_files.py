@@ -51,6 +51,15 @@ def findings(gert, *files):
     return code, {(d["rule"], d["severity"], d["line"]): d for d in document["diagnostics"]}
 
 
+def test_words_of_a_command_that_yaml_reads_as_other_values_are_what_is_started(gert, write):
+    """``true`` is a program, too."""
+    write("tools/t.tool.yaml", "apiVersion: tool/v0\nmeta: {name: t}\nactions: {look: {argv: [true, 1]}}\n")
+    steps = "steps: [{type: tool, tool: t}, {type: end, outcome: {category: no_action}}]\n"
+    book = write("book.yaml", "apiVersion: kernel/v0\nmeta: {name: book}\ntools: [t]\n" + steps)
+    assert findings(gert, book) == (0, {})
+    assert gert("exec", book)[0] == 0
+
+
 BLOCK = """
     apiVersion: kernel/v0
     meta: {name: book}

@@ -23,6 +23,7 @@ DEEP_BY_ALIAS = f"a: &a {'[' * 60 + ']' * 60}\nb: {'[' * 60}*a{']' * 60}\n"
     ("text", "line", "column", "says", "hint"),
     [
         ("", 1, 1, "empty", "write"),
+        ("a: [x-{{ .y }}.txt, z]\n", 1, 7, "flow sequence", "quote a text that has a template in it"),
         ("# only a comment\n", 1, 1, "empty", "write"),
         ("a: 1\n---\nb: 2\n", 2, 1, "several YAML documents", "one document"),
         ("a: !!str x\n", 1, 4, "tag", "quote"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gert_core.kit.programs import find_program
+from gert_core.template import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
@@ -22,7 +23,7 @@ _COMPARING: Final = frozenset({"expr", "test", "[", "[["})
 
 def check_command(add: Add, name: str, action: ActionModel) -> None:
     """Report words that only a shell understands, with the command as a shell would run it."""
-    argv = [str(word) for word in action.argv]
+    argv = [to_text(word) for word in action.argv]
     if not argv or argv[0].rpartition("/")[2] in _COMPARING:
         return
     index = next((index for index, word in enumerate(argv) if index and word in _SHELL), None)
@@ -75,7 +76,7 @@ def check_programs(
     for name, action in tool.actions.items():
         if used is not None and name not in used:
             continue
-        program = binary or (str(action.argv[0]) if action.argv else "")
+        program = binary or (to_text(action.argv[0]) if action.argv else "")
         path = action.env.get("PATH")
         if not program or "{{" in f"{path}{program}" or (program, path) in seen:
             continue

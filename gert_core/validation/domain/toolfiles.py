@@ -10,7 +10,7 @@ from gert_core.api import Severity
 from gert_core.documents.merge import tool_contract
 from gert_core.documents.tree import ITSELF
 from gert_core.plugin.kinds import TRANSPORT
-from gert_core.template import TemplateError, compile_value
+from gert_core.template import TemplateError, compile_value, to_text
 from gert_core.validation.domain.commands import check_command, check_programs, check_required, transport_of
 from gert_core.validation.domain.expressions import TemplateText, templates
 from gert_core.validation.domain.patterns import pattern_errors
@@ -180,7 +180,7 @@ class ToolFile:
         binary = self.tool.meta.binary
         if not binary or not action.argv or "{{" in binary:
             return
-        first = str(action.argv[0])
+        first = to_text(action.argv[0])
         if PurePath(first.replace("\\", "/")).name != PurePath(binary.replace("\\", "/")).name:
             self._add(
                 "not-acted-on",
