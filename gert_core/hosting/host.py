@@ -309,6 +309,7 @@ class Host(Documents):
             view=self.run,
             document=lambda result: result_document(result, self.run),
             allowed=self._site.attachment,
+            events=self._events,
             over=self._forget,
         )
         with self._lock:
@@ -326,6 +327,11 @@ class Host(Documents):
             hosted.subscribe(people.on_notice)
         hosted.begin(begin)
         return hosted
+
+    def _events(self, run_id: str, after: int) -> Iterator[TraceEvent]:
+        """Yield the events that the trace of a run has behind a number."""
+        with find_run(self._site.store, run_id) as stored:
+            yield from follow_events(stored, since_seq=after)
 
     def _forget(self, hosted: HostedRun) -> None:
         with self._lock:

@@ -20,6 +20,7 @@ from gert_core.runs.result import RunResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from gert_core.api.events import TraceEvent
     from gert_core.api.hosting import Notice
     from gert_core.engine.run import Run
     from gert_core.hosting.views import RunView
@@ -41,6 +42,7 @@ class HostedRun:
         view: Callable[[str], RunView],
         document: Callable[[RunResult], dict[str, Any]],
         allowed: Callable[[str, str], str],
+        events: Callable[[str, int], Iterator[TraceEvent]],
         over: Callable[[HostedRun], None],
     ) -> None:
         self.run_id = ""
@@ -50,7 +52,7 @@ class HostedRun:
         self._over = over
         self._run: Run | None = None
         self._pulse = Pulse()
-        self._notices = Notices(lambda: self.run_id, mask=self._mask)
+        self._notices = Notices(lambda: self.run_id, mask=self._mask, again=lambda after: events(self.run_id, after))
         self.progress = HostProgress(self._notices, self._pulse, named=self._name)
         self._ready = threading.Event()
         self.console = HostConsole(
@@ -162,6 +164,7 @@ class HostedRun:
             run = prepare(self, stack, needed)
             self.progress.begin(run)
             self._run = run
+            self._notices.kept.forgets = run.facts.stored is not None
             self._ready.set()
             result = run.execute()
         return {"result": self._document(result)}

@@ -72,9 +72,7 @@ class HostProgress(Progress):
 
     def observe(self, event: TraceEvent) -> None:
         """Take an event of the trace."""
-        line = {name: getattr(event, name) for name in event.__struct_fields__}
-        data = {name: value for name, value in line.items() if value is not None}
-        self._notices.add("event", data, step_key=event.step_key)
+        self._notices.add_event(event)
         if event.type in _SETTLED:
             self._tickets.discard(str(event.data.get("ticket_id")))
 

@@ -3,49 +3,51 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.structs import replace
-
 from gert_core.api.hosting import Notice
+from gert_core.hosting.kept import RECENT, Kept, Reader
 from gert_core.kit.log import warning
 from gert_core.trace.events import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from gert_core.api.events import TraceEvent
+    from gert_core.hosting.kept import Again
+
     Subscriber = Callable[[Notice], object]
 
 KEPT: Final = 8 * 1024 * 1024
 """The most characters of output that are kept of a run; the oldest goes."""
 END: Final = "end"
-_OUTPUT: Final = "output"
 
 
 class _Subscription:
-    """One subscriber and the number of the last notice it was given."""
+    """One subscriber, and how far it was told."""
 
-    __slots__ = ("fn", "last")
+    __slots__ = ("fn", "reader")
 
-    def __init__(self, fn: Subscriber, last: int) -> None:
+    def __init__(self, fn: Subscriber, reader: Reader) -> None:
         self.fn = fn
-        self.last = last
+        self.reader = reader
 
 
 class Notices:
-    """The notices of one run; every method may be called from any thread, also from a subscriber."""
+    """The notices of one run; every method may be called from any thread, also from a subscriber.
 
-    def __init__(self, run_id: Callable[[], str], *, mask: Callable[[str], str], kept: int = KEPT) -> None:
+    ``again`` yields the events of the run's trace behind a number, once ``kept.forgets`` says that there is one.
+    """
+
+    def __init__(
+        self, run_id: Callable[[], str], *, mask: Callable[[str], str], again: Again, kept: int = KEPT
+    ) -> None:
         self._run_id = run_id
         self._mask = mask
-        self._limit = kept
+        self._again = again
+        self.kept = Kept(output=kept)
         self._changed = threading.Condition()
-        self._kept: list[Notice | int] = []
-        """By number from 1; of output that was dropped, how many characters it had."""
-        self._outputs: deque[tuple[int, int]] = deque()
-        self._size = 0
         self._subscriptions: list[_Subscription] = []
         self._iterating = 0
         self._delivering: threading.Thread | None = None
@@ -59,18 +61,22 @@ class Notices:
             if self._over:
                 return
             self._over = kind == END
-            number = len(self._kept) + 1
-            time = timestamp(datetime.now(UTC))
-            self._kept.append(
+            number, time = len(self.kept) + 1, timestamp(datetime.now(UTC))
+            self.kept.add(
                 Notice(number=number, time=time, run_id=self._run_id(), kind=kind, step_key=step_key, data=data)
             )
-            if kind == _OUTPUT:
-                self._make_room(number, len(data["text"]))
             self._changed.notify_all()
+
+    def add_event(self, event: TraceEvent) -> None:
+        """Add the notice of an event of the trace."""
+        with self._changed:
+            if not self._over:
+                self.kept.add_event(event, self._run_id(), recent=RECENT if self.watched else 0)
+                self._changed.notify_all()
 
     def subscribe(self, fn: Subscriber, *, after: int = 0) -> Callable[[], None]:
         """Call ``fn`` with every notice behind number ``after``; return what ends that."""
-        subscription = _Subscription(fn, max(after, 0))
+        subscription = _Subscription(fn, self._reader(after))
         with self._changed:
             self._subscriptions.append(subscription)
             self.watched = True
@@ -82,46 +88,28 @@ class Notices:
 
     def iterate(self, *, after: int = 0) -> Iterator[Notice]:
         """Yield every notice behind number ``after``, those to come included, up to ``end``."""
-        last = max(after, 0)
+        reader = self._reader(after)
         with self._changed:
             self._iterating += 1
             self.watched = True
         try:
             while True:
                 with self._changed:
-                    while (found := self._next(last)) is None:
+                    while (found := self.kept.find(reader)) is None:
                         if self._over:
                             return
                         self._changed.wait()
-                last = found.number
-                yield found
-                if found.kind == END:
+                notice = reader.read(found) if isinstance(found, int) else found
+                yield notice
+                if notice.kind == END:
                     return
         finally:
             with self._changed:
                 self._iterating -= 1
                 self._watch()
 
-    def _make_room(self, number: int, size: int) -> None:
-        self._outputs.append((number, size))
-        self._size += size
-        while self._size > self._limit and len(self._outputs) > 1:
-            oldest, gone = self._outputs.popleft()
-            self._kept[oldest - 1] = gone
-            self._size -= gone
-
-    def _next(self, last: int) -> Notice | None:
-        """Return the first notice behind a number that is kept; output tells what is missing before it."""
-        dropped = 0
-        for index in range(last, len(self._kept)):
-            found = self._kept[index]
-            if isinstance(found, int):
-                dropped += found
-            elif dropped and found.kind == _OUTPUT:
-                return replace(found, data={**found.data, "dropped": dropped})
-            else:
-                return found
-        return None
+    def _reader(self, after: int) -> Reader:
+        return Reader(after, self._again, self._run_id)
 
     def _leave(self, subscription: _Subscription) -> None:
         with self._changed:
@@ -134,25 +122,24 @@ class Notices:
         self.watched = bool(self._subscriptions) or self._iterating > 0
 
     def _deliver(self) -> None:
-        while (found := self._due()) is not None:
-            for subscription, notice in found:
+        while (due := self._due()) is not None:
+            for subscription, found in due:
                 try:
-                    subscription.fn(notice)
+                    subscription.fn(subscription.reader.read(found) if isinstance(found, int) else found)
                 except BaseException as error:
                     self._leave(subscription)
                     message = self._mask(f"a subscriber failed and was dropped: {error!r}")
                     warning("hosting", "%s", message)
                     self.add("warning", {"message": message})
 
-    def _due(self) -> list[tuple[_Subscription, Notice]] | None:
+    def _due(self) -> list[tuple[_Subscription, Notice | int]] | None:
         """Wait for what is to be delivered next; None when nothing will be."""
         with self._changed:
             while True:
-                due = []
+                due: list[tuple[_Subscription, Notice | int]] = []
                 for subscription in self._subscriptions:
-                    if (notice := self._next(subscription.last)) is not None:
-                        subscription.last = notice.number
-                        due.append((subscription, notice))
+                    if (found := self.kept.find(subscription.reader)) is not None:
+                        due.append((subscription, found))
                 if due:
                     return due
                 if self._over or not self._subscriptions:
@@ -161,4 +148,4 @@ class Notices:
                 self._changed.wait()
 
 
-__all__ = ["KEPT", "Notices"]
+__all__ = ["END", "KEPT", "Notices"]

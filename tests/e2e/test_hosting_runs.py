@@ -12,6 +12,7 @@ from shell import alive, wait_for
 
 from gert_core.api import GertError, UsageError
 from gert_core.hosting import Deadline, RunFinished, Stop
+from gert_core.hosting.listener import HostProgress
 from gert_core.testing.conformance import HostConformance
 
 
@@ -458,7 +459,7 @@ class TestSubscribers:
     def test_old_output_goes_first_and_is_counted(self, lab):
         from gert_core.hosting.notices import Notices
 
-        notices = Notices(lambda: "r", mask=str, kept=100)
+        notices = Notices(lambda: "r", mask=str, again=lambda _: iter(()), kept=100)
         for number in range(10):
             notices.add("output", {"stream": "stdout", "text": f"{number}" * 30, "partial": False, "dropped": 0})
             notices.add("warning", {"message": str(number)})
@@ -468,13 +469,41 @@ class TestSubscribers:
         assert len([one for one in found if one.kind == "warning"]) == 10
         kept = [one.data for one in found if one.kind == "output"]
         assert [one["text"][0] for one in kept] == ["7", "8", "9"]
+        assert [one["dropped"] for one in kept] == [210, 0, 0], "also over notices of other kinds"
         assert found[-1].kind == "end"
+
+    @pytest.mark.parametrize("listens", [True, False])
+    def test_events_are_told_again_from_the_trace_and_not_kept(self, lab, listens):
+        each = f"for_each: {{ as: n, over: {list(range(400))} }}"
+        lab.book(f"- {{ id: many, type: assert, {each}, assert: [{{ type: equals, value: '{{{{ .n }}}}', expected: '{{{{ .n }}}}' }}] }}")  # fmt: skip
+        run = lab.host().start("book.yaml", on_notice=(lambda _: None) if listens else None)
+        result(run)
+        events = lab.events()
+        assert len(events) > 1000
+        told = list(run.notices())
+        assert [notice.data for notice in told if notice.kind == "event"] == events
+        assert [notice.number for notice in told] == list(range(1, len(told) + 1))
+        kept = run._notices.kept
+        assert kept.held <= (256 if listens else 0) + len([one for one in told if one.kind != "event"])
+        assert [notice.number for notice in run.notices(after=500)][:2] == [501, 502]
+        for found in lab.runs():
+            (found / "trace.jsonl").unlink()
+        lost = next(iter(run.notices()))
+        assert (lost.kind, lost.data["message"][:29]) == ("warning", "event 1 cannot be told again:")
 
     def test_nothing_is_watched_when_nobody_listens(self, lab):
         run = lab.host().start("book.yaml")
         result(run)
         kinds = {notice.kind for notice in run.notices()}
         assert kinds == {"event", "end"}
+
+    def test_without_a_listener_a_call_costs_one_question(self, lab, monkeypatch):
+        asked = []
+        monkeypatch.setattr(HostProgress, "watches", property(lambda self: asked.append(1) or self._notices.watched))
+        monkeypatch.setattr(HostProgress, "calling", None)  # nobody is told, so it is not even called
+        lab.book('- { id: one, type: tool, tool: say, for_each: { as: n, over: [1, 2, 3, 4, 5] }, inputs: { text: "{{ .n }}" } }', tools="say")  # fmt: skip
+        assert result(lab.host().start("book.yaml"))["status"] == "completed"
+        assert len(asked) == 5 + 1, "one for each call, and one for the loop"
 
 
 def test_follow_goes_over_suspension_and_resumption_and_a_torn_line(lab):
