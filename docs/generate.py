@@ -62,6 +62,7 @@ PAGES = {
     "reference/records.md": records.page,
     "reference/kit.md": kits.kit,
     "reference/testing.md": kits.testing,
+    "reference/hosting.md": kits.hosting,
     "run.svg": picture.page,
     "graph.svg": graph,
     "explanation/packages.svg": diagrams.packages,

@@ -23,6 +23,16 @@ or a `conftest.py` gives the fixtures. A conformance class is subclassed; pytest
 kind must keep to. [Test a plugin](../how-to/test-a-plugin.md) shows how.
 
 """
+HOSTING: Final = """# Hosting
+
+<!-- Written by docs/generate.py from gert_core/hosting: change it there. -->
+
+What programs use that start and follow runs; [use gert from Python](../how-to/use-from-python.md) shows how. `Host`,
+`HostedRun`, `RunView`, `TicketView`, `next_steps`, `Notice`, `Stop`, `Deadline` and `RunFinished` are names of
+`gert_core.hosting` itself; the [notice](records.md) is a record.
+
+"""
+HOSTING_MODULES: Final = ("host", "documents", "hosted", "views", "options")
 KIT_MODULES: Final = (
     "models",
     "outcomes",
@@ -73,6 +83,11 @@ def testing() -> str:
     return _page(TESTING, [f"gert_core.testing.{name}".removesuffix(".") for name in TESTING_MODULES])
 
 
+def hosting() -> str:
+    """Return the page of ``gert_core.hosting``."""
+    return _page(HOSTING, [f"gert_core.hosting.{name}" for name in HOSTING_MODULES])
+
+
 def _page(introduction: str, names: list[str]) -> str:
     parts = [introduction.rstrip()]
     for module in names:
@@ -81,4 +96,4 @@ def _page(introduction: str, names: list[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-__all__ = ["KIT_MODULES", "TESTING_MODULES", "kit", "testing"]
+__all__ = ["HOSTING_MODULES", "KIT_MODULES", "TESTING_MODULES", "hosting", "kit", "testing"]

@@ -206,9 +206,9 @@ def respond(
     return response
 
 
-def entry_of(run: StoredRun, ticket_id: str) -> Entry | None:
-    """Return a ticket of a run, whose answers are not checked; None when it has no such ticket."""
-    return _entry(run, ticket_id, lambda: UNCHECKED)
+def entry_of(run: StoredRun, ticket_id: str, *, known: Callable[[], Approvals] = lambda: UNCHECKED) -> Entry | None:
+    """Return a ticket of a run, whose answers are not checked without ``known``; None when it has no such ticket."""
+    return _entry(run, ticket_id, known)
 
 
 def _entry(run: StoredRun, ticket_id: str, known: Callable[[], Approvals], told: Told | None = None) -> Entry | None:

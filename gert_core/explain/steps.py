@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from gert_core.governance.explain import RuleMatch
     from gert_core.governance.policies import Policies
     from gert_core.plugin.registry import Registry
+
+
+UNEXPLAINED: Final = "its steps cannot be explained"
+"""What is said of a runbook that is not valid."""
 
 
 class ExplainedStep(Struct, frozen=True, kw_only=True):
@@ -182,4 +186,4 @@ def find_steps(steps: Sequence[ExplainedStep], names: Sequence[str]) -> list[Exp
     return [step for step in steps if step.step_id in wanted]
 
 
-__all__ = ["ExplainedStep", "explain_steps", "find_steps"]
+__all__ = ["UNEXPLAINED", "ExplainedStep", "explain_steps", "find_steps"]

@@ -97,6 +97,16 @@ class Source(Struct, frozen=True, kw_only=True):
         )
 
 
+def load_governed(
+    file: Path, *, registry: Registry, project: Project | None, files: Sequence[Path], so: str
+) -> tuple[Runbook, Policies]:
+    """Return a runbook and every policy that applies to it; ``so`` says what an invalid one keeps from being known."""
+    from gert_core.documents.load import complete_runbook, load_runbook
+
+    book = complete_runbook(load_runbook(file, registry=registry, project=project), so=so)
+    return book, load_policies(registry=registry, project=project, files=files, runbook=book)
+
+
 def load_policies(
     *,
     registry: Registry | None,
@@ -323,6 +333,7 @@ __all__ = [
     "added_policies",
     "check_demands",
     "included_sources",
+    "load_governed",
     "load_policies",
     "people_of",
     "recorded_answers",

@@ -135,6 +135,12 @@ class Graph(Struct, frozen=True, kw_only=True):
             yield step
             stack += [inner for block in reversed(step.blocks) for inner in reversed(block.steps)]
 
+    def render(self, form: str = "text") -> str:
+        """Return it as text: ``text``, ``mermaid``, ``dot`` or ``svg``."""
+        from gert_core.graph.formats import render
+
+        return render(self, form)
+
     def to_json(self) -> dict[str, object]:
         """Return the document of ``gert graph --json``."""
         return {

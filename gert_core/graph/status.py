@@ -6,14 +6,35 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from gert_core.api.errors import RunError, UsageError
+from gert_core.kit.plain import escape
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gert_core.documents.tree import Runbook
     from gert_core.graph.model import Graph, GraphBlock, GraphStep
     from gert_core.runs.listing import RunInfo
 
 _WORST: Final = ("error", "failed", "denied", "interrupted", "running", "open")
 """Of several items of a loop the status that is shown is the first of these; else that of any that was not skipped."""
+
+
+def of_run(graph: Graph, book: Runbook, info: RunInfo) -> Graph:
+    """Return the graph of a runbook with a run of it; raise when the run is unreadable, or one of another runbook."""
+    if info.state is None:
+        raise RunError(f"run {info.run_id} cannot be read: {info.problem}")
+    if info.state.runbook != book.name:
+        raise UsageError(
+            f"run {info.run_id} is one of the runbook {escape(info.state.runbook)!r}, not of {book.name!r}",
+            hint=f"`gert runs show {info.run_id}` shows this run, `gert runs list` lists others",
+        )
+    return with_run(graph, info)
+
+
+def changed_since(book: Runbook, info: RunInfo) -> bool:
+    """Return whether a runbook is not the same any more as when a run of it was started."""
+    return info.state is not None and info.state.facts.get("runbook_hash") != book.document.digest
 
 
 def with_run(graph: Graph, info: RunInfo) -> Graph:

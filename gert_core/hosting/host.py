@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from gert_core.hosting.people import OnNotice
 
 LIMIT: Final = 8
+"""How many runs may work at once in a host."""
 _AWAY: Final = 2.0
 """Seconds in which a run that only waits for people is suspended."""
 
@@ -190,13 +191,14 @@ class Host(Documents):
         """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them."""
         unresolved = status in inbox.UNRESOLVED
         for entry in inbox.entries(self._site.store, known=self._site.known, unresolved=unresolved):
-            view = TicketView(entry)
+            view = TicketView(entry, self._site.since_last)
             if status is None or view.status == status:
                 yield view
 
     def ticket(self, ticket_id: str) -> TicketView:
         """Return a ticket; raise ``UsageError`` when no run has it."""
-        return TicketView(inbox.find(self._site.store, ticket_id, known=self._site.known))
+        entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
+        return TicketView(entry, self._site.since_last)
 
     def decide(
         self,
@@ -310,6 +312,7 @@ class Host(Documents):
             document=lambda result: result_document(result, self.run),
             allowed=self._site.attachment,
             events=self._events,
+            since_last=self._site.since_last,
             over=self._forget,
         )
         with self._lock:

@@ -20,6 +20,7 @@ from gert_core.runs.result import RunResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from gert_core.api import ApprovalRequest
     from gert_core.api.events import TraceEvent
     from gert_core.api.hosting import Notice
     from gert_core.engine.run import Run
@@ -43,6 +44,7 @@ class HostedRun:
         document: Callable[[RunResult], dict[str, Any]],
         allowed: Callable[[str, str], str],
         events: Callable[[str, int], Iterator[TraceEvent]],
+        since_last: Callable[[ApprovalRequest], Mapping[str, Any] | None],
         over: Callable[[HostedRun], None],
     ) -> None:
         self.run_id = ""
@@ -53,7 +55,7 @@ class HostedRun:
         self._run: Run | None = None
         self._pulse = Pulse()
         self._notices = Notices(lambda: self.run_id, mask=self._mask, again=lambda after: events(self.run_id, after))
-        self.progress = HostProgress(self._notices, self._pulse, named=self._name)
+        self.progress = HostProgress(self._notices, self._pulse, named=self._name, since_last=since_last)
         self._ready = threading.Event()
         self.console = HostConsole(
             self.progress.tell,

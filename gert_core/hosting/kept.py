@@ -26,6 +26,7 @@ RECENT: Final = 256
 """How many notices of events are kept, for those who are told as the run goes."""
 EVENT: Final = "event"
 OUTPUT: Final = "output"
+WARNING: Final = "warning"
 
 
 class Kept:
@@ -120,7 +121,7 @@ class Reader:
             self._events = None
             why = getattr(error, "message", "") or "it is not in the trace any more"
             data = {"message": f"event {seq} cannot be told again: {why}"}
-            return Notice(number=self.last, time="", run_id=self._run_id(), kind="warning", data=data)
+            return Notice(number=self.last, time="", run_id=self._run_id(), kind=WARNING, data=data)
         self._seq = seq
         return event_notice(self.last, event, self._run_id())
 
@@ -132,4 +133,4 @@ def event_notice(number: int, event: TraceEvent, run_id: str) -> Notice:
     return Notice(number=number, time=event.timestamp, run_id=run_id, kind=EVENT, step_key=event.step_key, data=data)
 
 
-__all__ = ["EVENT", "OUTPUT", "RECENT", "Kept", "Reader", "event_notice"]
+__all__ = ["EVENT", "OUTPUT", "RECENT", "WARNING", "Kept", "Reader", "event_notice"]

@@ -31,10 +31,18 @@ class HostProgress(Progress):
     its tool writes; before the trace is open, notices are made at once.
     """
 
-    def __init__(self, notices: Notices, pulse: Pulse, *, named: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        notices: Notices,
+        pulse: Pulse,
+        *,
+        named: Callable[[str], None],
+        since_last: Callable[[ApprovalRequest], Mapping[str, Any] | None],
+    ) -> None:
         self._notices = notices
         self._pulse = pulse
         self._named = named
+        self._since_last = since_last
         self._run: Run | None = None
         self._lock = threading.Lock()
         self._leaves = 0
@@ -64,11 +72,14 @@ class HostProgress(Progress):
 
     def tell(self, kind: str, data: Mapping[str, Any], *, step_key: str | None = None) -> None:
         """Make a notice, behind the events that are in the trace."""
+        self._later(lambda: self._notices.add(kind, data, step_key=step_key))
+
+    def _later(self, fn: Callable[[], None]) -> None:
+        """Call a function behind the events that are in the trace; the run does not wait for it."""
         if self._run is None or not self._run.services.journal.observed:
-            self._notices.add(kind, data, step_key=step_key)
+            fn()
         else:
-            writer = self._run.services.journal.writer
-            writer.tell(lambda: self._notices.add(kind, data, step_key=step_key))
+            self._run.services.journal.writer.tell(fn)
 
     def observe(self, event: TraceEvent) -> None:
         """Take an event of the trace."""
@@ -124,7 +135,12 @@ class HostProgress(Progress):
 
     def submitted(self, step: StepInfo, request: ApprovalRequest) -> None:
         self._tickets.add(request.ticket_id)
-        self.tell("approval", {"request": request.to_json(), "since_last": None}, step_key=step.key)
+
+        def told() -> None:
+            data = {"request": request.to_json(), "since_last": self._since_last(request)}
+            self._notices.add("approval", data, step_key=step.key)
+
+        self._later(told)
 
     def arm(self, step: StepInfo, name: str, why: str) -> None:
         self.tell("arm", self.mask({"name": name, "why": why}), step_key=step.key)

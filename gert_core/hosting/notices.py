@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.hosting import Notice
-from gert_core.hosting.kept import RECENT, Kept, Reader
+from gert_core.hosting.kept import RECENT, WARNING, Kept, Reader
 from gert_core.kit.log import warning
 from gert_core.trace.events import timestamp
 
@@ -130,7 +130,7 @@ class Notices:
                     self._leave(subscription)
                     message = self._mask(f"a subscriber failed and was dropped: {error!r}")
                     warning("hosting", "%s", message)
-                    self.add("warning", {"message": message})
+                    self.add(WARNING, {"message": message})
 
     def _due(self) -> list[tuple[_Subscription, Notice | int]] | None:
         """Wait for what is to be delivered next; None when nothing will be."""

@@ -7,11 +7,12 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gert_core.api import ErrorKind, UsageError
+from gert_core.api import ErrorKind, GertError, UsageError
 from gert_core.approvals.known import checked_against
-from gert_core.documents.floor import plugin_floor
+from gert_core.documents.floor import PluginFloor, plugin_floor
 from gert_core.documents.plugin_choice import build_registry
 from gert_core.documents.project import find_project
+from gert_core.kit.log import warning
 from gert_core.runs.answers import UPLOADS
 from gert_core.runs.directory import runs_root
 from gert_core.runs.find import find_run
@@ -21,7 +22,7 @@ from gert_core.stores.directory import DirectoryStore
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gert_core.api import RunStore
+    from gert_core.api import ApprovalRequest, RunStore
     from gert_core.approvals.checks import Approvals
     from gert_core.documents.project import Project
     from gert_core.plugin.registry import Registry
@@ -44,7 +45,7 @@ class Site:
         self.project = find_project(self.root)
         self._allow, self._block = tuple(allow), tuple(block)
         self._building = threading.Lock()
-        self._registries: dict[Path | None, Registry] = {}
+        self._registries: dict[tuple[Path | None, bool], Registry] = {}
         self.registry = self.registry_of(self.project)
         given = store if isinstance(store, str) else None
         self.environ = dict(with_address(self.environ, given))
@@ -94,19 +95,31 @@ class Site:
         same = found is not None and self.project is not None and found.root == self.project.root
         return self.project if same else found
 
-    def registry_of(self, project: Project | None) -> Registry:
-        """Return the plugins that a project chooses."""
+    def registry_of(self, project: Project | None, *, floor: bool = True) -> Registry:
+        """Return the plugins that a project chooses, and the machine floor unless it is left out, as in replays."""
         with self._building:
-            key = None if project is None else project.root
+            key = None if project is None else project.root, floor
             if key not in self._registries:
+                machine = plugin_floor() if floor else PluginFloor()
                 self._registries[key] = build_registry(
-                    project, environ=self.environ, machine=plugin_floor(), allow=self._allow, block=self._block
+                    project, environ=self.environ, machine=machine, allow=self._allow, block=self._block
                 )
             return self._registries[key]
 
     def known(self) -> Approvals:
         """Return what answers to tickets are checked against."""
         return checked_against(self.project, lambda: self.registry, self.environ)()
+
+    def since_last(self, request: ApprovalRequest) -> dict[str, object] | None:
+        """Return what changed since the step of a request was approved last; None when it never was, or is unknown."""
+        from gert_core.approvals.since import since_last
+
+        try:
+            found = since_last(self.store, request, known=self.known)
+        except (GertError, OSError) as error:
+            warning("hosting", "the last approval of step %s is not known: %s", request.step_id, error)
+            return None
+        return None if found is None else found.to_json()
 
 
 __all__ = ["Site"]

@@ -12,7 +12,7 @@ from gert_core.runs.lifecycle.status import standing_of
 from gert_core.runs.listing import run_info
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gert_core.api import ApprovalRequest, StoredRun
     from gert_core.approvals.inbox import Entry
@@ -63,10 +63,11 @@ class RunView:
 class TicketView:
     """One ticket of one run, with its answers so far."""
 
-    __slots__ = ("entry",)
+    __slots__ = ("_since", "entry")
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, since: Callable[[ApprovalRequest], Mapping[str, Any] | None]) -> None:
         self.entry = entry
+        self._since = since
 
     @property
     def ticket_id(self) -> str:
@@ -83,9 +84,14 @@ class TicketView:
         """Return ``pending``, ``answered`` (the run has to go on), ``expired``, or how it was resolved."""
         return self.entry.status(datetime.now(UTC))
 
+    @property
+    def since_last(self) -> Mapping[str, Any] | None:
+        """Return the last approved request of the same runbook and step, and what ``changed``; None without one."""
+        return self._since(self.entry.request)
+
     def to_json(self) -> dict[str, Any]:
-        """Return an entry of ``gert approvals list --json``, and what was done to the run since its last approval."""
-        return {**self.entry.to_json(datetime.now(UTC)), "since_last": None}
+        """Return an entry of ``gert approvals list --json``, and ``since_last``."""
+        return {**self.entry.to_json(datetime.now(UTC)), "since_last": self.since_last}
 
 
 def next_steps(view: RunView) -> list[dict[str, Any]]:

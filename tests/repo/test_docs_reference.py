@@ -213,7 +213,7 @@ def test_generated_pages_name_everything_public(page, package):
 
 
 def test_every_public_name_is_described():
-    for page in ("records.md", "kit.md", "testing.md"):
+    for page in ("records.md", "kit.md", "testing.md", "hosting.md"):
         text = (REFERENCE / page).read_text(encoding="utf-8")
         empty = re.findall(r"^### `(\w+)`[^\n]*\n\n(?=#|`[^`]*`\n+(?:#|\Z)|\Z)", text, re.MULTILINE)
         assert not empty, f"{page}: nothing is said about {empty}"

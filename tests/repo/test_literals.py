@@ -49,6 +49,8 @@ ANOTHER_MEANING = {
     ("gert_core.api.hosting", "approval"): "a kind of notice",
     ("gert_core.api.hosting", "end"): "a kind of notice",
     ("gert_core.hosting.listener", "approval"): "a kind of notice",
+    ("gert_core.hosting.options", "approval"): "an option",
+    ("gert_core.hosting.options", "block"): "an argument of hosts: plugins that are not loaded",
     ("gert_core.hosting.listener", "tool"): "a field of a notice: the tool that is called",
     ("gert_core.hosting.notices", "end"): "a kind of notice",
     ("gert_core.validation.symbols", "tool"): "a kind of symbol",

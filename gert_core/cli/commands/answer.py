@@ -35,10 +35,10 @@ def answer(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Answer what a step of a suspended run asks; a resumed run uses the answers."""
-    from gert_core.cli.pairs import parse_pairs
     from gert_core.engine.answering import answer as keep
     from gert_core.engine.answering import open_questions
     from gert_core.engine.run import default_actor
+    from gert_core.hosting.given import parse_pairs
     from gert_core.runs.find import find_run
 
     given = parse_pairs(values or (), what="an answer")

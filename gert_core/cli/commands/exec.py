@@ -71,10 +71,10 @@ def exec_(
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
     from gert_core.cli.execution import carry_out
-    from gert_core.cli.pairs import parse_pairs
     from gert_core.cli.session import project_here, registry_for
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import MODES, PROBE_EFFECTS, Request
+    from gert_core.hosting.given import parse_pairs, read_inputs
     from gert_core.stores.choose import with_address
 
     if mode not in MODES:
@@ -142,22 +142,6 @@ def check_questions(wanted: str | None, *, no_input: bool) -> None:
         raise UsageError("--questions ask asks, and --no-input never does; nothing was run", hint="leave one out")
 
 
-def read_inputs(files: Any) -> dict[str, Any]:
-    """Read the ``--input`` files into one map; later files override earlier ones."""
-    out: dict[str, Any] = {}
-    for file in files:
-        from gert_core.documents import yaml
-
-        document = yaml.load(file)
-        if document.diagnostics:
-            first = document.diagnostics[0]
-            raise UsageError(f"--input {file}: {first.message}", file=str(file), line=first.line, column=first.column)
-        if not isinstance(document.value, dict):
-            raise UsageError(f"--input {file} is not a map of inputs", file=str(file))
-        out.update(document.value)
-    return out
-
-
 def categories(text: str | None) -> tuple[str, ...] | None:
     """Return the categories of outcomes that ``--fail-on`` names; None when it is not given."""
     if text is None:
@@ -177,4 +161,4 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-__all__ = ["categories", "exec_", "read_inputs"]
+__all__ = ["categories", "exec_"]

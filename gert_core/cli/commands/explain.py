@@ -10,9 +10,8 @@ from gert_core.cli.lazy import typer
 from gert_core.cli.render.help import columns
 from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.session import project_here, registry_for
-from gert_core.documents.load import complete_runbook, load_runbook
-from gert_core.explain.steps import explain_steps, find_steps
-from gert_core.governance import load_policies
+from gert_core.explain.steps import UNEXPLAINED, explain_steps, find_steps
+from gert_core.governance.sources import load_governed
 from gert_core.kit.plain import wrap
 
 if TYPE_CHECKING:
@@ -48,9 +47,7 @@ def explain(
     """Explain steps: contract and where it comes from, risk, rules and decision, recovery, secrets, variables."""
     project = project_here(file.parent)
     registry = registry_for(project, ctx.obj)
-    loaded = load_runbook(file, registry=registry, project=project)
-    book = complete_runbook(loaded, so="its steps cannot be explained")
-    policies = load_policies(registry=registry, project=project, files=policy or [], runbook=book)
+    book, policies = load_governed(file, registry=registry, project=project, files=policy or [], so=UNEXPLAINED)
     every = list(explain_steps(book, policies, registry=registry, project=project, environ=ctx.obj.environ))
     found = find_steps(every, steps or [])
     if json:

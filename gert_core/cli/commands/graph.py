@@ -7,10 +7,10 @@ import sys
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated, Final
 
-from gert_core.api.errors import RunError, UsageError
+from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.runs import colour
-from gert_core.cli.render.terminal import err, escape, out, paint
+from gert_core.cli.render.terminal import err, out, paint
 from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.stores import store_here, store_option
 from gert_core.documents.load import complete_runbook, load_runbook
@@ -19,8 +19,6 @@ from gert_core.graph.formats import FORMATS, SUFFIXES, TEXT, render
 from gert_core.runs.find import find_run
 
 if TYPE_CHECKING:
-    from gert_core.api.stores import StoredRun
-    from gert_core.documents.tree import Runbook
     from gert_core.graph.model import Graph
 
 _WIDEST: Final = 120
@@ -50,7 +48,13 @@ def graph(
     )
     found = build_graph(book)
     if run is not None:
-        found = _with_run(found, book, find_run(store_here(ctx.obj, store), run))
+        from gert_core.graph.status import changed_since, of_run
+        from gert_core.runs.listing import run_info
+
+        info = run_info(find_run(store_here(ctx.obj, store), run))
+        found = of_run(found, book, info)
+        if changed_since(book, info):
+            err("warning: the runbook has changed since this run; the graph is that of the runbook as it is now")
     if output is not None:
         _write(output, json_.dumps(found.to_json(), ensure_ascii=False) + "\n" if json else render(found, wanted))
     elif json:
@@ -71,23 +75,6 @@ def _format(given: str | None, output: Path | None) -> str:
         known = f"the formats are {', '.join(FORMATS)}"
         raise UsageError(f"there is no format {given!r}", hint=suggest(given, FORMATS) or known)
     return given
-
-
-def _with_run(found: Graph, book: Runbook, run: StoredRun) -> Graph:
-    from gert_core.graph.status import with_run
-    from gert_core.runs.listing import run_info
-
-    info = run_info(run)
-    if info.state is None:
-        raise RunError(f"run {info.run_id} cannot be read: {info.problem}")
-    if info.state.runbook != book.name:
-        raise UsageError(
-            f"run {info.run_id} is one of the runbook {escape(info.state.runbook)!r}, not of {book.name!r}",
-            hint=f"`gert runs show {info.run_id}` shows this run, `gert runs list` lists others",
-        )
-    if info.state.facts.get("runbook_hash") != book.document.digest:
-        err("warning: the runbook has changed since this run; the graph is that of the runbook as it is now")
-    return with_run(found, info)
 
 
 def _print(found: Graph) -> None:

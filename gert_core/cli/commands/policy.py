@@ -14,14 +14,15 @@ from gert_core.cli.session import project_here, registry_for
 from gert_core.documents.floor import floor_files
 from gert_core.documents.project_file import FILE_NAME
 from gert_core.engine.run import default_actor, os_user
-from gert_core.governance import Policies, load_policies
 from gert_core.governance.explain import Explained, explain
 from gert_core.governance.mapping import NO_PEOPLE_DECLARED, unmapped
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
+from gert_core.governance.sources import load_governed
 from gert_core.kit.durations import duration_text
 
 if TYPE_CHECKING:
     from gert_core.documents.project import Project
+    from gert_core.governance import Policies
 
 _COLOURS = {"allow": "green", "require-approval": "yellow", "deny": "red"}
 
@@ -36,13 +37,10 @@ def explain_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show for each step its contract, its risk, the matching rule of every source and the decision."""
-    from gert_core.documents.load import complete_runbook, load_runbook
-
     project = project_here(runbook.parent)
     registry = registry_for(project, ctx.obj)
-    loaded = load_runbook(runbook, registry=registry, project=project)
-    book = complete_runbook(loaded, so="its policy decisions are not known")
-    policies = load_policies(registry=registry, project=project, files=policy or [], runbook=book)
+    so = "its policy decisions are not known"
+    book, policies = load_governed(runbook, registry=registry, project=project, files=policy or [], so=so)
     steps = list(explain(book, policies, project))
     unknown = _unknown(policies, steps)
     if json:

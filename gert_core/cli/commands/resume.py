@@ -76,15 +76,15 @@ def resume(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
-    from gert_core.cli.commands.exec import categories, check_questions, read_inputs
+    from gert_core.cli.commands.exec import categories, check_questions
     from gert_core.cli.execution import carry_out
-    from gert_core.cli.pairs import parse_pairs
     from gert_core.cli.session import project_here, registry_for
     from gert_core.cli.stores import store_of
     from gert_core.engine.again import RunAgain
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import DRIFT, Request, Resume
     from gert_core.engine.resume.plan import RunFinished, nothing_left
+    from gert_core.hosting.given import parse_pairs, read_inputs
     from gert_core.runs.find import find_run
     from gert_core.stores.choose import with_address
 

@@ -8,8 +8,6 @@ from contextlib import closing
 from pathlib import Path  # noqa: TC003 - the annotations are read at run time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from msgspec import Struct
-
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import err, out
@@ -18,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from gert_core.plugin.registry import Registry
-    from gert_core.scenarios import Candidate, RunbookReport, ScenarioResult, Selection
+    from gert_core.scenarios import RunbookReport, ScenarioResult
+    from gert_core.scenarios.plan import Job, Plan
     from gert_core.scenarios.run import ScenarioRunner
 
 DEFAULT_TIMEOUT: Final = "60s"
@@ -56,9 +55,12 @@ def run_tests(
     if jobs < 1:
         raise UsageError(f"-j takes a number of processes from 1, not {jobs}")
     from gert_core.scenarios import Selection, Summary
+    from gert_core.scenarios.plan import Plan
     from gert_core.scenarios.results import reports_to_json
 
-    plan = _Plan(ctx.obj, files, Selection(names=scenario or (), tags=tag or (), everything=everything), floor=floor)
+    selection = Selection(names=scenario or (), tags=tag or (), everything=everything)
+    runner = _Runners(ctx.obj, floor=floor).of
+    plan = Plan(files, selection, runner=runner, warn=lambda remark: err(f"warning: {remark}"))
     show = _Show(plan, quiet=json)
     with closing(_results(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as results:
         for job, result in zip(plan.jobs, results, strict=True):
@@ -74,55 +76,15 @@ def run_tests(
     return 0 if summary.ok else 1
 
 
-class _Job(Struct, frozen=True, kw_only=True):
-    """One scenario to run, and the report it belongs to."""
+class _Runners:
+    """The runners of runbooks; registries are built once per project."""
 
-    runner: ScenarioRunner
-    candidate: Candidate
-    report: RunbookReport
-
-
-class _Plan:
-    """What will run, in order; registries are built once per project."""
-
-    def __init__(self, options: Any, files: Sequence[Path], selection: Selection, *, floor: bool) -> None:
-        from gert_core.scenarios import RunbookReport, candidates_of, find_runbooks, scenarios_directory
-
+    def __init__(self, options: Any, *, floor: bool) -> None:
         self._options = options
         self._floor = floor
         self._registries: dict[Path | None, Registry] = {}
-        self.reports: list[RunbookReport] = []
-        self.jobs: list[_Job] = []
-        self.archived: dict[str, int] = {}
-        found = find_runbooks(files)
-        for remark in found.warnings:
-            err(f"warning: {remark}")
-        everyone: list[Candidate] = []
-        for runbook in found.runbooks:
-            candidates = candidates_of(runbook)
-            if not candidates:
-                err(f"warning: {runbook} has no scenarios; they would be in {scenarios_directory(runbook)}")
-            everyone += candidates
-            chosen = selection.choose(candidates)
-            report = RunbookReport(runbook=str(runbook))
-            self.archived[report.runbook] = chosen.archived
-            if chosen.candidates:
-                runner = self._runner(runbook)
-                self.reports.append(report)
-                self.jobs += [_Job(runner=runner, candidate=one, report=report) for one in chosen.candidates]
-        self._refuse_nothing(everyone, selection)
 
-    def _refuse_nothing(self, everyone: Sequence[Candidate], selection: Selection) -> None:
-        if not everyone:
-            raise UsageError(
-                "no scenarios found",
-                hint="scenarios of NAME.yaml are in scenarios/NAME/SCENARIO/ beside it: scenario.yaml and test.yaml",
-            )
-        selection.check_matches(everyone)
-        if not self.jobs:
-            raise UsageError("no scenario matches", hint="--all also runs scenarios that are not golden")
-
-    def _runner(self, runbook: Path) -> ScenarioRunner:
+    def of(self, runbook: Path) -> ScenarioRunner:
         from gert_core.cli.session import project_here, registry_for
         from gert_core.host import SilentConsole
         from gert_core.scenarios.run import ScenarioRunner
@@ -141,9 +103,7 @@ class _Plan:
         )
 
 
-def _results(
-    jobs: Sequence[_Job], *, seconds: float | None, workers: int, fail_fast: bool
-) -> Generator[ScenarioResult]:
+def _results(jobs: Sequence[Job], *, seconds: float | None, workers: int, fail_fast: bool) -> Generator[ScenarioResult]:
     """Yield the result of every job, in order; with ``fail_fast`` skip those after a failure."""
     from gert_core.scenarios.run import skipped
 
@@ -158,11 +118,11 @@ def _results(
             yield result
 
 
-def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Generator[ScenarioResult]:
+def _run(jobs: Sequence[Job], *, seconds: float | None, workers: int) -> Generator[ScenarioResult]:
     from gert_core.cli.time_limit import TimeUp, time_limit
     from gert_core.scenarios.run import lost, timed_out
 
-    def one(job: _Job) -> ScenarioResult:
+    def one(job: Job) -> ScenarioResult:
         job.runner.prepare()
         try:
             with time_limit(seconds):
@@ -183,12 +143,12 @@ def _run(jobs: Sequence[_Job], *, seconds: float | None, workers: int) -> Genera
 class _Show:
     """Prints results as they come; with ``--json`` only warnings, on stderr."""
 
-    def __init__(self, plan: _Plan, *, quiet: bool) -> None:
+    def __init__(self, plan: Plan, *, quiet: bool) -> None:
         self._plan = plan
         self._quiet = quiet
         self._runbook: str | None = None
 
-    def result(self, job: _Job, result: ScenarioResult) -> None:
+    def result(self, job: Job, result: ScenarioResult) -> None:
         if not self._quiet:
             from gert_core.cli.render.scenario_results import line
 

@@ -1,0 +1,123 @@
+"""Read the options of ``gert exec`` for other programs that start runs, together with options of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
+
+from gert_core.api import UsageError
+from gert_core.hosting.given import parse_pairs, read_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ONCE: Final = {
+    "--mode": "mode",
+    "--scenario": "scenario",
+    "--approval": "approval",
+    "--questions": "questions",
+    "--as": "actor",
+    "--store": "store",
+}
+"""Options of ``gert exec`` with one value, and what it is called here."""
+MANY: Final = ("--var", "--input", "--policy", "-p")
+"""Options that may be given several times."""
+ELSEWHERE: Final = (
+    "--keep",
+    "--trace",
+    "--trace-sync",
+    "--no-input",
+    "--probe-allow-effects",
+    "--pending-exit-code",
+    "--no-preflight",
+    "--floor",
+    "--fail-on",
+)
+"""Options of ``gert exec`` that a host has no use for."""
+
+
+class StartOptions(Struct, frozen=True, kw_only=True):
+    """What a command line says about a run.
+
+    ``Host(root, **options.host)`` and ``host.start(options.runbook, **options.start)`` take it.
+    ``own`` has the options of the program itself: True for a flag, else the value.
+    """
+
+    runbook: Path | None = None
+    start: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, str | bool] = field(default_factory=dict)
+
+
+def parse(args: Sequence[str], *, own: Mapping[str, bool] | None = None) -> StartOptions:
+    """Read ``[FILE] [OPTION]...`` as ``gert exec`` does; raise ``UsageError`` for what is not one of its options.
+
+    ``own`` names the options of the program itself, and whether each takes a value.
+    """
+    known = own or {}
+    values: dict[str, str | bool] = {}
+    many: dict[str, list[str]] = {name: [] for name in MANY}
+    files: list[str] = []
+    words = list(args)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            files += words
+            break
+        if not word.startswith("-") or word == "-":
+            files.append(word)
+            continue
+        name, equals, text = word.partition("=") if word.startswith("--") else (word, "", "")
+        takes = known.get(name, name in ONCE or name in MANY)
+        if not takes and (name not in known or equals):
+            raise _unknown(name, [*ONCE, *MANY, *known], flag=name in known)
+        if takes and not equals:
+            if not words:
+                raise UsageError(f"{name} needs a value")
+            text = words.pop(0)
+        if name in many:
+            many[name].append(text)
+        else:
+            values[name] = text if takes else True
+    if len(files) > 1:
+        raise UsageError(f"one runbook is run, not {len(files)}: {', '.join(files)}")
+    return StartOptions(
+        runbook=Path(files[0]) if files else None,
+        start=_start(values, many),
+        host=_host(values, many["-p"]),
+        own={name: value for name, value in values.items() if name in known},
+    )
+
+
+def _start(values: Mapping[str, str | bool], many: Mapping[str, list[str]]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        target: values[name] for name, target in ONCE.items() if name in values and target != "store"
+    }
+    given = {**read_inputs(map(Path, many["--input"])), **parse_pairs(many["--var"], what="--var")}
+    if given:
+        found["inputs"] = given
+    if many["--policy"]:
+        found["policies"] = tuple(many["--policy"])
+    return found
+
+
+def _host(values: Mapping[str, str | bool], plugins: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"store": values["--store"]} if "--store" in values else {}
+    allow = tuple(name for name in plugins if not name.startswith("no:"))
+    block = tuple(name.removeprefix("no:") for name in plugins if name.startswith("no:"))
+    return found | ({"allow": allow} if allow else {}) | ({"block": block} if block else {})
+
+
+def _unknown(name: str, known: Sequence[str], *, flag: bool) -> UsageError:
+    from gert_core.documents.model_hints import suggest
+
+    if flag:
+        return UsageError(f"{name} takes no value")
+    if name in ELSEWHERE:
+        return UsageError(f"{name} is an option of gert exec only", hint="leave it out, or use gert exec")
+    return UsageError(f"there is no option {name}", hint=suggest(name, known) or f"options are {', '.join(known)}")
+
+
+__all__ = ["ELSEWHERE", "MANY", "ONCE", "StartOptions", "parse"]
