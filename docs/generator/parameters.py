@@ -65,9 +65,11 @@ def _type(kind: Any, info: Any, parameter: Any) -> str:
         return "flag" if parameter.is_flag and not parameter.secondary_opts else "typer"
     if get_origin(kind) is list:
         (kind,) = get_args(kind)
-    special = (info.callback, info.parser, info.envvar, getattr(info, "prompt", False), getattr(info, "count", False))
+    special = (info.callback, info.parser, info.envvar, getattr(info, "prompt", False))
     checked = kind is Path and any(getattr(info, name) != free for name, free in FREE_PATH.items())
-    return "typer" if any(special) or checked else TYPES.get(kind, "typer")
+    if any(special) or checked:
+        return "typer"
+    return "count" if getattr(info, "count", False) else TYPES.get(kind, "typer")
 
 
 __all__ = ["page"]

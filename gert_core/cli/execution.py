@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, GertError, RunError, RunStatus, UsageError
 from gert_core.cli.aside import only_results
@@ -13,18 +14,18 @@ from gert_core.cli.errors import report
 from gert_core.cli.interrupt import interrupts
 from gert_core.cli.lean import restore
 from gert_core.cli.log import mask_log
-from gert_core.cli.render.console import TerminalConsole
-from gert_core.cli.render.progress import DryProgress, TerminalProgress
 from gert_core.cli.render.result import PLANS, show
 from gert_core.cli.render.terminal import out, silence
+from gert_core.cli.showing import watcher
 from gert_core.engine.cancel import Stop
-from gert_core.plugin.printing import real_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api import StoredRun
+    from gert_core.cli.showing import Showing
     from gert_core.engine.run import Run
+    from gert_core.runs.listing import RunInfo
     from gert_core.runs.result import RunResult
 
 _LAST_CODE: Final = 255
@@ -39,37 +40,36 @@ def carry_out(
     mode: str,
     no_input: bool,
     as_json: bool,
+    shown: Showing,
     pending_exit_code: int = 0,
-    verbose: bool = False,
     fail_on: tuple[str, ...] | None = None,
 ) -> int:
-    """Start a run with ``begin(stack, console=, progress=, stop=, environ=)``, execute it and report it."""
+    """Start a run with ``begin(stack, console=, progress=, observers=, stop=, environ=)``, execute and report it."""
     if not 0 <= pending_exit_code <= _LAST_CODE:
         raise UsageError(f"--pending-exit-code takes 0 to {_LAST_CODE}, not {pending_exit_code}; nothing was run")
     stop = Stop()
     planned = mode in PLANS
-    progress = (
-        DryProgress(sys.stderr if as_json else real_stdout(), verbose=True)
-        if planned
-        else TerminalProgress(verbose=verbose)
-    )
+    watching = watcher(shown, planned=planned, as_json=as_json, environ=environ)
     aside = as_json or not planned  # a plan for people is printed while it is made
-    console = TerminalConsole(no_input=no_input, quiet=progress.hold)
+    given: dict[str, Any] = {
+        "console": watching.console(no_input=no_input),
+        "progress": watching.listener,
+        "observers": watching.observers,
+    }
     with ExitStack() as stack, interrupts(stop) as interrupt:
         stack.callback(stop.close)
         try:
             with only_results(descriptor=aside):
-                run = begin(stack, console=console, progress=progress, stop=stop, environ=environ)
-        except GertError:
+                run = begin(stack, stop=stop, environ=environ, **given)
+        except GertError as error:
             if interrupt.signal is None:
+                watching.end({"error": error.to_json()})
                 raise
             report(RunError(f"cancelled by {stop.reason}; nothing was run", kind=ErrorKind.CANCELLED), as_json=as_json)
             return interrupt.exit_code
         restore(environ)
-        progress.mask = run.services.masker.mask_text
+        watching.attach(run)
         mask_log(run.services.masker.mask_text)
-        if isinstance(progress, DryProgress):
-            progress.begin(run.facts.secrets.present(run.facts.secrets.runbook))
         interrupt.run = run
         try:
             with only_results(descriptor=aside):
@@ -79,14 +79,23 @@ def carry_out(
             error.mask = run.services.masker.mask_text  # type: ignore[attr-defined]
             raise
         finally:
-            progress.close()
+            watching.close()
     if run.facts.stored is not None and result.status in _PENDING:
         from gert_core.runs.cache import load_state
 
         with suppress(GertError, OSError):  # a cache; what is wrong with it concerns the next command
             load_state(run.facts.stored)
     try:
-        _show(run, result, as_json=as_json)
+        info = kept_info(run.facts.stored, result)
+        document = _masked(run, document_of(result, info)) if as_json or shown.progress == "json" else {}
+        watching.end({"result": document})
+        if as_json:
+            out(json.dumps(document, ensure_ascii=False, default=str))
+        else:
+            show(result, info=info, book=run.facts.runbook, faults=run.faults)
+        _annotate(result, run)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except OSError:
         if interrupt.signal is None:
             raise
@@ -95,28 +104,39 @@ def carry_out(
     return exit_code(result, interrupt_code=interrupted, pending=pending_exit_code, fail_on=fail_on)
 
 
-def _show(run: Run, result: RunResult, *, as_json: bool) -> None:
-    """Print the result, once everything that could still fail is over: it is the only document on standard output."""
-    if as_json:
-        document = {**result.to_json(), "next": next_of(run.facts.stored, result)}
-        # The one text that is not from the state.
-        if document["trace"] is not None:
-            document["trace"] = run.services.masker.mask_text(document["trace"])
-        out(json.dumps(document, ensure_ascii=False, default=str))
-    else:
-        show(result, faults=run.faults)
-    if sys.stdout is not None:
-        sys.stdout.flush()
-
-
-def next_of(stored: StoredRun | None, result: RunResult) -> list[dict[str, object]]:
-    """Return what can be done about a run next, as results list it."""
+def kept_info(stored: StoredRun | None, result: RunResult) -> RunInfo | None:
+    """Return a run that is not completed as it is kept, which tells what to do about it; None for one that is not."""
     if result.status is RunStatus.COMPLETED or stored is None:
-        return []
-    from gert_core.hosting.advice import next_steps_of
+        return None
     from gert_core.runs.listing import run_info
 
-    return [step.to_json() for step in next_steps_of(run_info(stored))]
+    return run_info(stored)
+
+
+def document_of(result: RunResult, info: RunInfo | None) -> dict[str, Any]:
+    """Return the document of ``exec --json`` and ``resume --json``."""
+    from gert_core.runs.places import located
+
+    if info is None:
+        return {**located(result), "next": []}
+    from gert_core.hosting.advice import next_steps_of
+
+    return {**located(result), "next": [step.to_json() for step in next_steps_of(info)]}
+
+
+def _masked(run: Run, document: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without secrets: its trace is the one text that is not from the state."""
+    if document["trace"] is not None:
+        document["trace"] = run.services.masker.mask_text(document["trace"])
+    return document
+
+
+def _annotate(result: RunResult, run: Run) -> None:
+    """Show failures where GitHub runs the command beside the lines of the runbook."""
+    if os.environ.get("GITHUB_ACTIONS") == "true" and result.failures:
+        from gert_core.cli.render.closing import annotate
+
+        annotate(result, run.facts.runbook)
 
 
 def exit_code(result: RunResult, *, interrupt_code: int, pending: int, fail_on: tuple[str, ...] | None = None) -> int:
@@ -133,4 +153,4 @@ def exit_code(result: RunResult, *, interrupt_code: int, pending: int, fail_on: 
     return interrupt_code if result.status is RunStatus.CANCELLED and not result.state.aborted else 1
 
 
-__all__ = ["carry_out", "exit_code", "next_of"]
+__all__ = ["carry_out", "document_of", "exit_code", "kept_info"]

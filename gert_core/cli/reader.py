@@ -72,13 +72,16 @@ def _read(parameters: Sequence[Parameter], args: list[str], context: object) -> 
 def _option(options: dict[str, Parameter], word: str, args: list[str], values: dict[str, Any]) -> None:
     name, equals, text = word.partition("=") if word.startswith("--") else (word, "", "")
     parameter = options.get(name)
-    if parameter is None:
+    times = 1
+    if parameter is None and not equals and len(name) > 2 and set(name[1:]) == {name[1]}:  # -vv
+        parameter, times = options.get(name[:2]), len(name) - 1
+    if parameter is None or (times > 1 and parameter[2] != "count"):
         raise _LeftToTyper
     target, _, kind, many, *_ = parameter
-    if kind == "flag":
+    if kind in ("flag", "count"):
         if equals:
             raise _LeftToTyper
-        values[target] = True
+        values[target] = True if kind == "flag" else values.get(target, 0) + times
         return
     if not equals:
         if not args:

@@ -39,6 +39,8 @@ class StepInfo(Struct, frozen=True, kw_only=True):
     """Whether it is part of a step that is shown in one line."""
     single: bool = False
     """Whether it is shown in one line, although it has blocks."""
+    label: str = ""
+    """Which of several concurrent lists it is in, and which round of a repeated one; not masked."""
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):

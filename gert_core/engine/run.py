@@ -184,6 +184,7 @@ class Run:
             state=services.journal.state,
             trace=facts.trace,
             stored=facts.stored,
+            book=facts.runbook,
             variables=frame.layer,
             possible=tuple(self.possible) if undecided else (),
         )

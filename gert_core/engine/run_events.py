@@ -145,7 +145,9 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
             run.services.journal.add(EventType.OUTCOME_RESOLVED, facts)
     if failures:
         data["failure"] = failures[0].to_json()
-        data["failing"] = [failure.key for failure in failures]
+        failing = data["failing"] = [failure.key for failure in failures]
+        if cleaned := _cleaned(run, failing):
+            data["cleaned"] = cleaned
     if status is RunStatus.CANCELLED:
         data["reason"] = run.services.stop.reason or ABORTED
     if outputs := layer.globals():  # a finished run's result is read from the trace alone
@@ -154,6 +156,16 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
     data["active"] = format_duration(run.services.journal.state.times.worked + worked)
     run.services.journal.close(EventType.RUN_COMPLETE, data)
     return outcome
+
+
+def _cleaned(run: Run, failing: list[str]) -> list[str]:
+    """Return the steps around failures whose cleanup has begun: what they did before would be done again by a retry."""
+    book = run.facts.runbook
+    if not book.cleanup and not any(block.cleanup for step in book.walk() for block in step.blocks):
+        return []
+    from gert_core.engine.resume.retry import cleaned_owners
+
+    return cleaned_owners(run.services.journal.state, failing, book)
 
 
 def suspension(

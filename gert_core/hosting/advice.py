@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -29,16 +31,27 @@ _DECISIONS: Final = {
 _DONE: Final = {"confirm": "yes", "checklist": "all"}
 """What says that everything is done; other kinds have no answer that could be suggested."""
 _FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED)
+OR: Final = "or"
+AND: Final = "and"
+THEN: Final = "then"
+_LARGEST: Final = 64 * 1024 * 1024
+"""The most bytes of a runbook that are read to see whether it changed."""
 
 
 class NextStep(Struct, frozen=True, kw_only=True):
     """One thing to do: a complete command, and what it is for.
 
-    Only the values of secret inputs are left out, as ``--var NAME=…``: no command shows them.
+    Only the values of secret inputs are left out, as ``--var NAME=…``: no command shows them. ``lead`` is how it goes
+    with what stands before it: instead of that (``or``), beside it (``and``) or after it (``then``).
     """
 
     why: str
     command: tuple[str, ...]
+    lead: str = OR
+    choice: str = ""
+    """What it states about steps, where that is all in which it differs from the first one."""
+    stored: bool = True
+    """Whether the command is about the run in its store, so that it takes ``--store``."""
 
     def to_json(self) -> dict[str, Any]:
         """Return an entry of ``next``."""
@@ -48,7 +61,7 @@ class NextStep(Struct, frozen=True, kw_only=True):
 def next_steps_of(info: RunInfo) -> list[NextStep]:
     """Return what can be done about a run, the likeliest first; nothing for one that is over or cannot be resumed."""
     words = tuple(shlex.split(info.run.option))
-    return [replace(step, command=(*step.command, *words)) for step in _found(info)]
+    return [replace(step, command=(*step.command, *words)) if step.stored else step for step in _found(info)]
 
 
 def _found(info: RunInfo) -> list[NextStep]:
@@ -62,28 +75,51 @@ def _found(info: RunInfo) -> list[NextStep]:
     if needs == "unblock":
         return list(_unblocking(state))
     if needs == "reconcile":
-        return list(_reconciling(state, point["steps"]))
+        return [*_reconciling(state, point["steps"]), *_ending(state)]
     if needs == "retry":
         return list(_retrying(state))
     found = list(_approvals(info.run, state))
     if state.status in (RunStatus.APPROVAL_PENDING, RunStatus.ANSWER_PENDING):  # any other run asks again
         found += _answers(info.run, state)
-    found.append(_resume(state, "resume the run where it stopped" if not found else "resume the run when that is done"))
-    if state.status == RunStatus.CANCELLED:
-        found.append(_resume(state, "end the run for good, after its open cleanup", "--abort"))
-    return found
+    found.append(
+        _resume(state, "resume the run where it stopped")
+        if not found
+        else replace(_resume(state, "resume the run when that is done"), lead=THEN)
+    )
+    return [*found, *_ending(state)]
 
 
 def _resume(state: RunState, why: str, *words: str) -> NextStep:
+    """Return the command that resumes a run; one whose runbook is another by now says that it may be."""
+    if _changed(state):
+        why, words = f"{why}, although the runbook changed since it began", (*words, "--on-drift", "allow")
     return NextStep(why=why, command=("gert", "resume", "--run", state.run_id, *given_again(state), *words))
 
 
+def _changed(state: RunState) -> bool:
+    """Return whether the runbook is another one than the run began with; one that is gone is not."""
+    path, known = state.facts.get("runbook_path"), state.facts.get("runbook_hash")
+    try:
+        file = Path(str(path))
+        if not path or not known or not file.is_file() or file.stat().st_size > _LARGEST:
+            return False
+        return f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" != str(known)
+    except (OSError, ValueError):
+        return False
+
+
+def _ending(state: RunState) -> Iterator[NextStep]:
+    if state.status == RunStatus.CANCELLED:
+        yield _resume(state, "end the run for good, after its open cleanup", "--abort")
+
+
 def _unblocking(state: RunState) -> Iterator[NextStep]:
-    for key in dict.fromkeys(hold.key for hold in state.holds):
+    for number, key in enumerate(dict.fromkeys(hold.key for hold in state.holds)):
         reasons = "; ".join(dict.fromkeys(h.reason for h in state.holds if h.key == key and h.reason))
         why = f"unblock the run{f': {reasons}' if reasons else ''}"
-        yield NextStep(why=why, command=("gert", "runs", "unblock", state.run_id, "--key", key))
-    yield _resume(state, "resume the run when it is unblocked")
+        command = ("gert", "runs", "unblock", state.run_id, "--key", key)
+        yield NextStep(why=why, command=command, lead=AND if number else OR)
+    yield replace(_resume(state, "resume the run when it is unblocked"), lead=THEN)
 
 
 def _reconciling(state: RunState, keys: Sequence[str], *words: str) -> Iterator[NextStep]:
@@ -91,24 +127,45 @@ def _reconciling(state: RunState, keys: Sequence[str], *words: str) -> Iterator[
     steps = ", ".join(map(readable_key, keys))
     for decision, sentence in _DECISIONS.items():
         stated = [word for key in keys for word in ("--reconcile", f"{key}={decision}")]
-        yield _resume(state, sentence.format(steps=steps), *words, *stated)
+        yield replace(_resume(state, sentence.format(steps=steps), *words, *stated), choice=decision)
 
 
 def _retrying(state: RunState) -> Iterator[NextStep]:
     failures = state.failures
     if any(failure.kind in _FINAL for failure in failures):
+        denied = next((failure for failure in failures if failure.kind == ErrorKind.GOVERNANCE_DENIED), None)
         path = state.facts.get("runbook_path")
-        if path and any(failure.kind == ErrorKind.GOVERNANCE_DENIED for failure in failures):
-            yield NextStep(why="see which policy decides what", command=("gert", "policy", "explain", str(path)))
+        if path and denied is not None:
+            policies = [word for file in state.facts.get("policy_files") or () for word in ("--policy", str(file))]
+            command = ("gert", "explain", str(path), *([denied.step_id] if denied.step_id else []), *policies)
+            yield NextStep(why="see which rule decides about the step", command=command, stored=False)
         return
     if not any(key in state.steps for key in state.failing):
         return  # the run failed, and none of its steps
     steps = ", ".join(readable_key(key) for key in state.failing)
+    undone = _undone(state)
+    if undone:
+        names = ", ".join(map(readable_key, undone))
+        yield _resume(state, f"run {names} again: cleanup ran since they took effect", "--retry-failed", "--yes")
+        return
     risky = [record.key for record in state.risky_retries]
     if risky:
         yield from _reconciling(state, risky, "--retry-failed")
     else:
         yield _resume(state, f"run {steps} again", "--retry-failed")
+
+
+def _undone(state: RunState) -> list[str]:
+    """Return the steps that took effect, must not simply be repeated, and would be because cleanup ran after them."""
+    cleaned = [str(owner) for owner in state.result.get("cleaned") or ()]
+    if not cleaned:
+        return []
+    below = tuple(f"{owner}{sign}" for owner in cleaned if owner for sign in "/[")
+    return [
+        key
+        for key, record in state.steps.items()
+        if record.unrepeatable and not record.container and ("" in cleaned or key.startswith(below))
+    ]
 
 
 def _approvals(run: StoredRun, state: RunState) -> Iterator[NextStep]:
@@ -117,16 +174,20 @@ def _approvals(run: StoredRun, state: RunState) -> Iterator[NextStep]:
     from gert_core.approvals.inbox import entry_of
 
     now = datetime.now(UTC)
+    lead = OR
     for ticket_id, ticket in state.tickets.items():
         try:
             entry = entry_of(run, ticket_id)
         except GertError as error:
-            yield NextStep(why=f"see what is wrong: {error.message}", command=("gert", "approvals", "show", ticket_id))
+            command = ("gert", "approvals", "show", ticket_id)
+            yield NextStep(why=f"see what is wrong: {error.message}", command=command, lead=lead)
+            lead = AND
             continue
         if entry is not None and entry.status(now) == "pending":
             step = readable_key(str(ticket.get("step_key")))
-            yield NextStep(why=f"approve step {step}", command=("gert", "approve", ticket_id))
+            yield NextStep(why=f"approve step {step}", command=("gert", "approve", ticket_id), lead=lead)
             yield NextStep(why=f"reject step {step}", command=("gert", "reject", ticket_id))
+            lead = AND
 
 
 def _answers(run: StoredRun, state: RunState) -> Iterator[NextStep]:
@@ -137,9 +198,8 @@ def _answers(run: StoredRun, state: RunState) -> Iterator[NextStep]:
         if question["seq"] not in given:
             missing.setdefault(str(question["step_key"]), []).append(question)
     for key, questions in missing.items():
-        yield NextStep(
-            why=f"answer what step {readable_key(key)} asks", command=answer_command(state.run_id, key, questions)
-        )
+        command = answer_command(state.run_id, key, questions)
+        yield NextStep(why=f"answer what step {readable_key(key)} asks", command=command, lead=AND)
 
 
 def answer_command(run_id: str, key: str, questions: Iterable[dict[str, Any]]) -> tuple[str, ...]:
@@ -151,4 +211,4 @@ def answer_command(run_id: str, key: str, questions: Iterable[dict[str, Any]]) -
     return words
 
 
-__all__ = ["NextStep", "answer_command", "next_steps_of"]
+__all__ = ["AND", "OR", "THEN", "NextStep", "answer_command", "next_steps_of"]

@@ -10,6 +10,7 @@ from gert_core.hosting.advice import next_steps_of
 from gert_core.runs.document import run_document
 from gert_core.runs.lifecycle.status import standing_of
 from gert_core.runs.listing import run_info
+from gert_core.runs.places import located
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,7 +103,7 @@ def next_steps(view: RunView) -> list[dict[str, Any]]:
 def result_document(result: RunResult, view: Callable[[str], RunView]) -> dict[str, Any]:
     """Return the document of ``gert exec --json``; ``view`` returns a run of the store."""
     kept = result.mode == "real" and result.status is not RunStatus.COMPLETED
-    return {**result.to_json(), "next": next_steps(view(result.run_id)) if kept else []}
+    return {**located(result), "next": next_steps(view(result.run_id)) if kept else []}
 
 
 __all__ = ["RunView", "TicketView", "next_steps", "result_document"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from sys import intern
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.events import EventType, TraceEvent
@@ -85,8 +86,9 @@ class LiveFold:
             self._add(record)
         record.status = _STATUSES.get(data["status"], data["status"])
         record.ended = seq
+        record.duration = intern(data["duration"])
         if "waited" in data:
-            record.duration, record.waited = data["duration"], data["waited"]
+            record.waited = data["waited"]
         if record.status is not _SUCCESS:
             record.failure = failure_of(data)
         if not record.type:  # it never started, so its end names the type

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gert_core.api.stores import StoredRun
+    from gert_core.documents.tree import Runbook
     from gert_core.runs.state import Failure, RunState, StepState
     from gert_core.template import Variables
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 class RunResult(Struct, frozen=True, kw_only=True):
     """How a run stands or ended, the same for a run that just ended and for one read from its trace.
 
-    Everything is read from ``state``, so it is masked. What no trace records stands beside it: ``variables`` and
-    ``possible`` are known only to the process that executed the run.
+    Everything is read from ``state``, so it is masked. What no trace records stands beside it: ``variables``, ``book``
+    and ``possible`` are known only to the process that executed the run.
     """
 
     state: RunState
@@ -32,6 +33,8 @@ class RunResult(Struct, frozen=True, kw_only=True):
     """The variables when the run stopped, unmasked; for expectations of tests."""
     stored: StoredRun | None = None
     """The run in its store, where that is known."""
+    book: Runbook | None = None
+    """The runbook, which tells where steps stand; ``None`` where the trace alone was read."""
     possible: tuple[Outcome, ...] = ()
     """The outcomes that a dry-run or probe reached without knowing which it will be."""
 

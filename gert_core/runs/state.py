@@ -103,9 +103,7 @@ class StepState(Struct, kw_only=True, gc=False):
         }
         if self.attempts > 1:
             shown["attempts"] = self.attempts
-        if self.waited is not None:
-            shown |= {"duration": self.duration, "waited": self.waited}
-        return shown
+        return {**shown, "duration": self.duration, "waited": self.waited}
 
 
 class StepQuestions(Struct, kw_only=True):

@@ -67,7 +67,8 @@ def test_a_failed_run_and_a_pending_approval_say_the_mode_too(shell):
         "apiVersion: policy/v0\nmeta: { name: strict }\nrules: [{ writes: [host], action: require-approval }]\n",
     )
     said = shell.gert("exec", "book.yaml", "--policy", "strict.yaml", "--approval", "inbox")
-    assert "Approval pending [real]. Resume with: gert resume --run" in said.stdout
+    assert "\nApproval pending [real]\n" in said.stdout
+    assert "\n  then: gert resume --run" in said.stdout
     shell.tool("change", "[change, '{{ .text }}']", contract=WRITING)
     shell.program("change", "exit 3\n")
     assert "✗ Run failed [real]\n" in shell.gert("exec", "book.yaml", code=1).stdout
@@ -128,7 +129,7 @@ def test_a_probe_is_not_resumed_and_no_hint_says_so(shell):
         tools="change",
     )
     said = shell.gert("exec", "book.yaml", "--mode", "probe", "--policy", "strict.yaml", "--approval", "inbox")
-    assert "Approval pending [probe].\n" in said.stdout
+    assert "Approval pending [probe]\n" in said.stdout
     assert "gert resume" not in said.stdout
     run = shell.json("runs", "list")["runs"][0]["run_id"]
     assert "gert resume" not in shell.gert("runs", "show", run).stderr

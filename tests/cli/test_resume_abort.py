@@ -55,13 +55,17 @@ def test_an_interrupt_cleans_nothing_up_and_names_the_abort(interrupted):
     assert notes(shell) == ["lock"]
     unknown = "it writes, is not idempotent and was interrupted"
     assert f"  cannot determine whether deploy/0/push took effect: {unknown}\n" in said
-    assert f"look, then resume with: gert resume --run {run} --reconcile 'deploy/0/push=done|redo|failed'\n" in said
-    assert f"  or end it, after its cleanup if there is any: gert resume --run {run} --abort\n" in said
+    lines = said.splitlines()
+    at = lines.index(f"  next: gert resume --run {run} --reconcile deploy/0/push=redo  # run deploy/0/push again")
+    assert lines[at + 1 :] == [
+        "    or: …=done, =failed",
+        f"    or: gert resume --run {run} --abort  # end the run for good, after its open cleanup",
+    ]
 
 
 def test_the_command_after_an_interrupt_works_with_one_of_its_choices(interrupted):
     shell, _, said = interrupted
-    command = re.search(r"resume with: gert (.*)\n", said)[1].replace("=done|redo|failed", "=done")
+    command = re.search(r"next: gert (.*)  # run", said)[1].replace("=redo", "=done")
     shell.gert(*shlex.split(command))
     assert notes(shell) == ["lock", "unlock", "after"]
 

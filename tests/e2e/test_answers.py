@@ -58,7 +58,8 @@ def test_a_question_suspends_the_run_until_it_is_answered(shell):
     said = shell.gert("exec", "book.yaml", "--questions", "suspend", "--pending-exit-code", "75", code=75)
     run = shell.trace().parent.name
     assert "seen (checklist: lamp, fan)" in said.stdout
-    assert f"Answer pending [real]. Resume with: gert resume --run {run}" in said.stdout
+    assert "\nAnswer pending [real]\n" in said.stdout
+    assert f"\n  then: gert resume --run {run}  #" in said.stdout
     assert "waits for an answer" in said.stderr
     assert shell.events()[-1]["data"]["status"] == "answer_pending"
     assert shell.events()[-1]["data"]["questions"] == ["look"]
@@ -94,7 +95,7 @@ def test_the_commands_on_the_screen_work_as_they_are(shell, steps):
     shell.book(steps)
     shell.program("gert", f'exec {shlex.join(shell.command())} "$@"')
     said = shell.gert("exec", "book.yaml", "--questions", "suspend").stdout
-    for lead in ("  answer with: ", "Answer pending [real]. Resume with: "):
+    for lead in ("  next: ", "  then: "):
         (line,) = [line.removeprefix(lead) for line in said.splitlines() if line.startswith(lead)]
         done = subprocess.run(
             line, shell=True, capture_output=True, text=True, check=False, cwd=shell.root, env=shell.environ
@@ -213,7 +214,7 @@ def test_questions_of_branches_and_an_approval_beside_them_are_all_listed(shell)
     args = ("exec", "book.yaml", "--approval", "inbox", "--questions", "suspend", "--pending-exit-code", "9")
     said = shell.gert(*args, code=9).stdout
     run = shell.trace().parent.name
-    assert "Approval pending [real]." in said
+    assert "Approval pending [real]\n" in said
     assert f"gert answer {run} both/0/ask_one confirm=yes" in said
     assert f"gert answer {run} both/1/ask_two confirm=yes" in said
     (listed,) = shell.json("runs", "list")["runs"]
@@ -243,7 +244,7 @@ def test_items_of_a_loop_and_steps_in_blocks_ask_by_their_keys(shell):
     run = shell.trace().parent.name
     error = failure(shell, "answer", run, "ask", "confirm=yes", code=2)
     assert error["message"] == f"2 steps 'ask' of run {run} ask"
-    commands = [line.partition("answer with: ")[2] for line in said.splitlines() if "answer with: " in line]
+    commands = [line.partition(": ")[2] for line in said.splitlines() if line.startswith(("  next: ", "   and: "))]
     assert len(commands) == 2
     for command in commands:
         subprocess.run(command, shell=True, check=True, capture_output=True, cwd=shell.root, env=shell.environ)
@@ -338,7 +339,7 @@ def test_a_damaged_answer_is_left_out_and_the_question_is_asked_again(shell, dam
         file.write_bytes(b" " * (1024 * 1024 + 1))
     said = shell.gert("resume", run)
     assert "an answer is left out" in said.stderr
-    assert "Answer pending [real]." in said.stdout
+    assert "Answer pending [real]\n" in said.stdout
     shell.gert("answer", run, "sure", "confirm=yes")
     assert shell.json("resume", run)["outcome"]["code"] == "ok"
 

@@ -247,7 +247,8 @@ def test_where_nobody_answers_the_step_is_rejected_and_no_person_is_named(desk, 
 def test_the_exit_code_of_a_pending_run_is_the_one_asked_for(desk):
     done = desk.gert("exec", "sample.yaml", "--approval", "inbox", "--pending-exit-code", "75", code=75)
     (run,) = (path.name for path in (desk.root / "runs").glob("[!.]*"))
-    assert f"Approval pending [real]. Resume with: gert resume --run {run}" in done.stdout.splitlines()
+    assert "Approval pending [real]" in done.stdout.splitlines()
+    assert f"\n  then: gert resume --run {run}  #" in done.stdout
     desk.gert("resume", "--run", run, "--pending-exit-code", "9", code=9)
     for wrong in ("256", "-1"):
         done = desk.gert("exec", "sample.yaml", "--approval", "inbox", f"--pending-exit-code={wrong}", code=2)

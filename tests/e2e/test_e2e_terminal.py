@@ -45,7 +45,7 @@ def test_one_line_per_step_nested_by_block(shell):
         "  ✓ one[a]  tool  T",
         "  ✓ one[b]  tool  T",
         "▸ fork  parallel",
-        "  ✓ two  tool  T",
+        "  ✓ two  tool [left]  T",
         "○ never  tool  skipped (when)",
         "✓ done  end  T",
     ]
@@ -80,13 +80,20 @@ def on_a_terminal(shell: Shell, **environ: str) -> str:
 def test_a_terminal_gets_colours_and_a_live_line_with_the_time_so_far(shell):
     shell.book("- { id: slow, type: tool, tool: nap, inputs: { s: 0.7 } }", tools="nap")
     seen = on_a_terminal(shell)
-    assert re.search(r"… slow  tool  0\.\ds", seen)
+    assert re.search(r"→\x1b\[0m slow  tool  0\.\ds", seen)
     assert "\x1b[32m✓\x1b[0m" in seen
 
 
-def test_no_color_is_honoured(shell):
-    shell.book("- { id: slow, type: tool, tool: nap, inputs: { s: 0 } }", tools="nap")
-    assert "\x1b[3" not in on_a_terminal(shell, NO_COLOR="1")
+def test_no_color_is_about_colour_only(shell):
+    shell.book("- { id: slow, type: tool, tool: nap, inputs: { s: 0.7 } }", tools="nap")
+    seen = on_a_terminal(shell, NO_COLOR="1")
+    assert not re.search(r"\x1b\[[0-9;]*m", seen)
+    assert re.search(r"→ slow  tool  0\.\ds", seen)
+
+
+def test_a_terminal_that_cannot_move_up_gets_lines(shell):
+    shell.book("- { id: slow, type: tool, tool: nap, inputs: { s: 0.7 } }", tools="nap")
+    assert "\x1b" not in on_a_terminal(shell, TERM="dumb")
 
 
 def test_nothing_is_written_into_a_dialogue():

@@ -46,10 +46,11 @@ def test_life_block_unblock_a_step_pauses_until_it_is_unblocked(shell):
     said = shell.gert("exec", "book.yaml", "--pending-exit-code", "75", code=75)
     run = shell.trace().parent.name
     assert "waits to be unblocked (window)" in said.stderr
-    assert said.stdout.splitlines()[:3] == [
-        "  step hold waits for window: the change window",
-        f"  unblock with: gert runs unblock {run} --key window",
-        f"Blocked [real]. When it is unblocked, resume with: gert resume --run {run}",
+    lines = said.stdout.splitlines()
+    assert lines[:2] == ["  step hold waits for window: the change window", "Blocked [real]"]
+    assert lines[-2:] == [
+        f"  next: gert runs unblock {run} --key window  # unblock the run: the change window",
+        f"  then: gert resume --run {run}  # resume the run when it is unblocked",
     ]
     (asked,) = shell.events("pause_requested")
     assert asked["step_key"] == "hold"
@@ -275,7 +276,7 @@ def test_the_commands_on_the_screen_work_as_they_are(shell):
     shell.book("- { id: hold, type: gate, keys: ['it''s time; go'] }", tools="box")
     shell.program("gert", f'exec {shlex.join(shell.command())} "$@"')
     said = shell.gert("exec", "book.yaml").stdout
-    for lead in ("  unblock with: ", "Blocked [real]. When it is unblocked, resume with: "):
+    for lead in ("  next: ", "  then: "):
         (line,) = [line.removeprefix(lead) for line in said.splitlines() if line.startswith(lead)]
         done = subprocess.run(
             line, shell=True, capture_output=True, text=True, check=False, cwd=shell.root, env=shell.environ

@@ -213,4 +213,4 @@ def test_items_and_masks_in_keys_are_spelled_as_they_were_given(gert):
 def test_the_failing_item_is_named_in_the_result(gert):
     book(gert, f"{{ id: each, {STEP}, for_each: {{ as: x, over: ['b c'], key: '{{{{ .x }}}}' }} }}")
     said = gert("exec", "book.yaml")
-    assert "  step each[b c]: sh exited with code 3: broken (exit_code)" in lines(said.out)
+    assert "  step each[b c] (book.yaml:5): sh exited with code 3: broken (exit_code)" in lines(said.out)

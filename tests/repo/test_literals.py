@@ -14,7 +14,7 @@ ANOTHER_MEANING = {
     ("gert_core.cli.commands.keys", "approval"): "what a key is for",
     ("gert_core.cli.commands.new", "approval"): "a kind of plugin",
     ("gert_core.cli.parameters", "approval"): "an option",
-    ("gert_core.cli.render.progress", "approval"): "a field of `step_complete`: why a step was not approved",
+    ("gert_core.cli.render.lines", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.cli.render.timeline", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.engine.steps.approval", "approval"): "a field of `step_complete`: why a step was not approved",
     ("gert_core.engine.steps.claims", "approval"): "what is claimed",

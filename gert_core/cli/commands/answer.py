@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json as json_
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
-from gert_core.cli.render.questions import answer_command
 from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.stores import store_here, store_option
+from gert_core.hosting.advice import answer_command
 from gert_core.runs.again import resume_command
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _say(asked: OpenQuestions, stored: list[StoredAnswer]) -> None:
     refused = any(one.declined is not None for one in asked.given.values())
     if asked.missing and not refused:
         names = ", ".join(str(question["name"]) for question in asked.missing)
-        command = answer_command(run_id, asked.key, asked.missing, option=option)
+        command = f"{shlex.join(answer_command(run_id, asked.key, asked.missing))}{option}"
         out(escape(f"Still open: {names}. Answer with: {command}"))
     others = [one for one in asked.state.unanswered if one["step_key"] != asked.key]
     if others:

@@ -64,14 +64,20 @@ def exec_(
         str | None, typer.Option("--fail-on", metavar="A,B", help="Exit with 4 after these outcomes.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show the descriptions of steps while they run.")
-    ] = False,
+        int,
+        typer.Option("--verbose", "-v", count=True, help="Show descriptions and what tools write; -vv: events too."),
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the result, and questions.")] = False,
+    progress: Annotated[
+        str, typer.Option("--progress", metavar="HOW", help="auto, live, plain or json (notices on stderr).")
+    ] = "auto",
     store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
+    from gert_core.cli.showing import Showing
     from gert_core.engine.prepare import prepare
     from gert_core.engine.request import MODES, PROBE_EFFECTS, Request
     from gert_core.hosting.given import parse_pairs, read_inputs
@@ -81,6 +87,7 @@ def exec_(
         raise UsageError(f"{mode!r} is not a valid mode; nothing was run", hint=f"modes are {', '.join(MODES)}")
     if trace_sync not in ("group", "event", "none"):
         raise UsageError(f"--trace-sync takes group, event or none, not {trace_sync!r}")
+    shown = Showing(progress=progress, verbose=verbose, quiet=quiet).check()
     fails = categories(fail_on)
     check_questions(questions, no_input=no_input)
     if not file.is_file():
@@ -130,7 +137,7 @@ def exec_(
         no_input=no_input,
         as_json=json,
         pending_exit_code=pending_exit_code,
-        verbose=verbose,
+        shown=shown,
     )
 
 

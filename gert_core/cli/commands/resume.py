@@ -70,8 +70,13 @@ def resume(
         str | None, typer.Option("--fail-on", metavar="A,B", help="Exit with 4 after these outcomes.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show the descriptions of steps while they run.")
-    ] = False,
+        int,
+        typer.Option("--verbose", "-v", count=True, help="Show descriptions and what tools write; -vv: events too."),
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the result, and questions.")] = False,
+    progress: Annotated[
+        str, typer.Option("--progress", metavar="HOW", help="auto, live, plain or json (notices on stderr).")
+    ] = "auto",
     store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -79,6 +84,7 @@ def resume(
     from gert_core.cli.commands.exec import categories, check_questions
     from gert_core.cli.execution import carry_out
     from gert_core.cli.session import project_here, registry_for
+    from gert_core.cli.showing import Showing
     from gert_core.cli.stores import store_of
     from gert_core.engine.again import RunAgain
     from gert_core.engine.prepare import prepare
@@ -89,6 +95,7 @@ def resume(
     from gert_core.stores.choose import with_address
 
     wanted_run = _one_run(run_id, run)
+    shown = Showing(progress=progress, verbose=verbose, quiet=quiet).check()
     fails = categories(fail_on)
     if on_drift not in DRIFT:
         raise UsageError(f"--on-drift takes refuse or allow, not {on_drift!r}")
@@ -148,7 +155,7 @@ def resume(
                 no_input=no_input,
                 as_json=json,
                 pending_exit_code=pending_exit_code,
-                verbose=verbose,
+                shown=shown,
                 fail_on=fails,
             )
         except RunFinished as finished:
@@ -235,14 +242,15 @@ def parse_outputs(text: str | None, reconciled: dict[str, str]) -> dict[str, Any
 
 def _show_finished(result: RunResult, stored: StoredRun, *, as_json: bool, fail_on: tuple[str, ...] | None) -> int:
     """Print the result of a run that is over and return the exit code it ended with."""
-    from gert_core.cli.execution import exit_code, next_of
+    from gert_core.cli.execution import document_of, exit_code, kept_info
     from gert_core.cli.render.result import show
     from gert_core.cli.render.terminal import out
 
+    info = kept_info(stored, result)
     if as_json:
-        out(json_.dumps({**result.to_json(), "next": next_of(stored, result)}, ensure_ascii=False))
+        out(json_.dumps(document_of(result, info), ensure_ascii=False))
     else:
-        show(result, executed=False)
+        show(result, info=info, executed=False)
     return exit_code(result, interrupt_code=1, pending=1, fail_on=fail_on)
 
 

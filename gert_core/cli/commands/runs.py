@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.durations import time_taken
-from gert_core.cli.render.questions import show_commands, show_questions
+from gert_core.cli.render.questions import show_questions
 from gert_core.cli.render.result import label, show_holds, show_next
 from gert_core.cli.render.runs import ago, colour
 from gert_core.cli.render.step import describe_step, step_document, step_label
@@ -109,7 +109,7 @@ def _describe(info: RunInfo) -> None:
         out(escape(f"  waits for approval {ticket['ticket_id']} of step {step}{expires}"))
     _describe_questions(info, state)
     if state.holds and not RunResult(state=state, trace=None).finished:
-        show_holds(info.run_id, state.holds, option=info.run.option)
+        show_holds(state.holds)
     show_next(next_steps_of(info))
 
 
@@ -149,21 +149,13 @@ def _describe_warnings(state: RunState) -> None:
 
 
 def _describe_questions(info: RunInfo, state: RunState) -> None:
-    """Print what people have not answered, and the commands for it; a run in progress asks by itself."""
+    """Print what people have not answered; a run in progress asks by itself."""
     asked = RunResult(state=state, trace=None).questions
     if not asked or info.live:
         return
     show_questions(asked)
     for answer in answered(info.run, asked).values():
         out(escape(f"    {answer.name} of step {readable_key(answer.step_key)} was answered by {answer.by}"))
-    show_commands(info.run_id, _unanswered(info), option=info.run.option)
-
-
-def _unanswered(info: RunInfo) -> list[dict[str, object]]:
-    """Return the questions that have no answer which waits for the run to be resumed."""
-    asked = info.state.unanswered if info.state else []
-    given = answered(info.run, asked)
-    return [one for one in asked if one["seq"] not in given]
 
 
 def _outcome(state: RunState) -> str:

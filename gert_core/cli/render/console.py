@@ -46,7 +46,7 @@ class TerminalConsole:
 
     def say(self, text: str) -> None:
         """Show a line."""
-        _show(f"{text}\n")
+        self.show(f"{text}\n")
 
     def exclusive(self) -> Any:
         """Hold the terminal for one dialogue; the same thread may ask inside."""
@@ -68,14 +68,20 @@ class TerminalConsole:
             terminal = _terminal()
             if fresh and terminal:
                 self._forget()
-            _show(prompt)
+            self.show(prompt)
             with _echo_off(hidden and terminal):
                 line = self._line(deadline)
             if self._ended and terminal:
                 deadline.wait(_HANGUP)
             if line is None or hidden or not terminal:
-                _show("\n")
+                self.show("\n")
             return line
+
+    def show(self, text: str) -> None:
+        """Write to standard error; where that is impossible an answer may come all the same."""
+        with suppress(OSError):
+            write_text(sys.stderr, escape_output(text, colour=False))
+            sys.stderr.flush()
 
     def _forget(self) -> None:
         """Throw away what was typed, or pushed into the terminal's input, and not read yet."""
@@ -149,13 +155,6 @@ class _echo_off:  # noqa: N801 - reads as a statement
 
             with suppress(termios.error):  # the terminal was closed
                 termios.tcsetattr(0, termios.TCSADRAIN, self._before)
-
-
-def _show(text: str) -> None:
-    """Write to standard error; where that is impossible an answer may come all the same."""
-    with suppress(OSError):
-        write_text(sys.stderr, escape_output(text, colour=False))
-        sys.stderr.flush()
 
 
 def _terminal() -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 def time_taken(duration: object, waited: object) -> str:
     """Return a duration as it is recorded, with the time that it leaves out: ``4.204s (waited 3m 10s for people)``."""
-    return f"{duration}" if waited is None else f"{duration} (waited {_readable(str(waited))} for people)"
+    return f"{duration}" if waited is None else f"{duration} (waited {in_words(str(waited))} for people)"
 
 
-def _readable(waited: str) -> str:
+def in_words(waited: str) -> str:
+    """Return a recorded time as people say it: ``3.2s``, ``3m 10s``."""
     try:
         seconds = float(waited.removesuffix("s"))
     except ValueError:
@@ -20,4 +21,4 @@ def _readable(waited: str) -> str:
     return f"{hours}h {minutes}m" if hours else f"{minutes}m {left}s"
 
 
-__all__ = ["time_taken"]
+__all__ = ["in_words", "time_taken"]

@@ -1,348 +1,221 @@
-"""Print one line per step on stderr during a run, with live elapsed time on a terminal."""
+"""Show a run while it happens: steps as they finish, and on a terminal a block below them with what runs now."""
 
 from __future__ import annotations
 
-import shlex
 import sys
-import threading
-import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from gert_core.api import ErrorKind, StepStatus
-from gert_core.cli.render.durations import time_taken
-from gert_core.cli.render.terminal import coloured, escape, paint, write_text
-from gert_core.cli.render.values import named, one_line, tail
-from gert_core.engine.progress import Progress
+from gert_core.api import StepStatus
+from gert_core.cli.render.console import TerminalConsole
+from gert_core.cli.render.lines import StepLines, indent_of, name_of, seconds
+from gert_core.cli.render.live import Leaf, Live, Loop
+from gert_core.cli.render.terminal import paint
+from gert_core.cli.render.ticker import Ticker
 from gert_core.kit.display import readable_key
-from gert_core.plugin.printing import real_stdout
+from gert_core.runs.state import parent_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
     from typing import TextIO
 
-    from gert_core.api import ApprovalRequest
-    from gert_core.documents.retry import RetryPolicy
-    from gert_core.engine.progress import Evaluation, StepInfo
+    from gert_core.api import ApprovalRequest, TraceEvent
+    from gert_core.engine.progress import CallWatcher, Progress, StepInfo
+    from gert_core.engine.run import Run
+    from gert_core.secrets.masker import Masker
+    from gert_core.trace.observers import Observer
 
-MARKS: Final = {"success": ("✓", "green"), "failed": ("✗", "red"), "error": ("✗", "red"), "skipped": ("○", "dim")}
-CONTINUED: Final = ("!", "yellow")
-"""The mark of a failed step after which the run continues."""
-_EXPLANATIONS: Final = 1000
-"""The number of explanations that are remembered, so that each is given once."""
-_TICK: Final = 0.2
-_PAUSES: Final = 5
-"""The number of pauses that are listed of a retry policy."""
-_DRY_RUN: Final = "dry-run"
-"""Why every step of a dry-run is not executed, which need not be said again and again."""
+_FRAME: Final = 0.2
+"""Seconds between two blocks on a terminal."""
+_EVENTS: Final = 2
+"""How verbose it is when the types of events are shown too."""
 
 
-class TerminalProgress(Progress):
-    """Prints steps as they finish, containers as they begin.
+class TerminalProgress(StepLines):
+    """Prints steps as they finish, containers as they begin; with ``live`` it draws what runs below them.
 
-    Everything is masked first and then escaped, so that nothing shown can control the terminal.
+    ``verbose`` 1 shows the descriptions of steps (as ``described`` does) and what tools write, 2 the types of events.
+    Without ``live`` a step that runs for ``start`` seconds gets a line, and then one every ``again`` seconds.
     """
 
-    def __init__(self, stream: TextIO | None = None, *, verbose: bool = False) -> None:
-        self._stream = stream or sys.stderr
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        live: bool = False,
+        verbose: int = 0,
+        described: bool = False,
+        start: float = 5.0,
+        again: float = 30.0,
+    ) -> None:
+        super().__init__(stream or sys.stderr, described=described or verbose > 0)
+        self._live = Live(self._stream, self._titled)
+        self._draws = live
         self._verbose = verbose
-        """Whether the descriptions of steps are shown."""
-        self.mask: Callable[[str], str] = str
-        self._lock = threading.RLock()
-        self._live = self._stream.isatty() and coloured(self._stream)
-        self._running: dict[str, tuple[str, float]] = {}
-        self._texts: dict[str, str] = {}
-        """What steps said last about what they are doing."""
-        self._shown = False
-        self._held = 0
-        self._kept: list[str] = []
-        self._closed = False
-        self._lost: OSError | None = None
-        """The first error of the stream."""
-        self._ticker: threading.Thread | None = None
-        self._explained: set[tuple[object, ...]] = set()
+        self._start, self._again = start, again
+        self.watches = live or verbose > 0
+        self._masker: Masker | None = None
+        self._ticker = Ticker()
+        self._ticking = False
 
-    # -- the run -------------------------------------------------------------------------------------------------
+    # -- for the command -----------------------------------------------------------------------------------------
+
+    @property
+    def listener(self) -> Progress:
+        """What the engine tells of the run."""
+        return self
+
+    @property
+    def observers(self) -> Sequence[tuple[str, Observer]]:
+        """Who is told of the events of the run."""
+        return (("progress", self._event),) if self._verbose >= _EVENTS else ()
+
+    def attach(self, run: Run) -> None:
+        """Take the run that is about to be executed: its name and its secrets."""
+        self._masker = run.services.masker
+        self.mask = run.services.masker.mask_text
+        self._live.name = run.facts.runbook.name
+
+    def console(self, *, no_input: bool) -> TerminalConsole:
+        """Return who asks people meanwhile; nothing is drawn into a dialogue."""
+        return TerminalConsole(no_input=no_input, quiet=self.hold)
+
+    def hold(self, held: bool) -> None:
+        """Hold back all output during a dialogue; lines of other branches are printed after the answer."""
+        self._screen.hold(held)
+
+    def close(self) -> None:
+        """Remove the block from the screen."""
+        self._screen.close()
+        self._ticker.end()
+
+    def end(self, data: Mapping[str, Any]) -> None:
+        """Take how the run ended, which is told by its result."""
+
+    # -- what the engine tells -----------------------------------------------------------------------------------
 
     def started(self, step: StepInfo) -> None:
         if step.quiet:
             return
         if step.loop or not (step.leaf or step.single):
             self._step(step, ("▸", "cyan"))
-        elif self._live:
-            with self._lock:
-                self._running[step.key] = (f"{_title(step)}{self._about(step)}", time.monotonic())
-                if self._ticker is None:
-                    self._ticker = threading.Thread(target=self._tick, name="gert-progress", daemon=True)
-                    with suppress(RuntimeError, MemoryError):  # without a thread there is no live line
-                        self._ticker.start()
+            return
+        with self._screen.lock:
+            self._live.waiting.discard(step.key)
+            self._live.leaves[step.key] = Leaf(step)
+            if not self._ticking:
+                self._ticking = True
+                self._tick()
 
     def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, Any], duration: float) -> None:
-        with self._lock:
-            self._running.pop(step.key, None)
-            text = self._texts.pop(step.key, "")
-            alone = step.leaf or step.single
-            if step.quiet or ((step.loop or not alone) and status is StepStatus.SUCCESS):
-                return
-            failed = status in (StepStatus.FAILED, StepStatus.ERROR)
-            mark = MARKS[str(status)]
-            symbolic = (data.get("detail") or {}).get("symbolic")
-            again = False
-            if status is StepStatus.SKIPPED:
-                line = f"skipped ({_reason(data)})"
-            elif symbolic and alone:
-                mark, line = ("·", ""), f"({symbolic})" if symbolic != _DRY_RUN else ""
-            else:
-                taken = time_taken(f"{duration:.2f}s", data.get("waited"))
-                line = f"{text}  {taken}" if text else taken
-            if failed and step.continues:
-                again = alone and self._is_known(step, data)
-                mark, line = CONTINUED, f"{line}  {status}{' as before' if again else ''}, continues"
-            self._step(step, mark, line)
-            if failed and not again and (alone or _own(step, data)):
-                self._explain(step, data)
-            elif status is StepStatus.SKIPPED and "approval" in data:
-                self._print(f"{_indent(step)}    {data['approval']['message']}")
-            elif status is StepStatus.SKIPPED and data.get("reason") == ErrorKind.GOVERNANCE_DENIED:
-                self._print(f"{_indent(step)}    {data['message']}")
+        with self._screen.lock:
+            said = self._over(step)
+            if (step.leaf or step.single) and not (step.loop or step.quiet):
+                failed = status in (StepStatus.FAILED, StepStatus.ERROR)
+                self._live.count(failed=failed, skipped=status is StepStatus.SKIPPED)
+            self._result(step, status, data, duration, said=said)
 
     def shown(self, step: StepInfo, text: str) -> None:
-        with self._lock:
-            self._texts[step.key] = text
-            title, since = self._running.get(step.key, ("", 0.0))
-            if title:
-                self._running[step.key] = (f"{_title(step)}  {text}", since)
+        if (leaf := self._live.leaves.get(step.key)) is not None:
+            leaf.said = self.mask(text)
 
     def retrying(self, step: StepInfo, *, attempt: int, most: int, delay: float, failure: Mapping[str, str]) -> None:
         number = f"attempt {attempt} of {most}"
-        with self._lock:
-            if step.key in self._running:  # it is counted from when the attempt begins
-                self._running[step.key] = (f"{_title(step)}  {number}", time.monotonic() + delay)
-            if step.quiet:
-                return
+        if (leaf := self._live.leaves.get(step.key)) is not None:
+            leaf.wait(number, delay)
+        if not step.quiet:
             why = f"{failure['kind']}: {failure['message']}"
-            self._step(step, ("↻", "yellow"), f"{number} in {_seconds(delay)}  {why}")
+            self._step(step, ("↻", "yellow"), f"{number} in {seconds(delay)}  {why}")
 
-    def recorded(self, step: StepInfo) -> None:
-        if step.quiet:
-            return
-        self._step(step, ("↺", "dim"), "recorded")
+    def calling(self, step: StepInfo, tool: str, action: str, command: Sequence[str]) -> CallWatcher | None:
+        if self._masker is None:
+            return None
+        from gert_core.cli.render.output import ShownOutput
+
+        key = step.key
+        while key and key not in self._live.leaves:  # the steps of a quiet block are shown as the one around them
+            key = parent_key(key)
+        return ShownOutput(
+            self._masker,
+            self._ticker,
+            name=name_of(step),
+            leaf=self._live.leaves.get(key),
+            printed=self._screen.print if self._verbose else None,
+        )
+
+    def items(self, step: StepInfo, *, done: int, failed: int, skipped: int, total: int) -> None:
+        with self._screen.lock:
+            loop = self._live.loops.get(step.key)
+            if loop is None:
+                loop = self._live.loops[step.key] = Loop(name_of(step))
+            loop.done, loop.failed, loop.total = done, failed, total
 
     def left_open(self, step: StepInfo, *, cancelled: bool) -> None:
-        with self._lock:
-            self._running.pop(step.key, None)
-            self._texts.pop(step.key, None)
+        with self._screen.lock:
+            self._over(step)
             if cancelled and step.leaf and not (step.loop or step.quiet):
                 self._step(step, ("✗", "red"), "cancelled")
 
+    def submitted(self, step: StepInfo, request: ApprovalRequest) -> None:
+        self._live.waiting.add(step.key)
+
     def pending(self, step: StepInfo, request: ApprovalRequest) -> None:
-        with self._lock:
-            self._running.pop(step.key, None)
-        self._step(step, ("…", ""), f"waits for approval (ticket {request.ticket_id})")
+        self._wait(step, f"waits for approval (ticket {request.ticket_id})")
 
     def unanswered(self, step: StepInfo) -> None:
-        with self._lock:
-            self._running.pop(step.key, None)
-        self._step(step, ("…", ""), "waits for an answer")
+        self._wait(step, "waits for an answer")
 
     def paused(self, step: StepInfo, key: str) -> None:
-        with self._lock:
-            self._running.pop(step.key, None)
-        self._step(step, ("…", ""), f"waits to be unblocked ({key})")
+        self._wait(step, f"waits to be unblocked ({key})")
 
-    def arm(self, step: StepInfo, name: str, why: str) -> None:
-        self._print(f"{_indent(step)}  ? {name}: {why}")
+    def _event(self, event: TraceEvent) -> None:
+        """Print the type of an event."""
+        key = f"  {readable_key(event.step_key)}" if event.step_key else ""
+        self._print(f" {event.type}{key}", lead=paint("·", "dim", stream=self._stream), masked=True)
 
-    def warn(self, message: str, *, step: StepInfo | None = None) -> None:
-        self._print(f" {message}", lead=paint("warning:", "yellow", stream=self._stream))
+    # -- what runs now -------------------------------------------------------------------------------------------
 
-    def _step(self, step: StepInfo, mark: tuple[str, str], text: str = "") -> None:
-        """Print the line of a step; its title has been masked already, item by item, in its key."""
-        sign, style = mark
-        shown = paint(sign, *([style] if style else ()), stream=self._stream)
-        rest = f"  {self.mask(text)}" if text else ""
-        lead = f"{_indent(step)}{shown} {escape(_title(step))}"
-        self._print(f"{self._about(step)}{rest}", lead=lead, masked=True)
+    def _over(self, step: StepInfo) -> str:
+        """Take a step from what runs; return what it said last."""
+        live = self._live
+        live.waiting.discard(step.key)
+        if step.loop:
+            live.loops.pop(step.key, None)
+        leaf = live.leaves.pop(step.key, None)
+        return "" if leaf is None else leaf.said
 
-    def _about(self, step: StepInfo) -> str:
-        """Return the description of a step as the end of its title; masked, and empty unless it is to be shown."""
-        if not self._verbose or step.description is None:
-            return ""
-        return f"  {one_line(self.mask(step.description))}"
-
-    def _is_known(self, step: StepInfo, data: Mapping[str, Any]) -> bool:
-        """Return whether the same failure of the same step was explained before."""
-        failure = data.get("failure") or {}
-        key = (step.step_id, failure.get("kind"), failure.get("message"))
-        if not failure or key in self._explained:
-            return bool(failure)
-        if len(self._explained) < _EXPLANATIONS:
-            self._explained.add(key)
-        return False
-
-    def _explain(self, step: StepInfo, data: Mapping[str, Any]) -> None:
-        """Print what failed: the error, the command, its exit code and the end of its output."""
-        indent = _indent(step) + "    "
-        failure, detail = data.get("failure") or {}, data.get("detail") or {}
-        if failure:  # items that may fail have said so themselves
-            self._print(f"{indent}{failure.get('kind')}: {failure.get('message')}")
-        if detail.get("command"):
-            words = [self.mask(str(word)) for word in detail["command"]]  # before a shell's quotes are added
-            for line in named("command:", shlex.join(words), indent=indent):
-                self._print(line, masked=True)
-        if detail.get("exit_code") is not None:
-            self._print(f"{indent}exit code: {detail['exit_code']}")
-        for name in ("stdout", "stderr"):
-            # Masked as a whole: a secret of several lines is not found in a single one of them.
-            for line in tail(self.mask(str(detail.get(name) or ""))):
-                self._print(f"{indent}{name}: {line}", masked=True)
-
-    def _value(self, name: str, value: object, *, indent: str) -> None:
-        for line in named(name, value, indent=indent, mask=self.mask):
-            self._print(line, masked=True)
-
-    # -- the screen ----------------------------------------------------------------------------------------------
-
-    def hold(self, held: bool) -> None:
-        """Hold back all output during a dialogue; lines of other branches are printed after the answer."""
-        with self._lock:
-            self._held += 1 if held else -1
-            self._erase()
-            if not self._held:
-                self._release()
-
-    def close(self) -> None:
-        """Remove the live line from the screen."""
-        with self._lock:
-            self._running.clear()
-            self._erase()
-            self._closed = True
-            self._release()
-
-    def _print(self, text: str, *, lead: str = "", masked: bool = False) -> None:
-        with self._lock:
-            self._erase()
-            self._kept.append(f"{lead}{escape(text if masked else self.mask(text))}\n")
-            if self._closed or not self._held:
-                self._release()
-
-    def _release(self) -> None:
-        lines, self._kept = self._kept, []
-        self._write("".join(lines))
-
-    def _erase(self) -> None:
-        if self._shown:
-            self._shown = False
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        """Write to the stream; what cannot be written is lost: a run does not depend on who watches it."""
-        try:
-            write_text(self._stream, text)
-            self._stream.flush()
-        except OSError as error:  # the reader has gone, the terminal was closed, the disk is full
-            self._lost = self._lost or error
+    def _wait(self, step: StepInfo, why: str) -> None:
+        with self._screen.lock:
+            self._over(step)
+            self._live.waiting.add(step.key)
+            self._step(step, ("…", ""), why)
 
     def _tick(self) -> None:
-        while True:
-            time.sleep(_TICK)
-            with self._lock:
-                if self._closed or self._held or not self._running:
-                    self._erase()
-                    continue
-                now = time.monotonic()
-                title, since = next(iter(self._running.values()))
-                more = f" (+{len(self._running) - 1} more)" if len(self._running) > 1 else ""
-                # Between two attempts it is still to begin.
-                elapsed = f"{more}  {now - since:.1f}s" if now >= since else f" in {since - now:.0f}s{more}"
-                text = escape(f"  … {title}{elapsed}")
-                self._shown = True
-                self._write(f"\r\x1b[K{text[:100]}")
+        """Show what runs, from now on until the end."""
+        if self._draws:
+            self._ticker.after(_FRAME, self._frame)
+        else:
+            self._ticker.after(min(1.0, self._start / 5), self._beat)
+
+    def _frame(self) -> None:
+        with self._screen.lock:
+            if self._screen.drawable:
+                self._screen.draw(self._live.lines(*self._screen.size))
+        self._tick()
+
+    def _beat(self) -> None:
+        with self._screen.lock:
+            for leaf in self._live.leaves.values():
+                if leaf.is_due(self._start, self._again):
+                    self._remind(leaf)
+        self._tick()
+
+    def _remind(self, leaf: Leaf) -> None:
+        """Print that a step still runs: its title first, then for how long."""
+        if leaf.reminded == 1:
+            self._step(leaf.step, ("→", "cyan"), leaf.said)
+        else:
+            since = self._again * (leaf.reminded - 1)
+            self._print(f"{indent_of(leaf.step)}… {name_of(leaf.step)} {since:g}s", masked=True)
 
 
-class DryProgress(TerminalProgress):
-    """Shows per step what would happen: contract, decision, resolved inputs, secrets and platform.
-
-    That is the result of a dry-run, so it goes to standard output.
-    """
-
-    def close(self) -> None:
-        """Remove the live line from the screen; raise ``OSError`` when a part of the result was not written."""
-        super().close()
-        if self._lost is not None and self._stream is real_stdout():
-            raise self._lost
-
-    def begin(self, secrets: Mapping[str, bool]) -> None:
-        """Show the secrets of the runbook itself, and whether each has a value."""
-        for name, present in sorted(secrets.items()):
-            self._print(f"secret {name}: {_presence(present)}")
-
-    def evaluated(self, step: StepInfo, evaluation: Evaluation) -> None:
-        if step.quiet:  # it has no line of its own that these could stand under
-            self._step(step, ("·", ""))
-        indent = _indent(step) + "    "
-        contract, decision = evaluation.contract, evaluation.decision
-        words = [f"effects {_tags(contract.effects)}", f"writes {_tags(contract.writes)}"]
-        words += [word for word in ("idempotent", "deterministic") if getattr(contract, word)]
-        self._print(f"{indent}contract: {', '.join(words)}")
-        self._print(f"{indent}governance: {decision.action} (risk {decision.risk}). {decision.reason}")
-        for name, value in evaluation.inputs.items():
-            self._value(f"input {name} =", value, indent=indent)
-        if evaluation.command:
-            words = [self.mask(word) for word in evaluation.command]  # before a shell's quotes are added
-            for line in named("command:", shlex.join(words), indent=indent):
-                self._print(line, masked=True)
-        for name, present in evaluation.secrets.items():
-            self._print(f"{indent}secret {name}: {_presence(present)}")
-        if evaluation.retry is not None:
-            self._print(f"{indent}retry: {_policy(evaluation.retry)}")
-        if evaluation.artifacts:
-            self._print(f"{indent}artifacts: {', '.join(evaluation.artifacts)}")
-        if evaluation.platforms:
-            self._print(f"{indent}platform: {', '.join(evaluation.platforms)}")
-
-
-def _presence(present: bool) -> str:
-    return "present" if present else "missing"
-
-
-def _policy(policy: RetryPolicy) -> str:
-    """Return a retry policy in words: ``up to 3 attempts, after 2s, 4s``."""
-    shown = min(policy.max - 1, _PAUSES)
-    pauses = ", ".join(_seconds(policy.pause(number)) for number in range(1, shown + 1))
-    more = ", …" if policy.max - 1 > shown else ""
-    kinds = f", on {', '.join(sorted(policy.on))}" if policy.on is not None else ""
-    return f"up to {policy.max} attempts, after {pauses}{more}{kinds}"
-
-
-def _seconds(seconds: float) -> str:
-    """Return a pause as documents spell it: ``2s``, ``500ms``."""
-    return f"{seconds * 1000:.0f}ms" if seconds < 1 else f"{seconds:g}s"
-
-
-def _indent(step: StepInfo) -> str:
-    return "  " * step.depth
-
-
-def _title(step: StepInfo) -> str:
-    name = readable_key(step.key.rpartition("/")[2] or step.step_id)
-    return f"{name}  {step.type}" + (" (maybe)" if step.maybe else "")
-
-
-def _own(step: StepInfo, data: Mapping[str, Any]) -> bool:
-    """Return whether a step with blocks failed by itself: steps inside it have explained their own failures."""
-    message = str((data.get("failure") or {}).get("message") or "")
-    return bool(message) and not message.startswith(f"step {step.key}/")
-
-
-def _reason(data: Mapping[str, object]) -> str:
-    approval = data.get("approval")  # it tells why there is none: a rejection, a timeout, no answer
-    found = approval.get("reason") if isinstance(approval, dict) else None
-    return str(found or data.get("reason", "")).replace("_", " ")
-
-
-def _tags(tags: tuple[str, ...]) -> str:
-    return ", ".join(tags) or "none"
-
-
-__all__ = ["DryProgress", "TerminalProgress"]
+__all__ = ["TerminalProgress"]

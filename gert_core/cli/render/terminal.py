@@ -28,6 +28,8 @@ _ASCII: Final = str.maketrans(
         "▲": "^",
         "·": ".",
         "…": "...",
+        "█": "#",
+        "░": "-",
         "↺": "~",
         "↩": "<-",
         "†": "!",
@@ -123,8 +125,19 @@ def write_text(stream: TextIO, text: str) -> None:
     try:
         stream.write(text)
     except UnicodeEncodeError:
-        encoding = stream.encoding or "ascii"
-        stream.write(text.translate(_ASCII).encode(encoding, "replace").decode(encoding))
+        stream.write(spelled(text, stream))
+
+
+def spelled(text: str, stream: TextIO) -> str:
+    """Return text as a stream can show it: marks of gert in ASCII, and other characters replaced."""
+    if text.isascii():
+        return text
+    encoding = stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_ASCII).encode(encoding, "replace").decode(encoding)
+    return text
 
 
 def _write(stream: TextIO, text: str) -> None:
@@ -142,5 +155,6 @@ __all__ = [
     "out",
     "paint",
     "silence",
+    "spelled",
     "write_text",
 ]

@@ -39,14 +39,18 @@ def one_line(text: str) -> str:
 
 def tail(text: str, *, lines: int = TAIL) -> list[str]:
     """Return the last lines of a text, behind a line that states how many were left out, here or in the trace."""
+    rows, total = last_lines(text, lines=lines)
+    before = total - len(rows)
+    return [f"… {before} line{'' if before == 1 else 's'} before", *rows] if before else rows
+
+
+def last_lines(text: str, *, lines: int = TAIL) -> tuple[list[str], int]:
+    """Return the last lines of a text, and how many it had before it was shortened, here or in the trace."""
     rows = text.rstrip().splitlines()
     known = _LINES_BEFORE.fullmatch(rows[0]) if rows else None
     if known is not None:
         del rows[0]
-    before = max(len(rows) - lines, 0) + (int(known[1]) if known is not None else 0)
-    if not before:
-        return rows
-    return [f"… {before} line{'' if before == 1 else 's'} before", *rows[-lines:]]
+    return rows[-lines:], len(rows) + (int(known[1]) if known is not None else 0)
 
 
-__all__ = ["TAIL", "named", "one_line", "tail"]
+__all__ = ["TAIL", "last_lines", "named", "one_line", "tail"]

@@ -56,6 +56,8 @@ def run_block(
     frame = child_frame(
         execution, layer, key=key, branch=branch, caught=caught, within=within, quiet=quiet, settled=settled
     )
+    if node.repeats and key is not None:
+        frame.round = key + 1
     return run_list(execution.run, node, frame)
 
 

@@ -24,7 +24,19 @@ NEVER: Final = -1
 class Frame:
     """One pass over one list of steps: its variables, key prefix, deadline and indentation on screen."""
 
-    __slots__ = ("base", "branch", "caught", "deadline", "depth", "layer", "prefix", "quiet", "settled", "visits")
+    __slots__ = (
+        "base",
+        "branch",
+        "caught",
+        "deadline",
+        "depth",
+        "layer",
+        "prefix",
+        "quiet",
+        "round",
+        "settled",
+        "visits",
+    )
 
     def __init__(
         self,
@@ -52,7 +64,15 @@ class Frame:
         """Whether the steps of the list are not shown one by one."""
         self.settled = settled
         """In dry-run: how many of the run's unknown results do not decide whether this list is reached."""
+        self.round: int | None = None
+        """The number of the pass over a list that repeats, from 1."""
         self.visits: dict[str, int] = {}
+
+    @property
+    def label(self) -> str:
+        """What tells the list apart from others: the name of its branch, and the number of its round."""
+        words = [str(self.branch["label"])] if self.branch is not None and self.branch.get("label") else []
+        return ", ".join([*words, f"round {self.round}"] if self.round is not None else words)
 
     @property
     def cleanup(self) -> bool:

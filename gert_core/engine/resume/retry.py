@@ -8,7 +8,7 @@ from gert_core.api import ErrorKind, RunError
 from gert_core.runs.state import parent_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gert_core.documents.tree import Runbook
     from gert_core.engine.resume.recorded import Recorded
@@ -99,6 +99,12 @@ def _restarted(state: RunState, failed: list[str], forked: frozenset[str]) -> It
 
 def _undone(state: RunState, failed: list[str], runbook: Runbook) -> Iterator[str]:
     """Yield the keys below the steps around these failures whose cleanup has begun."""
+    for owner in cleaned_owners(state, failed, runbook):
+        yield from _below(state, owner) if owner else state.steps
+
+
+def cleaned_owners(state: RunState, failed: Sequence[str], runbook: Runbook) -> list[str]:
+    """Return the steps around failures whose cleanup has begun; an empty key is the run, whose cleanup is after all."""
     cleaned = set()
     for key in state.steps:
         found = runbook.find(key)
@@ -106,11 +112,8 @@ def _undone(state: RunState, failed: list[str], runbook: Runbook) -> Iterator[st
         if node is not None and node.within is not None and node.within.cleanup and not key.endswith("]"):
             cleaned.add(parent_key(key))
     if "" in cleaned and failed:
-        yield from state.steps
-        return
-    for owner in {owner: None for key in failed for owner in around(key)} if cleaned else ():
-        if owner in cleaned:
-            yield from _below(state, owner)
+        return [""]
+    return [owner for owner in dict.fromkeys(owner for key in failed for owner in around(key)) if owner in cleaned]
 
 
 def _pass(key: str, owner: str) -> str:
@@ -129,4 +132,4 @@ def _below(state: RunState, owner: str) -> Iterator[str]:
     return (key for key in state.steps if key.startswith((f"{owner}/", f"{owner}[")))
 
 
-__all__ = ["around", "keys_to_retry", "risky_keys"]
+__all__ = ["around", "cleaned_owners", "keys_to_retry", "risky_keys"]

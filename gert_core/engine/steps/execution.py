@@ -288,8 +288,7 @@ class StepExecution:
     @property
     def info(self) -> StepInfo:
         """The execution as a record for progress; complete once it is known whether the step may be skipped."""
-        info = self._info
-        if info is None:
+        if (info := self._info) is None:
             compiled = self.compiled
             info = self._info = StepInfo(
                 key=self.key,
@@ -304,6 +303,7 @@ class StepExecution:
                 description=self.description,
                 quiet=self.frame.quiet,
                 single=compiled.single,
+                label=self.frame.label if self.item is None else "",
             )
         return info
 

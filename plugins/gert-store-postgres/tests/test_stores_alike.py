@@ -156,7 +156,7 @@ def test_store_hints_name_a_store_that_is_not_the_usual_one(stores):
         shell.book("- { id: gate, type: approval, message: May it go on? }")
         said = shell.gert("exec", "book.yaml", "--approval", "inbox", "--store", url).stdout
         option = f"--store {shlex.quote(url)}"
-        assert re.search(rf"Resume with: gert resume --run \S+ {re.escape(option)}\n", said)
+        assert re.search(rf"then: gert resume --run \S+ {re.escape(option)}  # ", said)
         (ticket,) = shell.json("approvals", "list", "--store", url)["approvals"]
         said = shell.gert("approve", ticket["ticket_id"], "--as", "alice", "--store", url).stdout
         command = re.search(r"Resume with: gert (.*)", said)[1]
