@@ -65,7 +65,7 @@ def behaviour(registry: Registry) -> dict[str, Any]:
         "hooks": {name: _hook(hook) for name, hook in vars(hookspecs).items() if name.startswith("gert_")},
         "provided": {kind.word: sorted(registry.records(kind)) for kind in KINDS if kind is not STEP},
         "step_types": {
-            name: {"flow": str(record.flow), "summary": record.summary}
+            name: {"flow": str(record.flow), "summary": record.summary, "fields": dict(record.fields)}
             for name, record in sorted(registry.step_types().items())
         },
         "flows": _words(Flow),
@@ -80,7 +80,7 @@ def behaviour(registry: Registry) -> dict[str, Any]:
             "outcome": _words(OutcomeCategory),
             "trace": _words(TraceStatus),
         },
-        "events": {str(event): _required(event) for event in EventType},
+        "events": {str(event): _required(event) for event in EventType} | _of_types(registry),
         "retry": {
             "policies": dict(RETRIES),
             "delay": pauses.delay,
@@ -113,6 +113,16 @@ def _required(event: EventType) -> dict[str, Any]:
     """Return what every event of a type has: whether it belongs to a step, and the fields of its data."""
     of_step, names = required_fields(event)
     return {"step_key": of_step, "required": names}
+
+
+def _of_types(registry: Registry) -> dict[str, Any]:
+    """Return the events that step types emit; they always belong to a step."""
+    types = sorted(registry.step_types().items())
+    return {
+        event: {"step_key": True, "required": list(fields)}
+        for _, record in types
+        for event, fields in record.events.items()
+    }
 
 
 def _exit_codes() -> dict[str, int]:

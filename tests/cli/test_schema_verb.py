@@ -65,6 +65,8 @@ def test_behaviour_names_what_is_there(gert):
     assert document["codes"]["plugin"] == 3
     assert set(document["hooks"]) >= {"gert_step_types", "gert_stores"}
     assert document["step_types"]["branch"]["flow"] == "one_of"
+    assert document["step_types"]["wait"]["fields"] == {"rounds": "int", "waited": "float"}
+    assert document["events"]["wait_round"] == {"step_key": True, "required": ["step_id", "round", "result"]}
     assert "unknown_outcome" in document["kinds"]
     assert {len(words) for words in document["stability"].values()} == {6}
 
@@ -72,6 +74,7 @@ def test_behaviour_names_what_is_there(gert):
 def test_behaviour_is_that_of_the_active_plugins(gert):
     document = json.loads(gert("-p", "no:step-branch", "schema", "behaviour")[1])
     assert "branch" not in document["step_types"]
+    assert "branch_enter" not in document["events"]
     assert "assert" in document["step_types"]
 
 
