@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import StoreError
 from gert_core.api.events import EventType
 from gert_core.api.results import RunStatus
 
@@ -47,8 +49,23 @@ def advance(row: RunRow, lines: Iterable[bytes], last: int) -> RunRow:
     return replace(row, last_seq=last, updated=line_time(line) or row.updated)
 
 
+_BLOCK: Final = frozenset(("kind", "key"))
+
+
+def check_blocks(row: RunRow) -> None:
+    """Raise ``ValueError`` unless ``blocked_on`` has what everything that shows a row relies on."""
+    if any(block.keys() != _BLOCK for block in row.blocked_on):
+        raise ValueError("blocked_on has more or less than kinds and keys")
+
+
 def _after(row: RunRow, line: bytes) -> RunRow:
-    event = json.loads(line)
+    try:
+        return _told(row, json.loads(line))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # of a store that others wrote
+        raise StoreError("a line of the run is not an event that gert wrote", kind=ErrorKind.TRACE) from None
+
+
+def _told(row: RunRow, event: dict[str, Any]) -> RunRow:
     kind, data, at = event["type"], event["data"], event["timestamp"]
     if kind == EventType.RUN_START:
         return replace(
@@ -146,6 +163,7 @@ __all__ = [
     "added",
     "advance",
     "blocked_on",
+    "check_blocks",
     "line_time",
     "matches",
     "select",

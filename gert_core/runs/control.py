@@ -56,7 +56,7 @@ def read_request(run: StoredRun) -> CancelRequest | None:
         return None
     try:
         told = json.loads(run.get(CANCEL, limit=MIB) or b"null")
-    except (ValueError, RunError):
+    except (ValueError, RecursionError, RunError):
         return None
     if not isinstance(told, dict):
         return None

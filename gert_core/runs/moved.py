@@ -66,7 +66,10 @@ def mark(run: StoredRun, told: Moved | None) -> None:
 
 def as_copied(meta: bytes) -> bytes:
     """Return ``meta.json`` as a copy of the run has it: not moved, and with its trace in the store itself."""
-    known = json.loads(meta)
+    try:
+        known = json.loads(meta)
+    except (ValueError, RecursionError):  # it is copied as it is, and those who read it say that it is damaged
+        return meta
     if not isinstance(known, dict) or not known.keys() & {_KEY, "trace"}:
         return meta
     kept = {name: value for name, value in known.items() if name not in (_KEY, "trace")}

@@ -19,6 +19,7 @@ from msgspec import json as msgspec_json
 
 from gert_core.api.store_records import RunRow  # noqa: TC001 - msgspec reads it
 from gert_core.kit.files import MIB, UnreadableError, read_file_info
+from gert_core.kit.run_rows import check_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,8 +32,6 @@ _LIMIT: Final = 512 * MIB
 _FRESH: Final = 100_000_000
 """Nanoseconds in which a file may change again without another time of change."""
 _FLAGS: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_BLOCK: Final = frozenset(("kind", "key"))
-"""What an entry of ``blocked_on`` has, as everything that shows a row relies on."""
 _STALE: Final = 1000
 """The number of rows without a use from which the file is written anew."""
 
@@ -58,8 +57,7 @@ class _Entry(Struct, frozen=True, array_like=True, gc=False):
     row: RunRow
 
     def __post_init__(self) -> None:
-        if any(block.keys() != _BLOCK for block in self.row.blocked_on):
-            raise ValueError("blocked_on has more or less than kinds and keys")
+        check_blocks(self.row)
 
 
 class _Head(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 import time
 from contextlib import contextmanager
@@ -39,6 +40,8 @@ DIRECTORY: Final = ".ledger"
 _LIMIT: Final = MIB
 _DOCUMENT_LIMIT: Final = 64 * MIB
 _PATIENCE: Final = 10.0
+_KEY: Final = re.compile(r"[A-Za-z0-9_-]{2,200}")
+_SHOWN: Final = 60
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -116,7 +119,7 @@ class FileLedger(Ledger):
 
     def put(self, key: str, value: Json) -> None:
         """Keep a document under a key, in place of the one before."""
-        path = self._root / key[:2] / f"{key}.json"
+        path = self._path(key, ".json")
         with _faults(path):
             shared = self._directories(path)
             replace_file(path, canonical({"value": value}) + b"\n", mode=0o660 if shared else 0o600)
@@ -124,7 +127,7 @@ class FileLedger(Ledger):
 
     def get(self, key: str) -> Json:
         """Return the document under a key; None when there is none."""
-        path = self._root / key[:2] / f"{key}.json"
+        path = self._path(key, ".json")
         with _faults(path):
             if not self._root.is_dir():
                 return None
@@ -171,10 +174,16 @@ class FileLedger(Ledger):
             return error.message
         return None
 
+    def _path(self, key: str, suffix: str) -> Path:
+        """Return the file of a key; raise ``RunError`` for one that gert does not make, which could lead elsewhere."""
+        if _KEY.fullmatch(key) is None:
+            raise _fault(f"{ascii(key)[:_SHOWN]} is not a key of a ledger")
+        return self._root / key[:2] / f"{key}{suffix}"
+
     @contextmanager
     def _opened(self, key: str) -> Iterator[tuple[int, Path]]:
         """Open and lock the file of a key; errors of the system become ``RunError``."""
-        path = self._root / key[:2] / f"{key}.jsonl"
+        path = self._path(key, ".jsonl")
         with _faults(path):
             shared = self._directories(path)
             descriptor = os.open(path, _FLAGS, 0o600)

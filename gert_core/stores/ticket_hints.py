@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import RunError
@@ -17,12 +17,13 @@ from gert_core.kit.files import read_file
 from gert_core.runs.directory import is_run_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 DIRECTORY: Final = ".tickets"
 """The name of the directory with the hints; no run can have it, because it begins with a dot."""
-_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIMIT: Final = 4096
 
 
@@ -38,13 +39,25 @@ def note_ticket(runs: Path, name: str, run_id: str) -> None:
             folder.mkdir(mode=0o700)
             if shared:
                 folder.chmod(0o2770)
-        if folder.is_symlink():
-            return
-        descriptor = os.open(folder / ticket, _FLAGS, 0o640 if shared else 0o600)
-        try:
-            os.write(descriptor, f"{run_id}\n".encode())
-        finally:
-            os.close(descriptor)
+        with _opened(folder) as hints:
+            # Made anew: what has the name may be another name of a file elsewhere.
+            with suppress(FileNotFoundError):
+                os.unlink(ticket, dir_fd=hints)
+            descriptor = os.open(ticket, _FLAGS, 0o640 if shared else 0o600, dir_fd=hints)
+            try:
+                os.write(descriptor, f"{run_id}\n".encode())
+            finally:
+                os.close(descriptor)
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Give the directory with the hints; raise ``OSError`` when a link is in its place, which leads elsewhere."""
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def hinted_run(runs: Path, ticket: str) -> str | None:
@@ -59,10 +72,13 @@ def hinted_run(runs: Path, ticket: str) -> str | None:
 
 def forget_tickets(runs: Path, names: Iterable[str]) -> None:
     """Delete the hints of the tickets among the blobs of a run that is deleted."""
-    for name in names:
-        if not is_answer(name) and (ticket := ticket_of(name)) is not None:
+    tickets = [ticket for name in names if not is_answer(name) and (ticket := ticket_of(name)) is not None]
+    if not tickets:
+        return
+    with suppress(OSError), _opened(runs / DIRECTORY) as hints:
+        for ticket in tickets:
             with suppress(OSError):
-                (runs / DIRECTORY / ticket).unlink()
+                os.unlink(ticket, dir_fd=hints)
 
 
 __all__ = ["DIRECTORY", "forget_tickets", "hinted_run", "note_ticket"]

@@ -61,7 +61,7 @@ def ticket_rows(run: StoredRun, ticket_id: str | None = None) -> Iterator[Ticket
 def _request(run: StoredRun, ticket: str) -> dict[str, object]:
     try:
         found = json.loads(run.get(f"tickets/{ticket}.json", limit=_LIMIT) or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

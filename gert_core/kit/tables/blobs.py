@@ -13,7 +13,7 @@ from gert_core.api.store_records import BLOB_LIMIT, HOLD_BYTES, Blob, BlobInfo
 from gert_core.kit.blob_names import check_blob_name, is_answer, ticket_of
 from gert_core.kit.files import MIB
 from gert_core.kit.run_rows import MOVED
-from gert_core.kit.tables.rows import bytes_of, timestamp
+from gert_core.kit.tables.rows import bytes_of, text_of, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,7 +131,7 @@ class Blobs:
             "SELECT name FROM gert_blobs WHERE run_id = ? AND part = 0 AND SUBSTR(name, 1, ?) = ?",
             (self._run_id, len(prefix), prefix),
         )
-        return sorted(name for (name,) in found)
+        return sorted(text_of(name) for (name,) in found)
 
     def delete(self, name: str) -> bool:
         """Delete a blob; return False when there was none."""
@@ -194,7 +194,7 @@ def _object(data: bytes) -> dict[str, Any]:
     """Return the JSON object of a blob; empty when it is none."""
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

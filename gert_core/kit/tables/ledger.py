@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
-from gert_core.api.store_records import Claim, LedgerEntry, Total
+from gert_core.api.store_records import Claim, ClaimState, LedgerEntry, Total
 from gert_core.api.stores import Ledger
 from gert_core.kit.claims import is_replaceable, is_restorable
-from gert_core.kit.tables.rows import timestamp
+from gert_core.kit.tables.rows import damaged, text_of, timestamp
 from gert_core.kit.times import parse_time
 
 if TYPE_CHECKING:
@@ -101,7 +101,10 @@ class TableLedger(Ledger):
         with _faults():
             sql = "SELECT document FROM gert_ledger WHERE kind = ? AND ledger_key = ?"
             found = self._database.read(sql, (_DOCUMENT, key)) if self._ready(False) else []
-            value: Json = json.loads(found[0][0]) if found else None
+            try:
+                value: Json = json.loads(found[0][0]) if found else None
+            except (ValueError, TypeError, RecursionError):
+                raise damaged("a document", found[0][0]) from None
             return value
 
     def entries(self, run_id: str) -> Iterator[LedgerEntry]:
@@ -113,11 +116,12 @@ class TableLedger(Ledger):
         )
         with _faults():
             rows = self._database.read(sql, (_DOCUMENT, run_id, len(own), own)) if self._ready(False) else []
-        for kind, key, owner, state, at, amount, stamp in rows:
-            if kind == _CLAIM:
-                yield LedgerEntry(key=key, owner=owner, state=state, at=at)
-            else:
-                yield LedgerEntry(key=key, owner=owner, amount=Decimal(amount), at=timestamp(stamp))
+            for kind, *values, amount, stamp in rows:
+                key, owner, state, at = map(text_of, values)
+                if kind == _CLAIM:
+                    yield LedgerEntry(key=key, owner=owner, state=_state(state), at=at)
+                else:
+                    yield LedgerEntry(key=key, owner=owner, amount=_amount(amount), at=timestamp(stamp))
 
     def restore(self, entry: LedgerEntry) -> None:
         """Write an entry of another ledger; the same one again has no effect."""
@@ -162,7 +166,16 @@ def _held(transaction: Transaction, key: str) -> Claim | None:
     found = transaction.rows(
         "SELECT owner, state, at FROM gert_ledger WHERE kind = ? AND ledger_key = ?", (_CLAIM, key)
     )
-    return Claim(owner=found[0][0], state=found[0][1], at=found[0][2]) if found else None
+    if not found:
+        return None
+    owner, state, at = map(text_of, found[0])
+    return Claim(owner=owner, state=_state(state), at=at)
+
+
+def _state(value: str) -> ClaimState:
+    if value not in get_args(ClaimState):
+        raise damaged("the state of a claim", value)
+    return value  # type: ignore[return-value]
 
 
 def _delete(transaction: Transaction, key: str) -> None:
@@ -176,10 +189,14 @@ def _reservations(key: str, window: float | None) -> tuple[str, list[object]]:
 
 def _reserved(rows: list[tuple[Any, ...]]) -> dict[str, Decimal]:
     """Return by owner what is reserved."""
+    return {owner: _amount(amount) for owner, amount in rows}
+
+
+def _amount(value: object) -> Decimal:
     try:
-        return {owner: Decimal(amount) for owner, amount in rows}
+        return Decimal(text_of(value))
     except InvalidOperation:
-        raise StoreError("an amount in gert_ledger is not a number") from None
+        raise damaged("an amount", value) from None
 
 
 @contextmanager

@@ -6,9 +6,13 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import MsgspecError, convert
+
+from gert_core.api.error_kinds import ErrorKind
+from gert_core.api.errors import StoreError
 from gert_core.api.results import RunStatus
 from gert_core.api.store_records import RunRow, TicketRow
-from gert_core.kit.run_rows import ACTIVE, INTERRUPTED, MOVED
+from gert_core.kit.run_rows import ACTIVE, INTERRUPTED, MOVED, UNREADABLE, check_blocks
 from gert_core.kit.tables.database import marks
 
 if TYPE_CHECKING:
@@ -38,16 +42,43 @@ NEXT: Final = "(SELECT MIN(expires) FROM gert_tickets WHERE run_id = ? AND statu
 """When the first ticket of a run expires that is not answered."""
 _RUNNING: Final = str(RunStatus.RUNNING)
 _PAGE: Final = 500
+_SHOWN: Final = 60
 
 
-def timestamp(seconds: float) -> str:
-    """Return seconds since 1970 as a text as in the trace."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:26] + "Z"
+def timestamp(seconds: object) -> str:
+    """Return seconds since 1970 as a text as in the trace; raise ``StoreError`` for what is not a time."""
+    try:
+        if not isinstance(seconds, int | float):
+            raise TypeError
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:26] + "Z"
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise damaged("a time", seconds) from None
 
 
 def bytes_of(value: object) -> bytes:
     """Return what a column of bytes has; in some databases another program can leave a value of any type there."""
     return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else str(value).encode("utf-8", "replace")
+
+
+def text_of(value: object) -> str:
+    """Return what a column of text has, whichever type another program left there."""
+    return value if isinstance(value, str) else bytes_of(value).decode("utf-8", "replace")
+
+
+def whole_of(value: object) -> int:
+    """Return what a column of whole numbers has; raise ``StoreError`` for anything else."""
+    if not isinstance(value, int):
+        raise damaged("a whole number", value)
+    return value
+
+
+def damaged(what: str, value: object) -> StoreError:
+    """Return the error for a value of a table that gert did not write there."""
+    return StoreError(
+        f"the database is damaged: it has {ascii(value)[:_SHOWN]} in place of {what}",
+        kind=ErrorKind.RUN_DIRECTORY,
+        hint="another program has changed its tables: restore a backup",
+    )
 
 
 def values_of(row: RunRow) -> list[object]:
@@ -76,8 +107,14 @@ def assignments(row: RunRow, *, told: bool) -> tuple[str, list[object]]:
 def row_of(run_id: str, values: tuple[Any, ...], *, live: bool = False) -> RunRow:
     """Return the row of a run from the values of ``COLUMNS``."""
     facts = dict(zip(COLUMNS, values, strict=True))
-    facts["blocked_on"] = tuple(json.loads(facts["blocked_on"]))
-    return RunRow(run_id=run_id, live=live, **facts)
+    try:
+        facts["blocked_on"] = json.loads(facts["blocked_on"])
+        row = convert({"run_id": run_id, "live": live, **facts}, RunRow)
+        check_blocks(row)
+    except (ValueError, TypeError, MsgspecError, RecursionError) as error:
+        problem = f"its row in the table gert_runs is damaged: {error}"
+        return RunRow(run_id=text_of(run_id), status=UNREADABLE, live=live, problem=problem)
+    return row
 
 
 def stored_row(database: Database, run_id: str) -> RunRow | None:
@@ -103,7 +140,7 @@ def select_runs(database: Database, query: RunQuery) -> Iterator[RunRow]:
 def select_ids(database: Database) -> Iterator[str]:
     """Yield the ids of all runs, the newest first."""
     for (run_id,) in database.read("SELECT run_id FROM gert_runs ORDER BY began DESC, created DESC, run_id DESC"):
-        yield run_id
+        yield text_of(run_id)
 
 
 def _shown(row: RunRow) -> RunRow:
@@ -158,7 +195,8 @@ def select_tickets(database: Database, **query: str | None) -> Iterator[TicketRo
         "ORDER BY r.began DESC, r.created DESC, r.run_id DESC, t.ticket_id",
         [MOVED, *asked.values()],
     )
-    for ticket_id, run_id, runbook, step_id, status in found:
+    for row in found:
+        ticket_id, run_id, runbook, step_id, status = map(text_of, row)
         yield TicketRow(ticket_id=ticket_id, run_id=run_id, runbook=runbook, step_id=step_id, status=status)
 
 
@@ -166,11 +204,14 @@ __all__ = [
     "COLUMNS",
     "assignments",
     "bytes_of",
+    "damaged",
     "row_of",
     "select_ids",
     "select_runs",
     "select_tickets",
     "stored_row",
+    "text_of",
     "timestamp",
     "values_of",
+    "whole_of",
 ]

@@ -13,7 +13,7 @@ from gert_core.kit.files import MIB
 from gert_core.kit.run_rows import PREFIX, advance
 from gert_core.kit.tables.blobs import Blobs
 from gert_core.kit.tables.database import Group, LostError
-from gert_core.kit.tables.rows import bytes_of, stored_row, timestamp
+from gert_core.kit.tables.rows import bytes_of, stored_row, text_of, timestamp, whole_of
 from gert_core.kit.tables.schema import TABLES
 from gert_core.kit.tables.sink import HeldSink
 
@@ -91,7 +91,7 @@ class TableRun(StoredRun):
 
     def _last_seq(self) -> int:
         found = self._database.read("SELECT last_seq FROM gert_runs WHERE run_id = ?", (self.run_id,))
-        return int(found[0][0]) if found else 0
+        return whole_of(found[0][0]) if found else 0
 
     def wait(self, since_seq: int, deadline: Deadline) -> bool:
         """Look for more lines ten times a second."""
@@ -108,6 +108,9 @@ class TableRun(StoredRun):
         if lease is None or not held or held[0][0] != lease.fence:  # one that expired and that none took still holds
             database.close()
             raise self._lost("another worker has taken it over, or its lease was given back")
+        if row is not None and row.problem is not None:
+            database.close()
+            raise StoreError(f"{self.place} cannot be written: {row.problem}", kind=ErrorKind.RUN_DIRECTORY)
         if row is None or row.last_seq != seq:
             database.close()
             raise self._lost(f"it has {0 if row is None else row.last_seq} lines, not {seq}")
@@ -177,7 +180,7 @@ class TableRun(StoredRun):
         if not found:
             return None
         self._until = began + ttl
-        return Lease(worker_id=worker_id, fence=int(found[0][0]), expires_at=timestamp(found[0][1]))
+        return Lease(worker_id=worker_id, fence=whole_of(found[0][0]), expires_at=timestamp(found[0][1]))
 
     def renew(self, lease: Lease, ttl: float) -> bool:
         """Let a lease last longer; while the database cannot be reached, it is tried until the lease is nearly over."""
@@ -224,7 +227,12 @@ class TableRun(StoredRun):
         if not found:
             return None
         worker, fence, expires, left = found[0]
-        return Lease(worker_id=worker, fence=int(fence), expires_at=timestamp(expires), remaining=max(0.0, float(left)))
+        return Lease(
+            worker_id=text_of(worker),
+            fence=whole_of(fence),
+            expires_at=timestamp(expires),
+            remaining=max(0.0, float(left)),
+        )
 
     def give_up(self) -> float:
         """Return when to stop trying to reach the database, by the monotonic clock."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import StoreError
+from gert_core.kit.tables.rows import whole_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +50,7 @@ def version_of(database: Database) -> int | None:
     if not database.exists() or not database.has_tables():
         return None
     found = database.read("SELECT version FROM gert_schema")
-    return int(found[0][0]) if found else None
+    return whole_of(found[0][0]) if found else None
 
 
 def check_version(database: Database, version: int) -> None:
@@ -75,7 +76,7 @@ def make_tables(database: Database) -> int:
         transaction.alone("gert_schema")
         if database.has_tables():
             found = transaction.rows("SELECT version FROM gert_schema")
-            return int(found[0][0])
+            return whole_of(found[0][0])
         for statement in _TABLES:
             transaction.run(statement.format(**database.types))
         transaction.run("INSERT INTO gert_schema (version) VALUES (?)", (VERSION,))
@@ -89,7 +90,7 @@ def upgrade(database: Database) -> None:
 
     def work(transaction: Transaction) -> None:
         transaction.alone("gert_schema")
-        version = int(transaction.rows("SELECT version FROM gert_schema")[0][0])
+        version = whole_of(transaction.rows("SELECT version FROM gert_schema")[0][0])
         while version < VERSION and version in UPGRADES:
             for statement in UPGRADES[version]:
                 transaction.run(statement.format(**database.types))

@@ -1,0 +1,219 @@
+"""What other programs leave in a store, in a directory or in tables, leads nowhere else and ends with a sentence."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from binding import acted, bound_gert, pending
+
+from gert_core.api import GertError
+from gert_core.api.store_records import RunQuery
+from gert_core.approvals import inbox
+from gert_core.engine.copying import move_run
+from gert_core.runs.document import run_document
+from gert_core.runs.listing import run_info
+from gert_core.stores.directory import DirectoryStore
+
+PLAIN = """\
+apiVersion: kernel/v0
+meta: { name: plain }
+steps:
+  - { type: end, outcome: { category: resolved, code: done } }
+"""
+KEPT = "sqlite:kept.db"
+DEEP = "[" * 100_000
+
+
+@pytest.fixture
+def gert(tmp_path):
+    with bound_gert(tmp_path) as made:
+        made.write(plain=PLAIN)
+        yield made
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A file of somebody that no command has to do with."""
+    file = tmp_path / "outside" / "precious"
+    file.parent.mkdir()
+    file.write_text("precious\n")
+    yield file
+    assert [(one.name, one.read_text()) for one in file.parent.iterdir()] == [("precious", "precious\n")]
+
+
+def finished(gert):
+    """A run that is over, in whose directory a ticket was planted that has the name of the file outside."""
+    assert gert("exec", "plain.yaml").code == 0
+    (gert.run() / "tickets").mkdir(mode=0o700)
+    (gert.run() / "tickets" / "precious.json").write_text("{}")
+    return gert.run()
+
+
+def test_a_link_in_place_of_the_hints_of_tickets_deletes_nothing_elsewhere(gert, outside):
+    run = finished(gert)
+    (run.parent / ".tickets").symlink_to(outside.parent)
+    said = gert("runs", "prune", "--older-than", "2099-01-01")
+    assert (said.code, said.out.split(), run.exists()) == (0, [run.name], False), said.all
+
+
+def test_the_hint_of_a_ticket_overwrites_no_file_that_has_another_name(gert, outside, tmp_path):
+    run = finished(gert)
+    hints = tmp_path / "copied" / ".tickets"
+    hints.mkdir(parents=True)
+    os.link(outside, hints / "precious")
+    said = gert("store", "copy", "file:runs", "file:copied")
+    assert said.code == 0, said.all
+    assert (hints / "precious").read_text() == f"{run.name}\n"
+
+
+def change(tmp_path, statement, *values):
+    with sqlite3.connect(tmp_path / "kept.db") as database:
+        database.execute(statement, values)
+    database.close()
+
+
+@pytest.mark.parametrize("key", ["../../outside/made", "..", "../../outside/../outside/dir/x", b"\xff\xfe", "\0a", ""])
+def test_no_key_in_the_ledger_of_another_store_leads_out_of_the_ledger(gert, outside, tmp_path, key):
+    """A claim whose key is a path comes with its run from a database that somebody else can write."""
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    columns = "kind, ledger_key, owner, state, at, amount, stamp, document"
+    planted = f"INSERT INTO gert_ledger ({columns}) SELECT 'claim', ?, run_id || ' x', 'unknown', '', '', 1.0, ''"
+    change(tmp_path, f"{planted} FROM gert_runs", key)
+    said = gert("store", "copy", KEPT, "file:copied/runs")
+    assert (said.code, "is not a key of a ledger" in said.err) == (1, True), said.all
+    assert [str(one) for one in tmp_path.rglob("*.jsonl") if "runs/.ledger" not in str(one)] == []
+
+
+def test_the_id_of_a_run_that_is_not_text_ends_no_command(gert, tmp_path):
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    change(tmp_path, "UPDATE gert_runs SET run_id = ?", b"\xff\xfe")
+    listed = gert("runs", "list", "--json", "--store", KEPT)
+    assert (listed.code, len(listed.document["runs"])) == (0, 1), listed.all
+    for command in (("runs", "show", "latest", "--store", KEPT), ("store", "copy", KEPT, "file:copied")):
+        said = gert(*command)
+        assert (said.code in (1, 2), said.err.startswith("error: "), "internal" in said.err) == (True, True, False)
+
+
+# -- values of every type in every column --------------------------------------------------------------------------
+
+VALUES = (
+    *(None, "", "x", 7, -1, 3.7, 1.5e308, 9e18, 2**62, float("inf"), -1e20, b"\xff\xfe", b"", "NaN", "1e5"),
+    *("\ud800".encode("utf-8", "surrogatepass"), DEEP[:2000], '{"a":1}', "[1]", "9" * 5000, "\x1b[2J"),
+)
+TABLES = {
+    "gert_schema": ("version",),
+    "gert_runs": (
+        *("run_id", "began", "created", "runbook", "status", "outcome", "code", "mode", "actor", "started", "updated"),
+        *("finished", "duration", "waited", "blocked_on", "last_seq"),
+    ),
+    "gert_events": ("seq", "line"),
+    "gert_blobs": ("name", "part", "data", "written"),
+    "gert_tickets": ("run_id", "ticket_id", "runbook", "status", "expires"),
+    "gert_leases": ("worker", "fence", "expires"),
+    "gert_ledger": ("kind", "ledger_key", "owner", "state", "at", "amount", "stamp", "document"),
+}
+COLUMNS = [(table, column) for table, columns in TABLES.items() for column in columns]
+
+
+def used(store, run_id, ticket, room):
+    """Everything that commands ask of a store, each as a function of its own."""
+    ledger = store.ledger()
+    yield lambda: json.dumps([run.run_id + str(run.blocked_on) for run in store.runs(RunQuery())])
+    yield lambda: [store.open(name) for name in store.run_ids()]
+    yield lambda: json.dumps([row.ticket_id + row.run_id + row.status for row in store.tickets()])
+    yield lambda: list(ledger.entries(run_id))
+    yield lambda: [ledger.claim("ab12", "o", ""), ledger.total("ab13"), ledger.get("ab14")]
+    yield store.upgrade
+    yield lambda: list(store.open(run_id).lines())
+    yield lambda: [store.open(run_id).holder(), store.open(run_id).recover()]
+    yield lambda: json.dumps(run_document(run_info(store.open(run_id))))
+    yield lambda: [entry.to_json(datetime.now(UTC)) for entry in inbox.entries(store)]
+    yield lambda: inbox.find(store, ticket)
+    yield lambda: written(store.open(run_id))
+    yield lambda: move_run(store, run_id, DirectoryStore(room), by="x")
+
+
+def written(run):
+    lease = run.acquire("w", 5)
+    if lease is not None:
+        seq = run.recover().seq
+        run.sink(seq=seq, lease=lease).close()
+
+
+def test_values_of_wrong_types_in_any_column_end_with_a_sentence(tmp_path):
+    """Whatever another program leaves in a table: an error of gert with its sentence, or an unreadable run in a list."""
+    from gert_store_sqlite.database import SqliteDatabase
+
+    from gert_core.kit.tables.store import TableStore
+
+    gert = bound_gert(tmp_path)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--json", "--store", KEPT)
+    run_id, (ticket,) = said.document["run_id"], [one["ticket_id"] for one in said.document["pending"]]
+    with sqlite3.connect(tmp_path / "kept.db") as database:
+        lease = "INSERT OR REPLACE INTO gert_leases VALUES (?, 'w9', 3, 1.0)"
+        database.execute(lease, (run_id,))
+        for kind, key, amount, document in (("claim", "ab12", "", ""), ("reserved", "ab13", "5", "")):
+            row = (kind, key, f"{run_id} x", "open", "2026-01-01T00:00:00Z", amount, 1.0, document)
+            database.execute("INSERT INTO gert_ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        database.execute("INSERT INTO gert_ledger VALUES ('document', 'ab14', '', '', '', '', 1.0, '{}')")
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    pairs = list(itertools.product(COLUMNS, VALUES))
+    if os.environ.get("GERT_FUZZ") != "1":
+        pairs = pairs[::3]
+    for number, ((table, column), value) in enumerate(pairs):
+        file = tmp_path / f"{number}.db"
+        shutil.copy(tmp_path / "kept.db", file)
+        with sqlite3.connect(file) as database:
+            try:
+                database.execute(f"UPDATE {table} SET {column} = ?", (value,))
+            except sqlite3.IntegrityError:  # several rows with one key, or nothing where something must be
+                continue
+        database.close()
+        store = TableStore(SqliteDatabase(file))
+        for use in used(store, run_id, ticket, tmp_path / f"{number}"):
+            try:
+                with suppress(GertError):
+                    use()
+            except Exception as error:
+                error.add_note(f"with {value!r:.40} in {table}.{column}")
+                raise
+        store.close()
+
+
+# -- what is nested too deeply ---------------------------------------------------------------------------------------
+
+
+def test_a_ticket_that_is_nested_too_deeply_takes_nothing_from_others(gert):
+    ticket = pending(gert)
+    (gert.run() / "tickets" / "t-deep.json").write_text(DEEP)
+    said = gert("approve", "t-deep", "--as", "ann")
+    assert (said.code, "t-deep.json is damaged" in said.err) == (1, True), said.all
+    assert gert("approve", ticket, "--as", "ann").code == 0
+    assert acted(gert) == []
+
+
+NEST = """\
+apiVersion: tool/v0
+meta: { name: nest, transport: stdio }
+actions:
+  go:
+    argv: [sh, -c, 'for d in runs/*; do mkdir $d/control; head -c 100000 /dev/zero | tr "\\0" "[" > $d/control/cancel.json; done; sleep 1.5']
+    contract: { effects: [box], writes: [] }
+"""
+
+
+def test_a_planted_request_to_cancel_that_is_nested_too_deeply_is_none(gert):
+    gert.write(
+        tool_nest=NEST,
+        nest=PLAIN.replace("steps:\n", "tools: [nest]\nsteps:\n  - { id: go, type: tool, tool: nest }\n"),
+    )
+    said = gert("exec", "nest.yaml")
+    assert (said.code, "Outcome: resolved (done)" in said.out, "internal" in said.err) == (0, True, False), said.all
