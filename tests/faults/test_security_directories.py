@@ -187,6 +187,35 @@ def test_an_event_of_another_run_makes_a_run_unreadable(gert):
     refused(gert, run, "trace_altered")
 
 
+def test_what_was_chosen_is_in_the_trace_and_meta_json_only_finds_it(gert):
+    """Another runbook, directory, mode, provider, signer or list of policies in ``meta.json`` changes nothing."""
+    gert.write(book=BOOK.replace(", governance: { rules: [{ effects: [network], action: require-approval }] }", ""))
+    floor = "apiVersion: policy/v0\nmeta: {name: floor}\nrules: [{effects: [network], action: require-approval}]\n"
+    (gert.root / "floor.yaml").write_text(floor)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--policy", "floor.yaml", "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    run, elsewhere = gert.run(), gert.root / "elsewhere"
+    elsewhere.mkdir()
+    (gert.root / "mild.yaml").write_text((gert.root / "book.yaml").read_text().replace("touch", "true"))
+    planted = {
+        "runbook_path": str(gert.root / "mild.yaml"),
+        "policies": [],
+        "approval": "stdin",
+        "mode": "dry-run",
+        "cwd": str(elsewhere),
+        "signed": "night",
+        "trace_sync": "none",
+        "store": "file:elsewhere",
+        "run_id": "20990101T000000Z-other",
+    }
+    (run / "meta.json").write_text(json.dumps(json.loads((run / "meta.json").read_text()) | planted))
+    assert resume(gert, run).document["status"] == "approval_pending"
+    approve(gert, said.document["pending"][0]["ticket_id"])
+    assert resume(gert, run).document["status"] == "completed"
+    assert (gert.root / "done").exists()
+    assert list(elsewhere.iterdir()) == []
+
+
 def foreign_trace(gert):
     run, _ = pending(gert)
     return (run / "trace.jsonl").read_bytes() + TORN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 
 import pytest
@@ -66,6 +67,39 @@ def test_a_trace_that_names_a_signer_and_has_no_signature_is_not_unsigned(pendin
     said = pending("trace", "verify", "stripped.jsonl", "--json")
     assert (said.code, said.document["valid"], said.document["verdict"]) == (1, False, "bad_signature"), said.all
     assert "began with a signer" in said.document["detail"]
+
+
+@pytest.mark.parametrize("key_id", ["ID", "id", "x_id", "ALG"])
+def test_an_answer_under_a_key_id_that_names_another_variable_is_refused(tmp_path, key_id):
+    """The id of a key is public: whoever knows it could sign with it, were it read as a key."""
+    public = base64.b64encode(b"a-key-id-that-everybody-knows").decode()
+    names = (
+        "SIGNING_KEY_ID",
+        "SIGNING_KEY_X_ID",
+        "SIGNING_KEY_ALG",
+        "VERIFY_KEY_ID",
+        "VERIFY_KEY_X_ID",
+        "VERIFY_KEY_ALG",
+    )
+    gert = Gert(tmp_path, **{f"GERT_APPROVAL_{name}": public for name in names})
+    gert.write(book=BOOK.replace("SIGNED", "require_signed_approvals: true,"), tool_touch=TOOL)
+    said = gert("exec", "book.yaml", "--approval", "inbox", "--json")
+    assert said.document["status"] == "approval_pending", said.all
+    ticket = said.document["pending"][0]["ticket_id"]
+    (asked,) = [one["data"] for one in gert.events() if one["type"] == "approval_submitted"]
+    answer = ApprovalResponse(
+        ticket_id=ticket, approved=True, approver_id="eve", method="inbox", timestamp=gert.events()[-1]["timestamp"]
+    )
+    scheme, key = Registry.build().signature_scheme("hmac-sha256"), base64.b64decode(public)
+    forged = sign_response(answer, request_hash=asked["request_hash"], scheme=scheme, key=key, key_id=key_id)
+    folder = gert.run() / "tickets" / f"{ticket}.answers"
+    folder.mkdir(mode=0o700)
+    (folder / "0001-x.json").write_text(json.dumps(forged.to_json()))
+    gert("resume", "--run", gert.run().name)
+    assert not (tmp_path / "acted").exists()
+    (found,) = [one["data"] for one in gert.events() if one["type"] == "approval_response"]
+    assert (found["result"], found["problem"]) == ("rejected", "signature_key_unusable")
+    assert "is not a valid key id" in found["message"]
 
 
 def test_a_public_key_is_no_shared_key_for_approvals():

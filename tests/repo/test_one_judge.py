@@ -75,6 +75,13 @@ def test_a_decision_is_an_approval_only_where_answers_were_counted():
     assert places(lambda n: is_call(n, "recount")) == {(RESUMED, "_verified")}
 
 
+def test_only_the_doctor_knows_the_secrets_of_programs_that_answer_for_people():
+    """Where runs are executed nothing reads them: ``gert doctor`` finds that they are set."""
+    words = ("GERT_BRIDGE", "GERT_LINK", "GERT_CALLBACK", "SIGNING_SECRET", "(?:BRIDGE|LINK|CALLBACK)")
+    found = places(lambda n: isinstance(n, ast.Constant) and any(word in str(n.value) for word in words))
+    assert {name for name, _ in found} == {"gert_core.cli.doctor.trust"}
+
+
 @pytest.mark.parametrize("folder", ["plugins", "tool_packs", "examples"])
 def test_no_plugin_writes_it(folder):
     sources = [
