@@ -11,7 +11,7 @@ from hosting import APPROVE, Lab, Told, result, takes
 from shell import alive, wait_for
 
 from gert_core.api import GertError, UsageError
-from gert_core.hosting import Deadline, RunFinished, Stop
+from gert_core.hosting import Deadline, Host, RunFinished, Stop
 from gert_core.hosting.listener import HostProgress
 from gert_core.testing.conformance import HostConformance
 
@@ -91,6 +91,22 @@ def test_a_document_is_validated_as_an_editor_has_it(lab):
     found = host.validate("book.yaml", text=file.read_text().replace("tool: say", "tool: shout"))
     assert not found.valid
     assert host.validate("book.yaml").valid
+
+
+def test_the_environment_is_read_once_and_left_alone(tmp_path, monkeypatch):
+    """A program has its own keys: the host takes them when it is made, and removes none."""
+    (tmp_path / "book.yaml").write_text(TestConformance.runbook)
+    monkeypatch.setenv("GERT_TRACE_SIGNING_KEY", "hmac-sha256:c2lnbmluZy1rZXktMDEyMzQ1Njc4OQ==")
+    before = dict(os.environ)
+    with Host(tmp_path) as host:
+        assert dict(os.environ) == before
+        monkeypatch.delenv("GERT_TRACE_SIGNING_KEY")
+        monkeypatch.setenv("GERT_TRACE_SIGNING_KEY_ID", "later")
+        run = host.start("book.yaml")
+        assert result(run)["status"] == "completed"
+        start, *_, end = host.follow(run.run_id)
+    assert start.data["signer"]["key_id"] == "default"
+    assert end.data["signature_alg"] == "hmac-sha256"
 
 
 def test_no_secret_is_told(lab):
