@@ -89,7 +89,8 @@ def test_answers_come_back_in_order(store):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", '{"approved": true}', "null", "[" * 10_000, json.dumps(ANSWER.to_json() | {"approved": "yes"})],
+    ["", "{", "[]", '{"approved": true}', "null", "[" * 10_000, json.dumps(ANSWER.to_json() | {"approved": "yes"})]
+    + [json.dumps(ANSWER.to_json() | wrong) for wrong in ({"approved": "true"}, {"approved": 1}, {"approver_id": 7})],
 )
 def test_a_broken_answer_file_is_not_an_answer_and_is_named(store, tmp_path, content):
     store.put(REQUEST)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from base64 import b64encode, urlsafe_b64encode
+from html import escape
 from types import SimpleNamespace
 from urllib.parse import quote, quote_plus
 
@@ -36,10 +38,37 @@ def there_and_back(masker: Masker, text: str) -> str:
         (quote(VALUE, safe="").lower(), "<REDACTED:PW:url-lower>"),
         (b64encode(VALUE.encode()).decode(), "<REDACTED:PW:b64>"),
         (b64encode(VALUE.encode()).decode().rstrip("="), "<REDACTED:PW:b64-raw>"),
+        (json.dumps(json.dumps(VALUE))[3:-3], "<REDACTED:PW:json-twice>"),
+        (json.dumps(json.dumps(VALUE, ensure_ascii=False), ensure_ascii=False)[3:-3], "<REDACTED:PW:json-utf8-twice>"),
+        (escape(VALUE), "<REDACTED:PW:html>"),
+        (VALUE.encode().hex(), "<REDACTED:PW:hex>"),
+        (VALUE.encode().hex().upper(), "<REDACTED:PW:hex-upper>"),
+        ("".join(f"%{byte:02X}" for byte in VALUE.encode()), "<REDACTED:PW:url-all>"),
+        ("".join(f"%{byte:02x}" for byte in VALUE.encode()), "<REDACTED:PW:url-all-lower>"),
     ],
 )
 def test_forms(text, mask) -> None:
     assert there_and_back(Masker({"PW": VALUE}), f"a {text} b {text}") == f"a {mask} b {mask}"
+
+
+@pytest.mark.parametrize(
+    "value", ["it's-o'clock", "back\\slash and 'quote'", "no\u00a0break 'x' space", "both \" and '", "$HOME `x`"]
+)
+def test_what_shells_and_python_quote(value) -> None:
+    masker = Masker({"PW": value})
+    quoted = (
+        shlex.quote(value),
+        shlex.join(["tool", value]),
+        repr(value),
+        repr([value]),
+        ascii(value),
+        repr(value.encode()),
+    )
+    for text in quoted:
+        masked = there_and_back(masker, f"run {text} now")
+        assert masked.count("<REDACTED:PW") == 1, text
+        assert len(masked) < len(f"run {text} now") + len("<REDACTED:PW:repr-bytes>"), text
+        assert not [word for word in value.split("'") if len(word) > 3 and word in masked], text
 
 
 def test_urlsafe_base64() -> None:

@@ -66,6 +66,18 @@ class TestDirectoryStore(StoreConformance):
         assert again.recover().torn == 0
         again.sink(seq=4, lease=lease).close()
 
+    @pytest.mark.parametrize("content", [b'{"type":"no', b"\0" * 10, b"somebody's text"])
+    def test_nothing_is_cut_before_the_first_whole_line(self, store, content):
+        run = write_run(store, "r1")
+        trace = run.path / "trace.jsonl"
+        trace.write_bytes(content)
+        with store.open("r1") as again:
+            again.acquire("w2", 1)
+            recovered = again.recover()
+            assert (recovered.seq, recovered.torn) == (0, 0)
+            assert again.get("trace.torn") is None
+        assert trace.read_bytes() == content
+
     def test_another_file_in_place_of_the_trace_is_not_continued(self, store):
         run = write_run(store, "r1")
         again = store.open("r1")

@@ -22,7 +22,7 @@ from users import NOBODY, gert_as
 
 from gert_core.approvals.binding import document_hash
 from gert_core.approvals.requests import ticket_id
-from gert_core.kit.files import MIB, UnreadableError, lines, open_file
+from gert_core.kit.files import MIB, UnreadableError, lines, open_file, read_file
 
 TERABYTE = 1 << 40
 BOOK = """\
@@ -346,6 +346,21 @@ def test_a_deleted_working_directory_is_a_sentence(gert, tmp_path):
 def test_a_pipe_that_nobody_writes_to_is_empty(gert, argv):
     os.mkfifo(gert.root / "pipe.yaml")
     assert bounded(gert, *argv).returncode in (1, 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a process can see how much it has read")
+def test_what_is_too_large_is_not_read_at_all(tmp_path):
+    """Nothing of a file whose size is above the limit is read, so that none can take memory or time."""
+    with (tmp_path / "state.json").open("wb") as file:
+        file.truncate(1024**4)
+
+    def read() -> int:
+        return int(Path("/proc/self/io").read_text().split()[1])
+
+    before = read()
+    with pytest.raises(UnreadableError, match="is larger than 64 MiB"):
+        read_file(tmp_path / "state.json", limit=64 * MIB)
+    assert read() - before < MIB
 
 
 def test_a_line_of_any_length_is_read_up_to_a_limit(tmp_path):

@@ -232,6 +232,22 @@ def test_a_bridge_of_a_policy_answers_for_the_person_whose_identity_it_saw(gert)
     assert of(gert, "approval_resolved")[0]["approvers"] == ["alice"]
 
 
+def test_an_agent_is_no_person_by_an_identity(gert):
+    """A policy that gives the name of an agent to Alice as a login does not let the agent approve for her."""
+    rules = [{"effects": ["danger"], "action": "require-approval", "approvers": ["alice"]}]
+    flags = policy(gert, rules=rules, people={"alice": {"login": ["agent:helper", "al"]}})
+    ticket = pending(gert, "exec", "book.yaml", "--approval", "inbox", *flags)
+    folder = gert.run() / "tickets" / f"{ticket}.answers"
+    folder.mkdir(mode=0o700)
+    for number, who in enumerate(("agent:helper", "al")):
+        given = {"ticket_id": ticket, "approved": True, "approver_id": who, "method": "inbox"}
+        given["timestamp"] = gert.events()[-1]["timestamp"]
+        (folder / f"{number:04}-x.json").write_text(json.dumps(given))
+    assert resume(gert)["status"] == "completed"
+    found = [(one["approver_id"], one.get("problem")) for one in of(gert, "approval_response")]
+    assert found == [("agent:helper", "approval_agent"), ("al", None)]
+
+
 def test_people_who_are_exchanged_in_a_policy_make_the_request_void(gert):
     """Who approves stands in the digest of the policies: others cannot be put in while a ticket waits."""
     people = {"alice": {"keys": [PAIRS["alice"][1]]}}

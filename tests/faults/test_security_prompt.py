@@ -94,6 +94,18 @@ def test_what_was_typed_before_the_question_is_no_answer(gert):
     assert not (gert.root / "acted").exists()
 
 
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_line_behind_an_answer_does_not_answer_the_next_question(gert, raw):
+    """Two lines at once: the second was typed before the second question."""
+    gert.write(book=BOOK.replace("action: require-approval", "action: require-approval, min_approvers: 2"))
+    with Terminal(gert, "exec", "book.yaml", raw=raw) as terminal:
+        terminal.until("Approve act? ").type("act ann\nact bob\n")
+        terminal.until("needs 2 different approvers").until("Approve act? ")
+        terminal.type("n carl\n").end()
+        assert terminal.code == 1, terminal.seen
+    assert [(one["approver_id"], one["approved"]) for one in answers(gert)] == [("ann", True), ("carl", False)]
+
+
 def test_a_reflex_does_not_approve_what_is_of_high_risk(gert):
     with Terminal(gert, "exec", "book.yaml") as terminal:
         terminal.until("Approve act? act|n [approver-id][: reason] ")

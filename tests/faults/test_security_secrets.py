@@ -287,6 +287,48 @@ def test_no_key_of_an_item_and_no_principal_tells_a_secret(tmp_path, value, para
         assert form not in seen
 
 
+SHARED = {name: f"hmac-sha256:{base64.b64encode(name.encode() * 2).decode()}" for name in ("SIGNING_KEY", "VERIFY_KEY")}
+PRIVATE = {
+    "GERT_TRACE_SIGNING_KEY": SHARED["SIGNING_KEY"],
+    "GERT_APPROVAL_VERIFY_KEY": SHARED["VERIFY_KEY"],
+    "GERT_APPROVAL_VERIFY_KEY_ALICE": SHARED["VERIFY_KEY"].swapcase(),
+    "GERT_WEBHOOK_SIGNING_KEY": "a-key-of-another-use",
+}
+PUBLIC = {
+    "GERT_TRACE_SIGNING_KEY_ID": "night-2026",
+    "GERT_TRACE_SIGNING_ALG": "hmac-sha256",
+    "GERT_TRACE_VERIFY_KEY_OLD": "ed25519:A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+}
+
+
+def test_which_keys_of_gert_are_masked(tmp_path):
+    """Private and shared ones, also those of a key id; neither ids and algorithms nor public keys. No tool gets any."""
+    gert = Gert(tmp_path, **PRIVATE, **PUBLIC)
+    gert.write(tool_spy=TOOL, book=book())
+    (tmp_path / "keys").write_text("\n".join((*PRIVATE.values(), *PUBLIC.values())))
+    said = gert("exec", "book.yaml", "--var", "script=env; cat keys")
+    assert said.code == 0, said.all
+    (done,) = [e for e in gert.events() if e["type"] == "step_complete" and e["data"]["step_id"] == "spy"]
+    environ, _, rest = done["data"]["outputs"]["all"].partition("<REDACTED:")
+    assert "GERT_IDEMPOTENCY_KEY=" in environ
+    assert not [name for name in (*PRIVATE, *PUBLIC) if "_KEY" in name and f"{name}=" in environ + rest]
+    assert f"<REDACTED:{rest}".splitlines() == [*(f"<REDACTED:{name}>" for name in PRIVATE), *PUBLIC.values()]
+
+
+def test_a_secret_that_is_a_kind_of_error(tmp_path):
+    """The kind of a failure is gert's own word; what a tool says is masked although it is the same."""
+    gert = Gert(tmp_path, PW="exit_code")
+    gert.write(tool_spy=TOOL, book=book(secrets="{env: PW}"))
+    said = gert("exec", "book.yaml", "--json", "--var", "script=echo exit_code >&2; exit 3")
+    assert (said.code, said.document["failure"]["kind"]) == (1, "exit_code"), said.all
+    (done,) = [e["data"] for e in gert.events() if e["type"] == "step_complete" and e["data"]["step_id"] == "spy"]
+    assert done["failure"]["kind"] == "exit_code"
+    assert "exit_code" not in done["failure"]["message"]
+    (tmp_path / "go").touch()
+    again = gert("resume", "--run", gert.run().name, "--retry-failed", "--json")
+    assert again.document["failure"]["kind"] == "exit_code", again.all
+
+
 @pytest.mark.parametrize("word", ["success", "completed", "resolved", "tool", "gate", "allow", "0.00"])
 def test_a_secret_that_is_a_word_of_the_trace(tmp_path, word):
     gert = Gert(tmp_path, PW=word)
@@ -322,7 +364,14 @@ def test_a_number_can_be_secret(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "path", ["/proc/self/environ", "/dev/stdin", "/sys/kernel/mm/transparent_hugepage/enabled", "link"]
+    "path",
+    [
+        "/proc/self/environ",
+        "/dev/stdin",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "/etc/gert/plugins.yaml",
+        "link",
+    ],
 )
 def test_files_of_the_system_are_no_inputs(tmp_path, path):
     key = base64.b64encode(b"a key that signs things, of 32 b").decode()

@@ -82,6 +82,23 @@ def test_an_answer_under_a_key_id_that_names_another_variable_is_refused(tmp_pat
         "VERIFY_KEY_ALG",
     )
     gert = Gert(tmp_path, **{f"GERT_APPROVAL_{name}": public for name in names})
+    found = forged(gert, base64.b64decode(public), key_id)
+    assert (found["result"], found["problem"]) == ("rejected", "signature_key_unusable")
+    assert "is not a valid key id" in found["message"]
+
+
+@pytest.mark.parametrize("key_id", ["bob", None])
+def test_no_signing_key_is_looked_up_by_a_key_id(tmp_path, key_id):
+    """The key that signs here verifies under its own id only, and no other variable has one."""
+    keys = {name: base64.b64encode(name.encode() * 4).decode() for name in ("SIGNING_KEY", "SIGNING_KEY_BOB")}
+    gert = Gert(tmp_path, **{f"GERT_APPROVAL_{name}": key for name, key in keys.items()})
+    gert.environ["GERT_APPROVAL_SIGNING_KEY_ID"] = "ann"
+    found = forged(gert, base64.b64decode(keys["SIGNING_KEY_BOB" if key_id else "SIGNING_KEY"]), key_id)
+    assert (found["result"], found["problem"]) == ("rejected", "signature_key_missing")
+
+
+def forged(gert: Gert, key: bytes, key_id: str | None) -> dict:
+    """Write an answer signed with a key, see that nothing is done by it, and return what became of it."""
     gert.write(book=BOOK.replace("SIGNED", "require_signed_approvals: true,"), tool_touch=TOOL)
     said = gert("exec", "book.yaml", "--approval", "inbox", "--json")
     assert said.document["status"] == "approval_pending", said.all
@@ -90,16 +107,15 @@ def test_an_answer_under_a_key_id_that_names_another_variable_is_refused(tmp_pat
     answer = ApprovalResponse(
         ticket_id=ticket, approved=True, approver_id="eve", method="inbox", timestamp=gert.events()[-1]["timestamp"]
     )
-    scheme, key = Registry.build().signature_scheme("hmac-sha256"), base64.b64decode(public)
-    forged = sign_response(answer, request_hash=asked["request_hash"], scheme=scheme, key=key, key_id=key_id)
+    scheme = Registry.build().signature_scheme("hmac-sha256")
+    signed = sign_response(answer, request_hash=asked["request_hash"], scheme=scheme, key=key, key_id=key_id)
     folder = gert.run() / "tickets" / f"{ticket}.answers"
     folder.mkdir(mode=0o700)
-    (folder / "0001-x.json").write_text(json.dumps(forged.to_json()))
+    (folder / "0001-x.json").write_text(json.dumps(signed.to_json()))
     gert("resume", "--run", gert.run().name)
-    assert not (tmp_path / "acted").exists()
+    assert not (gert.root / "acted").exists()
     (found,) = [one["data"] for one in gert.events() if one["type"] == "approval_response"]
-    assert (found["result"], found["problem"]) == ("rejected", "signature_key_unusable")
-    assert "is not a valid key id" in found["message"]
+    return found
 
 
 def test_a_public_key_is_no_shared_key_for_approvals():

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import time
+import tty
 from typing import TYPE_CHECKING
 
 from gertproc import COMMAND
@@ -26,8 +27,12 @@ _ATTACH = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);
 class Terminal:
     """One command on a terminal of its own; ``seen`` is everything that appeared on it."""
 
-    def __init__(self, gert: Gert, *argv: str, columns: int = 80, typed: str = "", **environ: str) -> None:
+    def __init__(
+        self, gert: Gert, *argv: str, columns: int = 80, typed: str = "", raw: bool = False, **environ: str
+    ) -> None:
         self._ours, theirs = pty.openpty()
+        if raw:  # everything that was typed is given at once, not line by line
+            tty.setraw(theirs)
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         if typed:  # before gert is there
             os.write(self._ours, typed.encode())

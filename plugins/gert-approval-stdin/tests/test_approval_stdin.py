@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from contextlib import contextmanager
@@ -167,6 +168,7 @@ def test_the_approver_sees_everything_the_decision_depends_on():
         "Restart the service.",
     ):
         assert words in text
+    assert any(re.fullmatch(r"\| author's +description = Restart the service\.", line) for line in console.said)
 
 
 def test_several_approvers_exclusion_and_signatures_are_announced():
