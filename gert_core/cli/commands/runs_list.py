@@ -84,8 +84,8 @@ def _print(rows: Iterator[RunRow], *, as_json: bool, ids: bool) -> int:
         return len(names)
     now = datetime.now(UTC)
     cells = [_cells(row, now) for row in rows]
-    for line in table(_HEADER, cells, column=3, colour=colour) if cells else ():
-        out(line)
+    if cells:
+        out("\n".join(table(_HEADER, cells, column=3, colour=colour)))
     return len(cells)
 
 

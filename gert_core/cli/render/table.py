@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from gert_core.cli.render.terminal import paint
+from gert_core.cli.render.terminal import coloured, paint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +16,14 @@ def table(
 ) -> Iterator[str]:
     """Yield the lines; ``colour`` returns the style for a cell of ``column``."""
     widths = [max(map(len, cells)) for cells in zip(header, *rows, strict=True)]
-    yield paint(_line(header, widths), "bold")
+    line = "  ".join(f"{{:<{width}}}" for width in widths).format
+    yield paint(line(*header).rstrip(), "bold")
+    painted = coloured(sys.stdout)  # asked once: there may be thousands of rows
     for row in rows:
         cells = list(row)
-        cells[column] = paint(f"{row[column]:<{widths[column]}}", colour(row[column]))
-        yield _line(cells, widths)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+        if painted:
+            cells[column] = paint(f"{row[column]:<{widths[column]}}", colour(row[column]))
+        yield line(*cells).rstrip()
 
 
 __all__ = ["table"]

@@ -75,8 +75,7 @@ class Database(ABC):
     secrets: ClassVar[tuple[str, ...]] = ()
     """The variables that its driver reads passwords from; see ``RunStore.secrets``."""
     types: ClassVar[Mapping[str, str]]
-    """The words for the types ``bytes``, ``integer`` and ``real``, and ``unordered``, the end of a table whose rows
-    are found by their key only."""
+    """The words for the types ``bytes``, ``integer`` and ``real``."""
     url: str
     """The address without its password."""
 

@@ -26,7 +26,7 @@ _TABLES: Final = (
         blocked_on TEXT NOT NULL, last_seq {integer} NOT NULL, wake {real}, next_at TEXT)""",
     "CREATE INDEX gert_runs_newest ON gert_runs (began, created, run_id)",
     """CREATE TABLE gert_events (
-        run_id TEXT NOT NULL, seq {integer} NOT NULL, line {bytes} NOT NULL, PRIMARY KEY (run_id, seq)){unordered}""",
+        run_id TEXT NOT NULL, seq {integer} NOT NULL, line {bytes} NOT NULL, PRIMARY KEY (run_id, seq))""",
     """CREATE TABLE gert_blobs (
         run_id TEXT NOT NULL, name TEXT NOT NULL, part {integer} NOT NULL, data {bytes} NOT NULL,
         written {real} NOT NULL, token TEXT NOT NULL, PRIMARY KEY (run_id, name, part))""",

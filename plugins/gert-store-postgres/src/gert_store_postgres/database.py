@@ -78,12 +78,7 @@ class PostgresDatabase(Database):
     backend: ClassVar[str] = "postgres"
     served: ClassVar[bool] = True
     secrets: ClassVar[tuple[str, ...]] = ("PGPASSWORD", "PGPASSFILE")
-    types: ClassVar[Mapping[str, str]] = {
-        "bytes": "BYTEA",
-        "integer": "BIGINT",
-        "real": "DOUBLE PRECISION",
-        "unordered": "",
-    }
+    types: ClassVar[Mapping[str, str]] = {"bytes": "BYTEA", "integer": "BIGINT", "real": "DOUBLE PRECISION"}
 
     def __init__(self, address: str) -> None:
         self.url = without_password(address)

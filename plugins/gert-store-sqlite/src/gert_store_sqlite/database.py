@@ -53,12 +53,7 @@ class SqliteDatabase(Database):
     """One connection to a file, which is made with mode 0600; the threads that use it take turns."""
 
     backend: ClassVar[str] = "sqlite"
-    types: ClassVar[Mapping[str, str]] = {
-        "bytes": "BLOB",
-        "integer": "INTEGER",
-        "real": "REAL",
-        "unordered": " WITHOUT ROWID",
-    }
+    types: ClassVar[Mapping[str, str]] = {"bytes": "BLOB", "integer": "INTEGER", "real": "REAL"}
 
     def __init__(self, path: Path) -> None:
         self.path = path
