@@ -81,6 +81,16 @@ _SUSPENDED: Final = {
             "items": {"type": "string"},
             "description": "All keys, when there are several.",
         },
+        "block": {
+            "type": "object",
+            "description": "Who blocked the run while it was executed.",
+            "properties": {
+                "key": _KEY,
+                "actor": {"type": "string", "description": "Who blocked it."},
+                "message": {"type": "string", "description": "Why it was blocked."},
+            },
+            "required": ["key", "actor"],
+        },
         **_SEAL["properties"],
     },
     "required": _SEAL["required"],

@@ -1,4 +1,4 @@
-"""Block and unblock a run: two events that execute nothing, after a process that executes it was asked to stop."""
+"""Block and unblock a run: two events that execute nothing, or a request to the process that executes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, EventType, RunError, RunStatus, UsageError
-from gert_core.engine.cancelling import stop_holder
+from gert_core.engine.cancelling import block_holder
 from gert_core.engine.journal import SYSTEM
 from gert_core.engine.known_secrets import refuse_secret, run_masker
 from gert_core.engine.place import recorded_place
@@ -19,6 +19,7 @@ from gert_core.engine.run_events import suspension
 from gert_core.engine.steps.pausing import key_fault
 from gert_core.governance.people import id_fault
 from gert_core.runs.cache import load_state
+from gert_core.runs.control import CancelRequest
 from gert_core.runs.find import find_run
 from gert_core.runs.holds import BLOCK, UNBLOCK
 from gert_core.runs.lifecycle.status import standing_of
@@ -51,13 +52,14 @@ def block(
 ) -> Standing:
     """Block a run of a store until it is unblocked with ``key``; return where it stands then.
 
-    A process that executes it is asked to stop, as ``cancel`` does. Raise ``RunError`` when it does not
-    (``still_running``), when the run is over, or blocked on this key already.
+    A process that executes it is asked to do so before its next step: until then its status stays ``running``. Raise
+    ``RunError`` when it does not look (``still_running``), when the run is over, or blocked on this key already.
     """
     _check(key, by)
     with find_run(store, run_id) as found:
         run_id = found.run_id
-        _stop(found, key, by=by, reason=reason, environ=environ)
+        if _asked(found, key, by=by, reason=reason, environ=environ):
+            return standing_of(run_info(found))
     with ExitStack() as stack:
         run = read_run(store, run_id, stack)
         masker = run_masker(run.stored, run.state, environ)
@@ -111,15 +113,22 @@ def unblock(
     return standing_of(run_info(run.stored))
 
 
-def _stop(run: StoredRun, key: str, *, by: str, reason: str, environ: Mapping[str, str]) -> None:
-    """Stop a run that a process executes; nothing else is done to it before what is given has been checked."""
+def _asked(run: StoredRun, key: str, *, by: str, reason: str, environ: Mapping[str, str]) -> bool:
+    """Ask the process that executes a run to block it; False when none does, or it ended without doing so.
+
+    Nothing is done to the run before what is given has been checked.
+    """
     holder = run.holder()
     if holder is None:
-        return
+        return False
     masker = run_masker(run, load_state(run), environ)
     refuse_secret(masker, "key", key, flag="--key")
     refuse_secret(masker, "name", by, flag="--as")
-    stop_holder(run, holder, by=by, reason=masker.mask_text(reason) or f"to block it on {key}")
+    at = timestamp(datetime.now(UTC))
+    request = CancelRequest(by=by, reason=masker.mask_text(reason), at=at, block=key)
+    if not block_holder(run, holder, request):
+        return False
+    return run.holder() is not None or any(hold.key == key and hold.step_key is None for hold in load_state(run).holds)
 
 
 def _check(key: str, by: str) -> None:

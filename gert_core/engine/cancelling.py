@@ -31,6 +31,8 @@ TAKEN: Final = 3.0
 """The seconds in which a process that executes a run looks at a request."""
 STOPPED: Final = 20.0
 """The seconds in which it stops then: programs are given 5 to end by themselves, and what hangs is left after 12."""
+AT_ONCE: Final = 1.5
+"""The seconds for which a run that is to be blocked is waited for; a step may take much longer to end."""
 _LOOK: Final = 0.1
 
 
@@ -64,9 +66,9 @@ def stop_holder(run: StoredRun, holder: Lease, *, by: str, reason: str) -> None:
     request = CancelRequest(
         by=by, reason=reason, at=timestamp(datetime.now(UTC)), worker=holder.worker_id or None, fence=holder.fence
     )
-    if not put_request(run, request) and (there := read_request(run)) is not None and not there.is_for(holder):
-        run.delete(CANCEL)  # for a process that is gone
-        put_request(run, request)
+    there = None if put_request(run, request) else read_request(run)
+    if there is not None and (there.block is not None or not there.is_for(holder)):
+        put_request(run, request, new=False)  # instead of one to block it, or for a process that is gone
     try:
         if not _until(lambda: run.info(CANCEL) is None or not _holds(run, holder), TAKEN):
             _signal(run, holder)
@@ -79,6 +81,26 @@ def stop_holder(run: StoredRun, holder: Lease, *, by: str, reason: str) -> None:
     finally:
         with suppress(RunError):
             run.delete(CANCEL)
+
+
+def block_holder(run: StoredRun, holder: Lease, request: CancelRequest) -> bool:
+    """Ask the process that holds a run to block it before its next step; return whether it knows of that.
+
+    False: it does not hold the run any more, and nothing is left of the request. Raise ``RunError`` as ``stop_holder``.
+    """
+    if is_gone(holder):
+        raise locked(run)
+    put_request(run, request, new=False)
+    if _until(lambda: _taken(run) or not _holds(run, holder), TAKEN) and _taken(run):
+        _until(lambda: not _holds(run, holder), AT_ONCE)
+        return True
+    stop_holder(run, holder, by=request.by, reason=request.reason or f"to block it on {request.block}")
+    return False
+
+
+def _taken(run: StoredRun) -> bool:
+    found = read_request(run)
+    return found is not None and found.taken
 
 
 def _signal(run: StoredRun, holder: Lease) -> None:
@@ -123,4 +145,4 @@ def _idle(info: RunInfo) -> RunError:
     )
 
 
-__all__ = ["cancel", "stop_holder"]
+__all__ = ["block_holder", "cancel", "stop_holder"]

@@ -22,6 +22,7 @@ from gert_core.engine.modes.real import RealBackend
 from gert_core.engine.place import check_place, new_place, recorded_place
 from gert_core.engine.progress import Progress, SafeProgress, Unheard
 from gert_core.engine.request import MODES, QUESTIONS
+from gert_core.engine.requested import Requested
 from gert_core.engine.run import Run, RunFacts, RunServices, default_actor, os_user, run_variables
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.engine.watching import watch_requests
@@ -123,7 +124,8 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     )
     stack.callback(writer.close)
     keep_holding(place.stored, place.lease, writer, request.stop, stack)
-    watch_requests(place.stored, place.lease, request.stop, stack)
+    requested = Requested()
+    watch_requests(place.stored, place.lease, request.stop, requested, stack, resumed=resume is not None)
     recorded = resume.run.recorded if resume is not None else None
     if resume is not None and recorded is not None:
         recorded.masker = masker
@@ -163,6 +165,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         progress=_listener(request, masker),
         stop=request.stop,
         leave=request.leave,
+        requested=requested,
         recorded=recorded,
         children=_children(place, stack),
     )

@@ -13,6 +13,7 @@ from gert_core.engine.again import RunAgain
 from gert_core.engine.cancel import Deadline, Stop
 from gert_core.engine.flow.frame import Frame
 from gert_core.engine.flow.lists import run_list
+from gert_core.engine.requested import Requested
 from gert_core.engine.run_events import write_abandoned, write_end, write_start
 from gert_core.engine.sessions import Sessions
 from gert_core.engine.signals import Failure, Rank, Signal
@@ -123,6 +124,8 @@ class RunServices(Struct, frozen=True, kw_only=True, eq=False):
     stop: Stop = field(default_factory=Stop)
     leave: Stop | None = None
     """Thrown with ``stop``, and by hosts alone when what waits for people is to suspend the run."""
+    requested: Requested = field(default_factory=Requested)
+    """What somebody asked for while the run is executed."""
     recorded: Recorded | None = None
     sessions: Sessions = field(default_factory=Sessions)
     determinism: Determinism = field(default_factory=Determinism)

@@ -132,7 +132,7 @@ def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> 
         times["waited"] = format_duration(waited)
     if signal is not None and signal.rank is Rank.SUSPENDED:
         waiting = suspension(signal.tickets, questions=signal.questions, blocked=signal.blocked)
-        run.services.journal.close(EventType.RUN_SUSPENDED, {**waiting, **times})
+        run.services.journal.close(EventType.RUN_SUSPENDED, {**run.services.requested.recorded(waiting), **times})
         return None
     status, outcome, failures = _conclusion(run, signal)
     data: dict[str, object] = {"status": str(status)}

@@ -1,4 +1,4 @@
-"""Watch for requests to stop the run that this process executes: one thread, which looks once a second."""
+"""Watch for requests to stop or block the run that this process executes: one thread, which looks once a second."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from gert_core.api.errors import RunError
 
 if TYPE_CHECKING:
@@ -14,16 +16,24 @@ if TYPE_CHECKING:
 
     from gert_core.api import Lease, StoredRun
     from gert_core.engine.cancel import Stop
+    from gert_core.engine.requested import Requested
+    from gert_core.runs.control import CancelRequest
 
 LOOK: Final = 1.0
 """The seconds between two looks; a run that is shorter is never looked at."""
 
 
-def watch_requests(run: StoredRun | None, lease: Lease | None, stop: Stop, stack: ExitStack) -> None:
-    """Throw ``stop`` when somebody asks for it, until ``stack`` closes; a run that is not kept cannot be asked."""
+def watch_requests(
+    run: StoredRun | None, lease: Lease | None, stop: Stop, requested: Requested, stack: ExitStack, *, resumed: bool
+) -> None:
+    """Throw ``stop``, or block the run, when somebody asks for it, until ``stack`` closes.
+
+    A run that is not kept cannot be asked. One that is ``resumed`` may have been asked to block while its process
+    before was being killed.
+    """
     if run is not None and lease is not None:
         with suppress(RuntimeError, MemoryError):  # without a thread it is stopped by a signal only
-            stack.callback(_Watcher(run, lease, stop).close)
+            stack.callback(_Watcher(run, lease, stop, requested, look=resumed).close)
 
 
 class _Watcher:
@@ -33,16 +43,19 @@ class _Watcher:
     it waits for a look that is under way.
     """
 
-    __slots__ = ("_lease", "_looked", "_looking", "_over", "_run", "_stop")
+    __slots__ = ("_lease", "_looked", "_looking", "_over", "_requested", "_run", "_stop")
 
-    def __init__(self, run: StoredRun, lease: Lease, stop: Stop) -> None:
+    def __init__(self, run: StoredRun, lease: Lease, stop: Stop, requested: Requested, *, look: bool) -> None:
         self._run = run
         self._lease = lease
         self._stop = stop
-        self._looked = False
+        self._requested = requested
+        self._looked = look
         self._looking = threading.Lock()
         self._over = threading.Lock()
         self._over.acquire()
+        if look:
+            self._look(obey=True)
         _thread.start_new_thread(self._watch, ())
 
     def close(self) -> None:
@@ -67,12 +80,22 @@ class _Watcher:
             if self._run.info(CANCEL) is None:
                 return False
             request = read_request(self._run)
+            if obey and request is not None and request.block is not None:
+                self._block(request)
+                return False
             taken = obey and request is not None and request.is_for(self._lease)
             if taken:
                 self._stop.throw(str(request))
             self._run.delete(CANCEL)
             return taken
         return False
+
+    def _block(self, request: CancelRequest) -> None:
+        """Let no step begin any more; the request is deleted when the run is suspended, so that no crash loses it."""
+        from gert_core.runs.control import put_request
+
+        if self._requested.take(request) and not request.taken:
+            put_request(self._run, replace(request, taken=True), new=False)
 
 
 __all__ = ["LOOK", "watch_requests"]

@@ -1,4 +1,4 @@
-"""Ask the process that executes a run to stop it: the blob ``control/cancel.json``, which it looks for."""
+"""Ask the process that executes a run to stop or block it: the blob ``control/cancel.json``, which it looks for."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ CANCEL: Final = "control/cancel.json"
 
 
 class CancelRequest(Struct, frozen=True, kw_only=True):
-    """Who wants a run to stop, and why; ``worker`` and ``fence`` name the lease of the process that is meant."""
+    """Who wants a run to stop, and why; ``worker`` and ``fence`` name the lease of the process that is meant.
+
+    With ``block`` it is to be blocked on that key before its next step, by whichever process executes it then; the
+    request stays until that is done, and ``taken`` says that a process knows of it.
+    """
 
     by: str
     reason: str = ""
     at: str = ""
     worker: str | None = None
     fence: int = 0
+    block: str | None = None
+    taken: bool = False
 
     def is_for(self, lease: Lease) -> bool:
         """Return whether the holder of a lease is meant: one that is gone took it for itself, or it came too late."""
@@ -36,13 +42,15 @@ class CancelRequest(Struct, frozen=True, kw_only=True):
         return f"{self.by}: {self.reason}" if self.reason else self.by
 
 
-def put_request(run: StoredRun, request: CancelRequest) -> bool:
-    """Write a request; False when there is one already."""
+def put_request(run: StoredRun, request: CancelRequest, *, new: bool = True) -> bool:
+    """Write a request; False when there is one already and this is to be a ``new`` one."""
     told: dict[str, object] = {"by": request.by, "reason": request.reason, "at": request.at}
     if request.worker is not None:
         told |= {"worker": request.worker, "fence": request.fence}
+    if request.block is not None:
+        told |= {"block": request.block, "taken": request.taken}
     try:
-        run.put(CANCEL, json.dumps(told, ensure_ascii=False).encode() + b"\n", new=True)
+        run.put(CANCEL, json.dumps(told, ensure_ascii=False).encode() + b"\n", new=new)
     except StoreError as error:
         if error.kind != ErrorKind.BLOB_EXISTS:
             raise
@@ -60,13 +68,15 @@ def read_request(run: StoredRun) -> CancelRequest | None:
         return None
     if not isinstance(told, dict):
         return None
-    worker, fence = told.get("worker"), told.get("fence")
+    worker, fence, block = told.get("worker"), told.get("fence"), told.get("block")
     return CancelRequest(
         by=str(told.get("by") or "unknown"),
         reason=str(told.get("reason") or ""),
         at=str(told.get("at") or ""),
         worker=worker if isinstance(worker, str) else None,
         fence=fence if isinstance(fence, int) else 0,
+        block=block if isinstance(block, str) else None,
+        taken=told.get("taken") is True,
     )
 
 

@@ -92,6 +92,7 @@ class Fold:
 
     def _run_suspended(self, event: TraceEvent) -> None:
         self.state.status = str(event.data.get("status", RunStatus.APPROVAL_PENDING))
+        holds.suspend(self.state, event)
         self._end(event.data)
         self.state.result = dict(event.data)
 

@@ -69,6 +69,14 @@ def resume(state: RunState, event: TraceEvent) -> bool:
     return True
 
 
+def suspend(state: RunState, event: TraceEvent) -> None:
+    """Take a ``run_suspended`` whose run was blocked while it was executed."""
+    block = event.data.get("block")
+    if isinstance(block, dict):
+        reason = str(block.get("message") or "")
+        state.holds.append(Hold(key=str(block.get("key")), reason=reason, since=event.timestamp, seq=event.seq))
+
+
 def forget(state: RunState, step_key: str) -> None:
     """Drop the pauses of an execution of a step that is over, or begins anew."""
     state.released.pop(step_key, None)
@@ -76,4 +84,4 @@ def forget(state: RunState, step_key: str) -> None:
         state.holds = [hold for hold in state.holds if hold.step_key != step_key]
 
 
-__all__ = ["BLOCK", "UNBLOCK", "Hold", "forget", "pause", "resume"]
+__all__ = ["BLOCK", "UNBLOCK", "Hold", "forget", "pause", "resume", "suspend"]

@@ -134,6 +134,7 @@ class _RunEnd(Struct):
     questions: list[str] | None = None
     unblock_key: str | None = None
     unblock_keys: list[str] | None = None
+    block: _Map | None = None
     outputs: _Map | None = None
     duration: str | None = None
     waited: str | None = None

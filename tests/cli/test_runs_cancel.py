@@ -151,18 +151,68 @@ def test_what_is_not_a_request_stops_nothing(gert, tmp_path, content):
         assert process.wait(30) == 0
 
 
-def test_a_run_that_is_executed_is_blocked_after_it_has_stopped(gert, tmp_path):
-    with executing(gert) as process:
-        said = gert("runs", "block", "latest", "--key", "k", "--as", "alice")
+@pytest.mark.parametrize("store", ["file:runs", "sqlite:runs.db"])
+def test_life_block_of_a_run_that_is_executed_stops_it_before_its_next_step(gert, tmp_path, store):
+    at = ("--store", store)
+    with executing(gert, *at) as process:
+        said = gert("runs", "block", "latest", "--key", "k", "--as", "alice", "--reason", "freeze", *at)
+        run = gert("runs", "list", "--ids", *at).out.strip()
         assert said.code == 0, said.all
-        assert said.out == "Blocked on k. It waits for unblock:k.\n"
-        assert process.wait(30) == 1
+        assert said.out == f"Run {run} is being executed, and will be blocked on k before its next step.\n"
+        assert process.poll() is None, "the step goes on"
+        (tmp_path / "go").touch()
+        assert process.wait(30) == 0
+    lines = [json.loads(line) for line in gert("runs", "tail", run, "--json", *at).out.splitlines()]
+    (held,) = [line for line in lines if line["type"] == "step_complete"]
+    assert (held["step_key"], held["data"]["status"]) == ("held", "success")
+    last = lines[-1]
+    assert (last["type"], last["data"]["status"], last["data"]["unblock_key"]) == ("run_suspended", "blocked", "k")
+    assert last["data"]["block"] == {"key": "k", "actor": "alice", "message": "freeze"}
+    stands = gert("runs", "status", run, "--json", *at).document
+    assert (stands["status"], stands["blocked_on"]) == ("blocked", [{"kind": "unblock", "key": "k"}])
+    error = gert("resume", run, "--json", *at).document["error"]
+    assert (error["kind"], error["message"]) == ("run_blocked", f"run {run} is blocked on k: freeze")
+    assert gert("runs", "unblock", run, "--key", "k", *at).code == 0
+    assert gert("resume", run, "--json", *at).document["status"] == "completed"
+    assert gert("runs", "verify-ledger", run, *at).out == "valid\n"
+    assert gert("runs", "tail", run, *at).out.count("step_start\theld") == 1
+
+
+def test_life_block_is_not_lost_when_the_process_is_killed_before_its_next_step(gert, tmp_path):
+    with executing(gert) as process:
+        assert gert("runs", "block", "latest", "--key", "k", "--as", "alice").code == 0
+        process.kill()
+        process.wait(30)
+        (tmp_path / "go").touch()
     run = gert.run().name
-    told = [(event["type"], event["data"].get("reason")) for event in gert.events()[-3:]]
-    assert told == [("run_complete", "alice: to block it on k"), ("run_resumed", "block"), ("run_suspended", None)]
-    assert gert("resume", run).code == 1
+    said = gert("resume", run, "--json")
+    assert (said.code, said.document["status"]) == (0, "blocked"), said.all
+    assert gert("resume", run, "--json").document["error"]["kind"] == "run_blocked"
     assert gert("runs", "unblock", run, "--key", "k").code == 0
-    assert gert("resume", run).code == 0
+    assert gert("resume", run, "--json").document["status"] == "completed"
+
+
+def test_a_run_that_is_to_be_blocked_can_still_be_cancelled(gert, tmp_path):
+    with executing(gert) as process:
+        assert gert("runs", "block", "latest", "--key", "k", "--as", "alice").code == 0
+        assert gert("runs", "cancel", "latest", "--as", "bob").code == 0
+        assert process.wait(30) == 1
+    assert gert.events()[-1]["data"]["reason"] == "bob"
+
+
+def test_a_run_that_ends_before_it_is_blocked_is_over(gert, tmp_path):
+    with executing(gert) as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        (tmp_path / "go").touch()
+        threading.Timer(0.5, os.kill, (process.pid, signal.SIGCONT)).start()
+        said = gert("runs", "block", "latest", "--key", "k", "--json")
+        process.wait(30)
+    error = said.document.get("error")
+    if error is None:  # it looked before its last step
+        assert gert.events()[-1]["data"]["status"] == "blocked"
+    else:
+        assert (said.code, error["kind"]) == (1, "not_resumable"), said.all
+        assert "is over (completed)" in error["message"]
 
 
 def test_a_cancelled_command_says_who_cancelled_it(gert, tmp_path):

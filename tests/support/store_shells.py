@@ -87,10 +87,14 @@ RISKY = "{ effects: [network], writes: [box], idempotent: false }"
 
 
 def executing(
-    shell: Shell, contract: str = REPEATABLE, steps: str = CRASH, patch: dict[str, object] | None = None
+    shell: Shell,
+    contract: str = REPEATABLE,
+    steps: str = CRASH,
+    patch: dict[str, object] | None = None,
+    program: str = "exec sleep 60",
 ) -> tuple[Background, int]:
     """A run whose process executes its second step: the process, and the program that it started."""
-    shell.program("slow", "test -e again && exit 0; echo $$ > slow.new; mv slow.new slow.pid; exec sleep 60")
+    shell.program("slow", f"test -e again && exit 0; echo $$ > slow.new; mv slow.new slow.pid; {program}")
     shell.tool("slow", "[slow]", contract=contract)
     shell.book(steps, tools="change, slow")
     process = shell.server.start("exec", "book.yaml", environ=shell.environ, cwd=shell.root, patch=patch)

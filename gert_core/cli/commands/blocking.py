@@ -25,11 +25,17 @@ def block(
     store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Block a run: it cannot be resumed until it is unblocked with the key. One that is being executed stops first."""
+    """Block a run: it cannot be resumed until it is unblocked with the key.
+
+    One that is being executed stops before its next step.
+    """
     from gert_core.engine.blocking import block as write
 
     given = _given(ctx, as_, store)
     stands = write(run_id, key=key, reason=reason, **given)
+    if stands.status == "running" and not json:
+        out(escape(f"Run {stands.run_id} is being executed, and will be blocked on {key} before its next step."))
+        return 0
     return say(stands, f"Blocked on {key}.", given["store"].option, as_json=json)
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 def run_items(run: Run, compiled: CompiledStep, frame: Frame, key: str) -> Done:
     """Run a step with ``for_each`` under its own key: start, every item, complete."""
-    if run.services.stop.thrown:
-        return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
+    if (stopped := CANCELLED if run.services.stop.thrown else run.services.requested.signal) is not None:
+        return Done(status=StepStatus.SKIPPED, signal=stopped)
     return _Loop(run, compiled, frame, key).perform()
 
 
@@ -194,8 +194,9 @@ class _Loop:
         return settled_beside(self.execution) if self.each.parallel else self.frame.settled
 
     def _perform(self, item: Item) -> Signal | None:
-        if self.run.services.stop.thrown:
-            return CANCELLED
+        services = self.run.services
+        if (ended := CANCELLED if services.stop.thrown else services.requested.signal) is not None:
+            return ended
         layer = self._layer(item)
         label = self.run.services.masker.mask_text(item.label)
         child = self._child(item, layer, label)

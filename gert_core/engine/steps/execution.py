@@ -143,8 +143,8 @@ class StepExecution:
     def perform(self) -> Done:
         """Run the phases; every error becomes a status or a signal, never an exception of a plugin."""
         services = self.services
-        if services.stop.thrown:
-            return Done(status=StepStatus.SKIPPED, signal=CANCELLED)
+        if (ended := CANCELLED if services.stop.thrown else services.requested.signal) is not None:
+            return Done(status=StepStatus.SKIPPED, signal=ended)
         self.began = time.perf_counter()
         self.doubts = self.run.doubts
         if services.recorded is not None:

@@ -98,6 +98,25 @@ def test_life_cleanup_and_blocks_are_alike(stores):
     alike(stores)
 
 
+def test_life_block_of_a_run_that_is_executed_stops_it_before_its_next_step_in_every_store(stores):
+    def work(shell):
+        process, _ = executing(shell, program="while [ ! -e go ]; do sleep 0.05; done")
+        run = shell.gert("runs", "list", "--ids").stdout.split()[0]
+        said = shell.gert("runs", "block", run, "--key", "k", "--as", "alice").stdout
+        assert said == f"Run {run} is being executed, and will be blocked on k before its next step.\n"
+        (shell.root / "go").touch()
+        process.communicate(timeout=30)
+        stands = shell.json("runs", "status", run)
+        assert (process.returncode, stands["status"]) == (0, "blocked")
+        assert stands["blocked_on"] == [{"kind": "unblock", "key": "k"}]
+        assert shell.json("runs", "list")["runs"][0]["blocked_on"] == stands["blocked_on"]
+        shell.gert("runs", "unblock", run, "--key", "k")
+        assert shell.json("resume", run)["status"] == "completed"
+
+    each(stores, work)
+    assert alike(stores).count("step_start") == 3
+
+
 FAILING = """
 - { id: one, type: tool, tool: change, action: do, inputs: { what: one } }
 - id: no
