@@ -1,0 +1,161 @@
+"""Draws pictures of real runs in a real terminal for README and docs: ``python scripts/screenshots.py [--check]``.
+
+gert runs on a pseudo-terminal, an emulator reads the screen, and what differs from run to run (times, ids, paths) is
+made the same. A test compares the pictures with those that are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+OnScreen: Any = import_module("screens").OnScreen  # the same terminal that tests look at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+COLUMNS: Final = 96
+ROWS: Final = 30
+SIZE: Final = 14
+LINE: Final = 20
+STEADY: Final = (
+    (re.compile(r"\d{8}T\d{6}Z-rollout-[0-9a-f]{8}"), "20260301T120000Z-rollout-1f2e3d4c"),
+    (re.compile(r"trace: \S*/runs/\S*"), "trace: runs/20260301T120000Z-rollout-1f2e3d4c/trace.jsonl"),
+    (re.compile(r"\b\d+\.\d{3}s"), "4.218s"),
+    (re.compile(r"\b\d+\.\d{2}s"), "0.31s"),
+    (re.compile(r"\b\d+\.\ds"), "2.4s"),
+    (re.compile(r"(?<=rollout  )\d+s"), "4s"),
+)
+COLOURS: Final = {"green": "#3fb950", "cyan": "#39c5cf", "red": "#f85149", "brown": "#d29922"}
+TOOL: Final = """\
+apiVersion: tool/v0
+meta: {name: cluster}
+contract: {effects: [network], idempotent: true, inputs: {verb: {type: string}, what: {type: string}}}
+actions: {run: {argv: [cluster, "{{ .verb }}", "{{ .what }}"]}}
+"""
+BOOK: Final = """\
+apiVersion: kernel/v0
+meta: {name: rollout}
+tools: [cluster]
+steps:
+  - {id: build, type: tool, tool: cluster, inputs: {verb: build, what: web}}
+  - id: prepare
+    type: parallel
+    branches:
+      - {label: images, steps: [{id: pull, type: tool, tool: cluster, inputs: {verb: pull, what: web}}]}
+      - label: traffic
+        steps:
+          - {id: count, type: tool, tool: cluster, inputs: {verb: count, what: web}}
+          - {id: drain, type: tool, tool: cluster, inputs: {verb: drain, what: web}}
+  - id: node
+    type: tool
+    tool: cluster
+    inputs: {verb: restart, what: "{{ .n }}"}
+    for_each: {as: n, over: [web-1, web-2, web-3, web-4, web-5, web-6], key: "{{ .n }}"}
+  - {type: end, outcome: {category: resolved, code: rolled_out}}
+"""
+PROGRAM: Final = """\
+#!/bin/sh
+held() { while ! test -e "$1"; do sleep 0.05; done; }
+case "$1 $2" in
+  "count web") held pulling ;;
+  "pull web") touch pulling; echo "layer 3 of 7"; held pull ;;
+  "drain web") echo "12 connections"; held drain ;;
+  "restart web-4") echo "waiting for /healthz"; held restart ;;
+  "restart web-6") for n in $(seq 1 20); do echo "attempt $n: connection refused" >&2; done; exit 3 ;;
+esac
+"""
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of every picture."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("GERT_", "GITHUB_"))}
+    environ.pop("NO_COLOR", None)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, text in (("tools/cluster.tool.yaml", TOOL), ("rollout.yaml", BOOK), ("bin/cluster", PROGRAM)):
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
+        (root / "bin" / "cluster").chmod(0o755)
+        environ["PATH"] = f"{root / 'bin'}{os.pathsep}{environ['PATH']}"
+        command = [sys.executable, "-m", "gert_core", "exec", "rollout.yaml"]
+        with OnScreen(command, cwd=root, environ=environ, columns=COLUMNS, rows=ROWS) as seen:
+            seen.until(_shows("→ pull", "layer 3", "→ drain", "12 connections"))
+            yield "live.svg", picture(seen, "What runs now stands below the steps that are over")
+            (root / "pull").touch()
+            seen.until(lambda now: any("✓ pull" in line for line in now.lines))
+            (root / "drain").touch()
+            seen.until(_shows("3/6", "waiting for /healthz"))
+            yield "loop.svg", picture(seen, "A loop with a bar, and the item that runs")
+            (root / "restart").touch()
+            seen.end()
+            yield "failed.svg", picture(seen, "A run that failed ends with what to do next", start="✗ Run failed")
+
+
+def _shows(*texts: str) -> Callable[[Any], bool]:
+    return lambda seen: all(text in str(seen.block) for text in texts)
+
+
+def picture(seen: Any, label: str, *, start: str = "") -> str:
+    """Return the screen as SVG, from the line that begins with ``start`` on."""
+    rows = [number for number, line in enumerate(seen.screen.display) if line.strip()]
+    first = next(number for number in rows if seen.screen.display[number].startswith(start))
+    drawn = [_row(seen, number) for number in rows if number >= first]
+    width, height = COLUMNS * SIZE * 0.605 + 40, len(drawn) * LINE + 40
+    body = "\n".join(f'<text x="20" y="{34 + number * LINE}">{row}</text>' for number, row in enumerate(drawn))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
+        f'height="{height}" role="img" aria-label="{escape(label)}">\n'
+        "<!-- Written by scripts/screenshots.py from a real run. -->\n"
+        '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>\n'
+        '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" '
+        f'font-size="{SIZE}" fill="#e6edf3" xml:space="preserve">\n{body}\n</g>\n</svg>\n'
+    )
+
+
+def _row(seen: Any, number: int) -> str:
+    """Return a row with its colours; what varies is replaced in the plain parts, which are all that has it."""
+    parts: list[tuple[str, str]] = []
+    for x in range(seen.screen.columns):
+        char = seen.screen.buffer[number][x]
+        style = f' fill="{COLOURS[char.fg]}"' if char.fg in COLOURS else ""
+        style += ' font-weight="bold"' if char.bold else ""
+        if parts and parts[-1][1] == style:
+            parts[-1] = parts[-1][0] + char.data, style
+        else:
+            parts.append((char.data, style))
+    parts[-1] = (parts[-1][0].rstrip(), parts[-1][1])
+    return "".join(f"<tspan{style}>{_steady(text)}</tspan>" if style else _steady(text) for text, style in parts)
+
+
+def _steady(text: str) -> str:
+    for pattern, replacement in STEADY:
+        text = pattern.sub(replacement, text)
+    return escape(text)
+
+
+def main(arguments: list[str]) -> int:
+    """Write every picture, or with ``--check`` only compare; the exit code tells whether one was stale."""
+    stale = []
+    for name, text in pages():
+        file = ROOT / "docs" / "screens" / name
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            stale.append(name)
+            if "--check" not in arguments:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
+    for name in stale:
+        print(f"docs/screens/{name} {'is stale' if '--check' in arguments else 'written'}")
+    return int("--check" in arguments and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

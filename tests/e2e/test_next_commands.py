@@ -1,0 +1,297 @@
+"""Every command that is printed as what to do next does what it says: each kind of end is brought about and followed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+
+import pytest
+from gertproc import Gert
+
+TOOL = """\
+apiVersion: tool/v0
+meta: { name: NAME, transport: stdio }
+contract: { effects: [network], CONTRACT }
+actions: { do: { argv: [sh, -c, 'echo x >> did.NAME; test -e sick || exit 0; cat sick >&2; exit 3'] } }
+"""
+END = "  - { id: done, type: end, outcome: { category: resolved, code: fine } }\n"
+READ, WRITE = "idempotent: true", "writes: [db]"
+STORES = [(), ("--store", "sqlite:kept runs.db")]
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path, GERT_ACTOR="olga")
+    made.write(tool_read=TOOL.replace("NAME", "read").replace("CONTRACT", READ))
+    made.write(tool_write=TOOL.replace("NAME", "write").replace("CONTRACT", WRITE))
+    with made:
+        yield made
+
+
+def book(gert: Gert, steps: str, meta: str = "", name: str = "book") -> None:
+    text = f"apiVersion: kernel/v0\nmeta: {{ name: book{meta} }}\ntools: [read, write]\nsteps:\n{steps}{END}"
+    gert.write(**{name: text})
+
+
+def step(name: str, tool: str = "read", more: str = "") -> str:
+    return f"  - {{ id: {name}, type: tool, tool: {tool}{more} }}\n"
+
+
+class Advice:
+    """What a result printed, and what its JSON has: the same commands."""
+
+    def __init__(self, gert: Gert, said: str, *store: str) -> None:
+        self.gert = gert
+        self.lines = re.findall(r"^ +(next|or|and|then|more): (.*)$", said, re.MULTILINE)
+        self.words: list[tuple[str, list[str]]] = []
+        for lead, line in self.lines:
+            if line.startswith("…"):
+                first = self.words[0][1]
+                for choice in re.findall(r"=(\w+)", line):
+                    self.words.append((lead, [re.sub("=redo$", f"={choice}", word) for word in first]))
+            else:
+                self.words.append((lead, shlex.split(line, comments=True)))
+        self.more = [words for lead, words in self.words if lead == "more"]
+        self.words = [(lead, words) for lead, words in self.words if lead != "more"]
+        run = re.search(r"^ *run: (\S+)", said, re.MULTILINE)
+        if run is not None:
+            shown = gert("runs", "show", run[1], "--json", *store).document
+            assert [words for _, words in self.words] == [one["command"] for one in shown["next"]]
+            assert all(one["why"] for one in shown["next"])
+
+    @property
+    def leads(self) -> list[str]:
+        return [lead for lead, _ in self.words]
+
+    def run(self, number: int, *, code: int = 0, **environ: str):
+        """Execute one of the commands as it is printed."""
+        gert, *words = self.words[number][1]
+        assert gert == "gert"
+        said = self.gert(*words, **environ)
+        assert said.code == code, said.all
+        return said
+
+
+def executed(gert: Gert, *words: str, code: int, store: tuple[str, ...] = (), **environ: str) -> Advice:
+    said = gert("exec", "book.yaml", *words, *store, **environ)
+    assert said.code == code, said.all
+    advice = Advice(gert, said.out, *store)
+    for words in advice.more:
+        shown = gert(*words[1:])
+        assert (shown.code, words[-1 - len(store)] in shown.out) == (0, True), shown.all
+    return advice
+
+
+def did(gert: Gert, tool: str) -> int:
+    file = gert.root / f"did.{tool}"
+    return len(file.read_text().split()) if file.exists() else 0
+
+
+@pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
+def test_a_failed_step_is_run_again(gert, store):
+    book(gert, step("look") + step("again"))
+    (gert.root / "sick").write_text("down")
+    advice = executed(gert, code=1, store=store)
+    assert advice.leads == ["next"]
+    (gert.root / "sick").unlink()
+    assert "resolved (fine)" in advice.run(0).out
+    assert did(gert, "read") == 3
+
+
+def test_a_step_with_an_error_is_run_again(gert):
+    script = "[sh, -c, 'echo x >> did.read']"
+    gert.write(
+        tool_read="apiVersion: tool/v0\nmeta: { name: read }\ncontract: { effects: [network], idempotent: true }\n"
+        f'actions: {{ do: {{ argv: {script}, extract: {{ n: {{ from: stdout, pattern: "n=([0-9]+)" }} }} }} }}\n'
+    )
+    book(gert, step("look"))
+    advice = executed(gert, code=1)
+    assert gert("runs", "show", gert.run().name, "--json").document["status"] == "error"
+    assert advice.leads == ["next"]
+    advice.run(0, code=1)
+    assert did(gert, "read") == 2
+
+
+@pytest.mark.parametrize(("number", "code", "times"), [(0, 0, 2), (1, 0, 1), (2, 1, 1)], ids=["redo", "done", "failed"])
+@pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
+def test_a_failed_write_is_decided_by_a_person(gert, number, code, times, store):
+    book(gert, step("act", "write"))
+    (gert.root / "sick").write_text("down")
+    advice = executed(gert, code=1, store=store)
+    assert advice.leads == ["next", "or", "or"]
+    (gert.root / "sick").unlink()
+    advice.run(number, code=code)
+    assert did(gert, "write") == times
+
+
+@pytest.mark.parametrize(("number", "code", "times"), [(0, 0, 2), (1, 0, 1), (2, 1, 1)], ids=["redo", "done", "failed"])
+def test_an_interrupted_write_is_decided_by_a_person(gert, number, code, times):
+    dies = (
+        TOOL.replace("NAME", "write").replace("CONTRACT", WRITE).replace("test -e sick", "test -e go || kill -9 $PPID")
+    )
+    gert.write(tool_write=dies.replace("cat sick >&2; exit 3", "exit 0"))
+    book(gert, step("act", "write"))
+    assert gert("exec", "book.yaml").code in (-signal.SIGKILL, 128 + signal.SIGKILL)
+    (gert.root / "go").touch()
+    run = gert.run().name
+    advice = Advice(gert, f"run: {run}\n{gert('runs', 'show', run).err}")
+    assert advice.leads == ["next", "or", "or"]
+    advice.run(number, code=code)
+    assert did(gert, "write") == times
+
+
+@pytest.mark.parametrize("policy", [False, True], ids=["runbook", "file"])
+@pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
+def test_a_denied_step_is_explained(gert, policy, store):
+    rules = "governance: { rules: [ { effects: [network], action: deny } ] }"
+    book(gert, step("look"), meta="" if policy else f", {rules}")
+    gert.write(
+        strict="apiVersion: policy/v0\nmeta: { name: strict }\nrules: [ { effects: [network], action: deny } ]\n"
+    )
+    advice = executed(gert, *(["--policy", "strict.yaml"] if policy else []), code=1, store=store)
+    assert advice.leads == ["next"]
+    said = advice.run(0)
+    assert re.match(r"look \(tool, \S+:5\)", said.out)
+    assert re.search(r"decision: +deny", said.out)
+    assert did(gert, "read") == 0
+
+
+@pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
+@pytest.mark.parametrize("answer", [0, 1], ids=["approve", "reject"])
+def test_an_approval_is_given_and_the_run_goes_on(gert, store, answer):
+    rules = ", governance: { rules: [ { effects: [network], action: require-approval, exclude_actor: false } ] }"
+    book(gert, step("look"), meta=rules)
+    advice = executed(gert, "--approval", "inbox", code=0, store=store)
+    assert advice.leads == ["next", "or", "then"]
+    advice.run(answer)
+    said = advice.run(2, code=answer)
+    assert did(gert, "read") == (answer == 0)
+    assert ("resolved (fine)" in said.out) == (answer == 0)
+    if answer:
+        assert not Advice(gert, said.out, *store).words, "a run asks once for the approval of a step"
+
+
+def test_several_approvals_are_given_one_by_one(gert):
+    rules = ", governance: { rules: [ { effects: [network], action: require-approval, exclude_actor: false } ] }"
+    forked = "\n".join(f"      - {{ steps: [ {step(name)[4:].strip()} ] }}" for name in ("left", "right"))
+    book(gert, f"  - id: fork\n    type: parallel\n    branches:\n{forked}\n", meta=rules)
+    advice = executed(gert, "--approval", "inbox", code=0)
+    assert advice.leads == ["next", "or", "and", "or", "then"]
+    for number in (0, 2):
+        advice.run(number)
+    assert "resolved (fine)" in advice.run(4).out
+
+
+@pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
+def test_an_answer_is_given_and_the_run_goes_on(gert, store):
+    book(gert, "  - { id: ask, type: manual, instructions: Look. }\n")
+    advice = executed(gert, "--questions", "suspend", code=0, store=store)
+    assert advice.leads == ["next", "then"]
+    advice.run(0)
+    assert "resolved (fine)" in advice.run(1).out
+
+
+@pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
+def test_a_blocked_run_is_unblocked_and_goes_on(gert, store):
+    book(gert, "  - { id: ask, type: manual, instructions: Look. }\n")
+    said = gert("exec", "book.yaml", "--questions", "suspend", *store)
+    run = re.search(r"run: (\S+)", said.out)[1]
+    assert gert("runs", "block", run, "--key", "it's time", "--reason", "the change window", *store).code == 0
+    shown = gert("runs", "show", run, *store)
+    advice = Advice(gert, f"run: {run}\n{shown.err}", *store)
+    assert advice.leads == ["next", "then"]
+    advice.run(0)
+    assert "Answer pending" in advice.run(1).out, "it waits for what it waited for before"
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "status"), [(0, 0, "completed"), (1, 1, "cancelled")], ids=["resume", "abort"]
+)
+def test_a_cancelled_run_goes_on_or_is_ended(gert, number, code, status):
+    gert.write(
+        tool_read=TOOL.replace("NAME", "read")
+        .replace("CONTRACT", READ)
+        .replace("test -e sick || exit 0", "test -e go || { kill -INT $PPID; sleep 9; }; exit 0")
+    )
+    book(gert, step("look"))
+    advice = executed(gert, code=130)
+    assert advice.leads == ["next", "or"]
+    (gert.root / "go").touch()
+    advice.run(number, code=code)
+    assert gert("runs", "show", gert.run().name, "--json").document["status"] == status
+
+
+def test_a_run_whose_runbook_changed_goes_on_when_that_is_meant(gert):
+    book(gert, step("look"))
+    (gert.root / "sick").write_text("down")
+    executed(gert, code=1)
+    (gert.root / "sick").unlink()
+    book(gert, step("look") + "  # a remark\n")
+    run = gert.run().name
+    advice = Advice(gert, f"run: {run}\n{gert('runs', 'show', run).err}")
+    assert advice.words[0][1][-2:] == ["--on-drift", "allow"]
+    assert "resolved (fine)" in advice.run(0).out
+
+
+def test_what_cleanup_undid_is_run_again_when_that_is_meant(gert):
+    book(
+        gert,
+        f"  - id: deploy\n    type: block\n    steps:\n    {step('act', 'write')}    {step('look')}    finally:\n    {step('undo')}",
+    )
+    gert.write(
+        tool_read=TOOL.replace("NAME", "read")
+        .replace("CONTRACT", READ)
+        .replace("test -e sick || exit 0", "test $(cat did.read | wc -l) = 1 || exit 0")
+    )
+    (gert.root / "sick").write_text("down")
+    (gert.root / "tools/write.tool.yaml").write_text(
+        TOOL.replace("NAME", "write").replace("CONTRACT", WRITE).replace("sick", "ill")
+    )
+    advice = executed(gert, code=1)
+    assert advice.leads == ["next"]
+    assert advice.words[0][1][-2:] == ["--retry-failed", "--yes"]
+    assert "resolved (fine)" in advice.run(0).out
+    assert did(gert, "write") == 2
+
+
+def test_cleanup_of_the_run_is_known_too(gert):
+    book(gert, step("act", "write") + step("look"))
+    text = (gert.root / "book.yaml").read_text()
+    (gert.root / "book.yaml").write_text(f"{text}finally:\n{step('undo')}")
+    gert.write(
+        tool_read=TOOL.replace("NAME", "read")
+        .replace("CONTRACT", READ)
+        .replace("test -e sick || exit 0", "test $(cat did.read | wc -l) = 1 || exit 0")
+    )
+    (gert.root / "tools/write.tool.yaml").write_text(
+        TOOL.replace("NAME", "write").replace("CONTRACT", WRITE).replace("sick", "ill")
+    )
+    (gert.root / "sick").write_text("down")
+    advice = executed(gert, code=1)
+    assert "--yes" in advice.words[0][1]
+    assert "resolved (fine)" in advice.run(0).out
+
+
+def test_nothing_is_advised_where_nothing_is_left_to_do(gert):
+    book(gert, step("look"))
+    assert not executed(gert, code=0).words
+    (gert.root / "sick").write_text("down")
+    said = gert("exec", "book.yaml", "--mode", "dry-run")
+    assert not Advice(gert, said.out.replace("run:", "")).words
+
+
+def test_a_run_that_another_process_executes_is_left_alone(gert):
+    """A lease that is held, or was lost to another process: who resumes is refused, so nothing is advised."""
+    store = ("--store", "sqlite:kept.db")
+    gert.write(
+        tool_read=TOOL.replace("NAME", "read")
+        .replace("CONTRACT", READ)
+        .replace("test -e sick || exit 0", "kill -9 $PPID; exit 0")
+    )
+    book(gert, step("look"))
+    gert("exec", "book.yaml", *store)
+    (run,) = gert("runs", "list", "--json", *store).document["runs"]
+    shown = gert("runs", "show", run["run_id"], "--json", *store).document
+    assert (shown["status"], shown["next"]) == ("running", []), json.dumps(shown)
