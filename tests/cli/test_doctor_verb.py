@@ -280,6 +280,40 @@ def test_the_level_that_is_reached_and_what_is_missing_for_the_next(gert, tmp_pa
     assert "public keys only" in missing("audited production", **both)[0]
 
 
+SERVED = """\
+from gert_core import hookimpl
+from gert_core.api import StoreType
+from gert_core.stores.directory import DirectoryStore
+
+class Served(DirectoryStore):
+    served = True
+
+@hookimpl
+def gert_stores():
+    return [StoreType(name="acme", schemes=("acme",), open=lambda url, services: Served(services.root / "runs"))]
+"""
+
+
+def test_every_level_can_be_reached(gert, tmp_path, fake_dist):
+    """From nothing to a machine with a floor, a signed trace and a store that a server keeps, one thing at a time."""
+    floor = tmp_path / "etc"
+    (floor / "policies").mkdir(parents=True)
+    assert looked(gert, floor=floor)[2]["level"] == "laptop"
+    people = policy(people={"ann": {"keys": [PUBLIC]}}, require_signed_approvals=True)
+    (floor / "policies" / "p.yaml").write_text(people)
+    assert looked(gert, floor=floor)[2]["level"] == "shared host"
+    fake_dist.add("gert-store-acme", SERVED)
+    served = {"PYTHONPATH": str(fake_dist.directory), "GERT_STORE": "acme:runs"}
+    assert looked(gert, floor=floor, **served)[2]["level"] == "shared host"
+    signed = {"GERT_TRACE_SIGNING_KEY": PRIVATE}
+    assert looked(gert, floor=floor, **signed)[2]["level"] == "shared host"
+    code, _, document = looked(gert, floor=floor, **served, **signed)
+    assert (code, document["level"]) == (0, "audited production")
+    assert [level["missing"] for level in document["levels"]] == [[], [], []]
+    bridge = looked(gert, floor=floor, **served, **signed, GERT_BRIDGE_WEB_KEY=PRIVATE)
+    assert (bridge[0], bridge[2]["level"]) == (1, None)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to another user")
 def test_runs_of_another_user(gert):
     (gert.root / "runs").mkdir(mode=0o700)
