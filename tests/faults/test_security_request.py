@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from hashlib import sha256
 
 import pytest
 from binding import PROGRAM, of, pending, program, resume
 from gertproc import Gert
+
+from gert_core.approvals.binding import document_hash
 
 TOOL = """\
 apiVersion: tool/v0
@@ -106,6 +109,10 @@ def test_the_request_is_everything_that_is_executed_and_shown(gert):
             "extensions": {},
         },
     }
+    assert submitted["request_hash"] == document_hash(submitted["request"]), "what is signed is what is shown"
+    assert not [file for file in gert.run().rglob("*") if file.is_file() and "7-7-7-7" in file.read_text()]
+    created, expires = (datetime.fromisoformat(submitted[name]) for name in ("created", "expires_at"))
+    assert (expires - created).total_seconds() == 1800
     assert start["runbook_hash"] == f"sha256:{sha256((gert.root / 'book.yaml').read_bytes()).hexdigest()}"
     assert ticket == submitted["ticket_id"] == ticket_of(gert.run().name, "act", submitted["request_hash"])
 
@@ -132,6 +139,7 @@ def test_the_second_request_of_a_step_is_another_ticket(gert):
     one, two = of(gert, "approval_submitted")
     assert (one["request"]["generation"], two["request"]["generation"]) == (1, 2)
     assert first != second
+    assert of(gert, "approval_void") == [], "the first one served its execution; nothing of it changed"
 
 
 PEER_TOOL = """\
