@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from decimal import Decimal
 
@@ -102,6 +103,34 @@ def test_store_pg_lost_commit_answer_makes_changes_once(opened, proxied):
     assert cut(lambda: ledger.reserve(KEY, "a", Decimal(1), limit=Decimal(1)))
     assert ledger.total(KEY).count == 1
     assert cut(lambda: run.delete("output/a.log"))
+
+
+def test_store_pg_readers_of_one_process_share_four_connections(opened, url):
+    store = opened()
+    write_run(store, "r1")
+    seen, slow = [], threading.Event()
+
+    def read(seconds):
+        slow.wait(10)
+        began = time.monotonic()
+        store._database.read("SELECT pg_sleep(?)", (seconds,))
+        seen.append((seconds, time.monotonic() - began))
+
+    threads = [threading.Thread(target=read, args=(seconds,)) for seconds in (1.5, 1.5, 1.5, 0.0, 0.0, 0.0, 0.0)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)  # the connection of the sink is closed
+    slow.set()
+    with psycopg.connect(url, autocommit=True) as connection:
+        most = 0
+        while any(thread.is_alive() for thread in threads):
+            count = "SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = 'gert'"
+            most = max(most, connection.execute(count).fetchone()[0])
+            time.sleep(0.05)
+    assert most == 4
+    assert max(taken for seconds, taken in seen if seconds) < 3.5, "they do not wait for each other"
+    end_connections(url)
+    assert [row.run_id for row in store.runs(RunQuery())] == ["r1"], "what was lost meanwhile is made anew"
 
 
 def test_a_server_that_is_restarted_is_waited_for(opened, server):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
+READERS: Final = 4
+"""The most connections with which the threads of a process read at the same time."""
 _PAUSES: Final = (0.1, 0.4, 1.6)
 """The seconds before a read is asked again on a new connection, each time it fails."""
 _NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
@@ -73,7 +75,10 @@ class _Statements(Transaction):
 
 
 class PostgresDatabase(Database):
-    """One connection, in which each statement is a transaction of its own unless one is begun."""
+    """One connection, in which each statement is a transaction of its own unless one is begun.
+
+    Threads that read while another one uses it share a few more, which are made when they are needed.
+    """
 
     backend: ClassVar[str] = "postgres"
     served: ClassVar[bool] = True
@@ -85,6 +90,9 @@ class PostgresDatabase(Database):
         self._address = address
         self._lock = threading.RLock()
         self._connection: Connection | None = None
+        self._free = threading.BoundedSemaphore(READERS - 1)
+        self._readers: list[Connection] = []
+        """Connections that only read, and are not in use."""
         self._known = False
         """Whether there was a connection before: one that is lost then is made again."""
 
@@ -101,7 +109,7 @@ class PostgresDatabase(Database):
         """Return the rows of a query; a lost connection is made anew up to three times."""
         for pause in (*_PAUSES, None):
             try:
-                with self._connected() as connection:
+                with self._reading() as connection:
                     return connection.execute(_text(sql).encode(), tuple(values)).fetchall()
             except LostError:
                 if pause is None:
@@ -152,18 +160,49 @@ class PostgresDatabase(Database):
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
+        self._close_readers()
+
+    def _close_readers(self) -> None:
+        with suppress(IndexError):  # of an empty list, whichever thread took the last one
+            while True:
+                self._readers.pop().close()
 
     def __del__(self) -> None:
-        """Close a connection whose owner was forgotten; the server would keep it otherwise."""
+        """Close connections whose owner was forgotten; the server would keep them otherwise."""
         connection = getattr(self, "_connection", None)
         if connection is not None:
             connection.close()
+        if hasattr(self, "_readers"):
+            self._close_readers()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """Give the connection, or while another thread uses it one of those that only read."""
+        if self._lock.acquire(blocking=False):
+            try:
+                with self._connected() as connection:
+                    yield connection
+            finally:
+                self._lock.release()
+            return
+        with self._free:
+            connection = self._readers.pop() if self._readers else self._new()
+            try:
+                yield connection
+            except psycopg.Error as error:
+                lost_ = is_lost(error, connection)
+                connection.close()
+                raise (lost if lost_ else told)(self.url, error) from None
+            except BaseException:
+                connection.close()
+                raise
+            self._readers.append(connection)
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
         """Give the connection to one thread at a time; one that broke is thrown away."""
         with self._lock:
-            connection = self._connection or self._connect()
+            connection = self._connection = self._connection or self._new()
             try:
                 yield connection
             except psycopg.Error as error:
@@ -182,12 +221,13 @@ class PostgresDatabase(Database):
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.rollback()
 
-    def _connect(self) -> Connection:
+    def _new(self) -> Connection:
+        """Make a connection."""
         try:
             known = conninfo_to_dict(self._address)
             options = f"{known.get('options') or ''} -c synchronous_commit=off".strip()
             settings = {**_SETTINGS, **known, "options": options}
-            self._connection = psycopg.connect(autocommit=True, **settings)  # type: ignore[arg-type]
+            made = psycopg.connect(autocommit=True, **settings)  # type: ignore[arg-type]
         except psycopg.ProgrammingError:
             raise StoreError(
                 f"{self.url} is not an address of PostgreSQL", hint="write it as postgres://USER@HOST/DATABASE"
@@ -197,7 +237,7 @@ class PostgresDatabase(Database):
                 raise lost(self.url, error) from None
             raise unreachable(self.url, error) from None
         self._known = True
-        return self._connection
+        return made
 
 
 __all__ = ["PostgresDatabase"]
