@@ -43,6 +43,11 @@ class ListsConformance(StoreCase):
             return "".join(row.run_id[7] for row in store.runs(RunQuery(**query)))
 
         assert days(status=("failed", "completed")) == "21"
+        assert days(status=("running",)) == "4"
+        assert days(status=("interrupted",)) == "5"
+        assert days(status=("running", "interrupted")) == "54"
+        assert days(status=("failed", "interrupted")) == "52"
+        assert days(status=("failed", "approval_pending"), active=False) == "32"
         assert days(active=True) == "54"
         assert days(active=False) == "321"
         assert days(runbook="b") == "2"

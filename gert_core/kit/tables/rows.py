@@ -16,7 +16,7 @@ from gert_core.kit.run_rows import ACTIVE, INTERRUPTED, MOVED, UNREADABLE, check
 from gert_core.kit.tables.database import marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from gert_core.api.store_records import RunQuery
     from gert_core.kit.tables.database import Database
@@ -151,15 +151,16 @@ def _shown(row: RunRow) -> RunRow:
 
 def _statement(query: RunQuery, before: str | None, size: int) -> tuple[str, list[object]]:
     """Return the SQL of a page of runs and its values."""
-    status = f"CASE WHEN r.status = '{_RUNNING}' AND l.run_id IS NULL THEN '{INTERRUPTED}' ELSE r.status END"
     wanted: list[str] = []
     values: list[object] = []
     if query.status:
-        wanted.append(f"{status} IN ({marks(query.status)})")
-        values += query.status
+        condition, words = _has_status(query.status)
+        wanted.append(condition)
+        values += words
     if query.active is not None:
-        wanted.append(f"{status} {'' if query.active else 'NOT '}IN ({marks(ACTIVE)})")
-        values += sorted(ACTIVE)
+        condition, words = _has_status(ACTIVE)
+        wanted.append(condition if query.active else f"NOT {condition}")
+        values += words
     for name in ("runbook", "tenant", "outcome", "code", "mode", "actor"):
         if (value := getattr(query, name)) is not None:
             wanted.append(f"r.{name} = ?")
@@ -183,6 +184,21 @@ def _statement(query: RunQuery, before: str | None, size: int) -> tuple[str, lis
         "ORDER BY r.began DESC, r.created DESC, r.run_id DESC LIMIT ?"
     )
     return sql, [*values, size]
+
+
+def _has_status(wanted: Collection[str]) -> tuple[str, list[str]]:
+    """Return the condition that a run has one of these statuses, and its values.
+
+    What is running and held by no worker is interrupted; for every other status the table of leases is not asked.
+    """
+    words = sorted(set(wanted) - {_RUNNING, INTERRUPTED})
+    found = [f"r.status IN ({marks(words)})"] if words else []
+    if _RUNNING in wanted and INTERRUPTED in wanted:
+        found.append(f"r.status = '{_RUNNING}'")
+    elif _RUNNING in wanted or INTERRUPTED in wanted:
+        held = "IS NOT NULL" if _RUNNING in wanted else "IS NULL"
+        found.append(f"r.status = '{_RUNNING}' AND l.run_id {held}")
+    return f"({' OR '.join(found)})", words
 
 
 def select_tickets(database: Database, **query: str | None) -> Iterator[TicketRow]:
