@@ -300,6 +300,20 @@ def test_a_changed_machine_floor_applies_to_a_waiting_run(machine):
     assert not machine.done
 
 
+def test_a_softened_machine_floor_does_not_run_what_was_denied(machine):
+    """What the floor denied in this run stays denied in it, also when it is run again."""
+    file = machine.policy()
+    assert machine("exec", "book.yaml").returncode == 1
+    (run,) = (machine.root / "runs").glob("[!.]*")
+    file.write_text(DENY.replace("action: deny", "action: allow"))
+    again = machine("resume", "--run", run.name, "--retry-failed")
+    assert again.returncode == 1, again.stderr
+    assert "drift" not in again.stderr
+    assert "governance_denied" in again.stdout + again.stderr
+    assert not machine.done
+    assert machine("exec", "book.yaml").returncode == 0, "a new run is under the floor of today"
+
+
 def test_without_a_floor_one_name_is_looked_up(monkeypatch, tmp_path):
     asked = []
     real = os.lstat

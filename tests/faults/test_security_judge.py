@@ -14,7 +14,7 @@ from people import BOOK, TOOL, pair
 
 from gert_core.api import ApprovalRequest, ApprovalResponse
 from gert_core.approvals.checks import AnswerResult, Approvals, Tally, assess, recount
-from gert_core.approvals.seals import SEAL, seal_of
+from gert_core.approvals.seals import SEAL, is_sealed, seal_of
 from gert_core.approvals.signing import sign_response
 from gert_core.governance.people import People, Person, parse_people
 from gert_core.keys import parse_key
@@ -189,6 +189,23 @@ def test_two_people_with_one_key_count_once():
         if checked.result is AnswerResult.COUNTED:
             tally.add(response, checked)
     assert found == ["counted", "set_aside"]
+
+
+SEALED = ("ticket_id", "approved", "approver_id", "timestamp", "signature", "identity", "evidence", "result", "status")
+
+
+@pytest.mark.parametrize("field", SEALED)
+def test_the_seal_of_an_answer_covers_everything_that_counts(field):
+    """Neither an answer nor the end of a ticket in the trace of a signed run can be altered in any of it."""
+    data: dict[str, object] = dict.fromkeys(SEALED, "x")
+    data[SEAL] = seal_of(data, run_id="r", request_hash="h", sign=sign)
+    assert is_sealed(data, run_id="r", request_hash="h", sign=sign)
+    assert not is_sealed(data, run_id="another", request_hash="h", sign=sign)
+    assert not is_sealed(data, run_id="r", request_hash="another", sign=sign)
+    assert not is_sealed(data | {field: "y"}, run_id="r", request_hash="h", sign=sign)
+    assert not is_sealed(
+        {name: value for name, value in data.items() if name != field}, run_id="r", request_hash="h", sign=sign
+    )
 
 
 # -- through the command line ----------------------------------------------------------------------------------------
