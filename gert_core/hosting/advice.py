@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, GertError, RunStatus
 from gert_core.kit.display import readable_key
+from gert_core.kit.files import open_named
 from gert_core.runs.again import given_again
 from gert_core.runs.answers import answered
 
@@ -101,9 +102,11 @@ def _changed(state: RunState) -> bool:
     path, known = state.facts.get("runbook_path"), state.facts.get("runbook_hash")
     try:
         file = Path(str(path))
-        if not path or not known or not file.is_file() or file.stat().st_size > _LARGEST:
+        if not path or not known or not file.is_file():
             return False
-        return f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}" != str(known)
+        with open_named(file) as stream:
+            data = stream.read(_LARGEST + 1)
+        return len(data) <= _LARGEST and f"sha256:{hashlib.sha256(data).hexdigest()}" != str(known)
     except (OSError, ValueError):
         return False
 
