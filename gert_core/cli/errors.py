@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import GertError, UsageError
 from gert_core.cli.early import INTERRUPTED
-from gert_core.cli.render.terminal import err, out, paint, silence
+from gert_core.cli.render.terminal import err, escape, out, paint, silence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 BROKEN_PIPE: Final = 141
 INTERNAL: Final = 1
 _SHORTEST_KEY: Final = 8
+HIDDEN: Final = "***"
+_GIVEN: Final = re.compile(r"([(\s][A-Za-z_][\w.-]*)=[^\s)]*")
 _STORE: Final = "GERT_STORE"
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _REFUSED: Final = _FULL | {
@@ -46,11 +49,12 @@ def report(error: GertError, *, as_json: bool) -> int:
         where = ":".join(str(part) for part in (error.file, error.line, error.column) if part is not None)
         if where and where in error.message:
             where = ""
-        err(f"{paint('error:', 'red', 'bold', stream=sys.stderr)} {where + ': ' if where else ''}{error.message}")
+        text = escape(f"{where + ': ' if where else ''}{error.message}")
+        err(f"{paint('error:', 'red', 'bold', stream=sys.stderr)} {text}")
         for diagnostic in error.diagnostics:
             err(f"  {_diagnostic(diagnostic)}")
         if error.hint:
-            err(f"  {paint('hint:', 'cyan', stream=sys.stderr)} {error.hint}")
+            err(f"  {paint('hint:', 'cyan', stream=sys.stderr)} {escape(error.hint)}")
     return error.exit_code
 
 
@@ -76,6 +80,7 @@ def report_exception(exc: BaseException, *, as_json: bool) -> int:
         return INTERRUPTED
     if isinstance(exc, GertError):
         exc.message = hide(exc.message)
+        exc.file, exc.hint = (text and hide(text) for text in (exc.file, exc.hint))
         return report(exc, as_json=as_json)
     if _from_typer(exc):
         return _usage(exc, as_json=as_json)
@@ -134,11 +139,14 @@ def hide_keys(text: str, environ: Mapping[str, str] = os.environ) -> str:
     for name, value in environ.items():
         if _is_key(name) and len(value) >= _SHORTEST_KEY:
             text = text.replace(value, f"<REDACTED:{name}>")
-    if address := environ.get(_STORE):
-        from gert_core.kit.store_urls import passwords_of
+    # An address may also stand among the words of the command, in a place that is not for one.
+    given = [(word, HIDDEN) for word in sys.argv[1:] if "://" in word]
+    for address, mask in [(environ.get(_STORE, ""), f"<REDACTED:{_STORE}>"), *given]:
+        if address:
+            from gert_core.kit.store_urls import passwords_of
 
-        for password in passwords_of(address):
-            text = text.replace(password, f"<REDACTED:{_STORE}>") if len(password) >= _SHORTEST_KEY else text
+            for password in passwords_of(address):
+                text = text.replace(password, mask) if len(password) >= _SHORTEST_KEY else text
     return text
 
 
@@ -160,6 +168,8 @@ def _usage(exc: BaseException, *, as_json: bool) -> int:
             return UsageError.exit_code
         return report(UsageError("a command is missing"), as_json=True)
     message = " ".join(exc.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
+    # What stands behind the name of an input whose `--var` was forgotten may be a secret.
+    message = hide_keys(_GIVEN.sub(r"\1=...", message) if message.startswith("Got unexpected") else message)
     hint = f"`{context.command_path} --help` shows how to call it" if context else None
     return report(UsageError(message, hint=hint), as_json=as_json)
 
@@ -167,7 +177,7 @@ def _usage(exc: BaseException, *, as_json: bool) -> int:
 def _diagnostic(found: Diagnostic) -> str:
     where = ":".join(str(part) for part in (found.file, found.line, found.column) if part is not None)
     hint = f" ({found.hint})" if found.hint else ""
-    return f"{where + ': ' if where else ''}{found.severity} [{found.rule}] {found.message}{hint}"
+    return escape(f"{where + ': ' if where else ''}{found.severity} [{found.rule}] {found.message}{hint}")
 
 
 __all__ = ["BROKEN_PIPE", "INTERNAL", "INTERRUPTED", "hide_keys", "report", "report_exception"]

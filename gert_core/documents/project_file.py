@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE_NAME: Final = "gert-project.yaml"
+_OTHER_NAME: Final = "gert-project.yml"
 _HINT: Final = "the project's policies and plugins cannot be known without it; put the file back, or remove it"
 
 
@@ -22,7 +23,14 @@ class ProjectFileError(ProjectError):
 
 def project_file(directories: Iterable[Path]) -> Path | None:
     """Return the first project file in these directories; raise ``ProjectFileError`` for one that is not a file."""
-    return next((file for file in (directory / FILE_NAME for directory in directories) if _is_there(file)), None)
+    for directory in directories:
+        if _is_there(file := directory / FILE_NAME):
+            return file
+        if os.path.lexists(other := directory / _OTHER_NAME):
+            # Its author believes that it applies.
+            hint = f"rename it to {FILE_NAME}: its policies and plugins do not apply under another name"
+            raise ProjectFileError(f"{other} is not read: a project file is called {FILE_NAME}", hint=hint)
+    return None
 
 
 def _is_there(file: Path) -> bool:

@@ -15,10 +15,10 @@ from gert_core.runs.export import CheckedLines, blob_names, read_blobs
 from gert_core.runs.meta import read_meta
 from gert_core.runs.moved import Moved, mark, moved, refuse_moved
 from gert_core.trace.events import timestamp
-from gert_core.trace.reader import decode
+from gert_core.trace.reader import altered, decode
 
 if TYPE_CHECKING:
-    from gert_core.api import RunStore, StoredRun
+    from gert_core.api import RunStore, StoredRun, TraceEvent
 
 
 class Copied(Struct, frozen=True, kw_only=True):
@@ -138,19 +138,27 @@ def _make_way(found: StoredRun, run: StoredRun, target: RunStore) -> None:
     """Delete what a run left in the store that it is moved back to; raise ``run_exists`` for any other."""
     with found:
         told, last = moved(read_meta(found)), found.last_line()
-        if told is None or not told.done or not last or run.line(decode(last).seq) != last:
+        if told is None or not told.done or not last or run.line(_seq(found)) != last:
             raise _exists(run.run_id, target)
         found.remove()
 
 
 def _seq(run: StoredRun) -> int:
+    last = _last_event(run)
+    return 0 if last is None else last.seq
+
+
+def _last_event(run: StoredRun) -> TraceEvent | None:
     line = run.last_line()
-    return decode(line).seq if line else 0
+    try:
+        return decode(line) if line else None
+    except ValueError as error:
+        raise altered(run.place, error) from None
 
 
 def _refuse_unfinished(run: StoredRun) -> None:
-    line = run.last_line()
-    if line and decode(line).type == EventType.RUN_COMPLETE:
+    last = _last_event(run)
+    if last is not None and last.type == EventType.RUN_COMPLETE:
         return
     raise RunError(
         f"run {run.run_id} is not over, and in two stores it could go on twice",

@@ -87,12 +87,30 @@ def recorded_place(resume: Resume, signer: Signer | None) -> Place:
 
 
 def check_place(request: Request) -> None:
-    """Refuse a trace in a file of its own where the run is not kept in files."""
+    """Refuse a trace in a file of its own where the run is not kept in files, and paths that no trace can record."""
+    if request.mode != "replay":
+        root = request.store.root if isinstance(request.store, DirectoryStore) else None
+        for path in (request.runbook, request.trace, *request.policies, request.cwd, request.runs, root, Path()):
+            _check_recordable(path)
     if request.trace is not None and request.kept and not isinstance(request.store, (DirectoryStore, type(None))):
         raise UsageError(
             f"--trace is for runs in directories, and this one would be kept in {request.store.url}",
             hint="leave it out; or keep the run in a directory with --store file:runs",
         )
+
+
+def _check_recordable(path: Path | None) -> None:
+    """Refuse a path with bytes that are not UTF-8: the trace is text, and could not say where the run was."""
+    try:
+        whole = "" if path is None else str(path.absolute())
+        whole.encode()
+    except FileNotFoundError:  # the working directory was deleted
+        return
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"the path {whole!a} has bytes that are not UTF-8, so a trace cannot record it",
+            hint="rename the file or directory, or work in another one",
+        ) from None
 
 
 def _choices(request: Request, *, signer: Signer | None, store: RunStore | None = None, run_id: str = "") -> RunChoices:

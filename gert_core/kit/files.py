@@ -81,6 +81,17 @@ def open_named(path: Path) -> BinaryIO:
         raise
 
 
+def write_named(path: Path, data: bytes) -> None:
+    """Write a file that a person named, which may be a link or a pipe; a pipe without a reader is not waited for.
+
+    Raise ``OSError`` as ``open`` does.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    with os.fdopen(descriptor, "wb") as file:
+        os.set_blocking(descriptor, True)
+        file.write(data)
+
+
 def read_file(path: Path, *, limit: int, owners: Owners | None = None) -> bytes | None:
     """Return the bytes of a regular file, ``None`` when there is none; see ``open_file``."""
     found = read_file_info(path, limit=limit, owners=owners)
@@ -206,4 +217,5 @@ __all__ = [
     "read_file",
     "read_file_info",
     "read_record",
+    "write_named",
 ]

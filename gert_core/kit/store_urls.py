@@ -8,8 +8,14 @@ from typing import Final
 HIDDEN: Final = "***"
 """What is shown in place of a password."""
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*):(.*)", re.DOTALL)
-_USER: Final = re.compile(r"(?P<before>//[^/@:?#]*):(?P<password>.*)@(?P<host>[^@]*)\Z", re.DOTALL)
-_PARAMETER: Final = re.compile(r"(?P<name>[?&](?:[a-z]*password|passfile)=)(?P<value>[^&#]*)", re.IGNORECASE)
+_USER: Final = re.compile(
+    # In front of the host; or, where it has a character that should have been encoded, up to the last ``@``.
+    r"(?P<before>//[^/@:?#]*):(?:(?P<password>[^/?#]*)@(?=[^@/?#]*(?:[/?#]|\Z))|(?P<odd>.*)@(?=[^@]*\Z))",
+    re.DOTALL,
+)
+_PARAMETER: Final = re.compile(r"(?P<name>[?&](?P<word>[^=&#]*)=)(?P<value>[^&#]*)")
+_SECRET: Final = re.compile(r".*(?:password|passfile|secret|token|_key)", re.IGNORECASE | re.DOTALL)
+"""The names of parameters that are not shown, once they are decoded as the driver of a database decodes them."""
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -22,7 +28,7 @@ def split_url(url: str) -> tuple[str, str]:
 
 def without_password(url: str) -> str:
     """Return an address as it may be shown: a password in front of the host or in a parameter is left out."""
-    return _PARAMETER.sub(rf"\g<name>{HIDDEN}", _USER.sub(r"\g<before>@\g<host>", url))
+    return _PARAMETER.sub(_hidden, _USER.sub(r"\g<before>@", url))
 
 
 def passwords_of(url: str) -> tuple[str, ...]:
@@ -32,14 +38,24 @@ def passwords_of(url: str) -> tuple[str, ...]:
     from urllib.parse import unquote
 
     before = _USER.search(url)
-    found = [before["password"]] if before is not None else []
-    found += [given["value"] for given in _PARAMETER.finditer(url)]
+    found = [before["password"] or before["odd"]] if before is not None else []
+    found += [given["value"] for given in _PARAMETER.finditer(url) if _is_secret(given["word"])]
     return tuple(unquote(text) for text in found if text)
 
 
 def has_password(url: str) -> bool:
     """Return whether an address has a password in it."""
     return without_password(url) != url
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return f"{found['name']}{HIDDEN}" if _is_secret(found["word"]) else found[0]
+
+
+def _is_secret(word: str) -> bool:
+    from urllib.parse import unquote
+
+    return _SECRET.fullmatch(unquote(word)) is not None
 
 
 __all__ = ["HIDDEN", "has_password", "passwords_of", "split_url", "without_password"]

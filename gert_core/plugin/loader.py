@@ -133,7 +133,10 @@ def describe(exc: BaseException, target: str) -> str:
     """Return one line: what happened, and the last place inside the plugin where it happened."""
     if isinstance(exc, Fault):
         return str(exc)
-    said = " ".join(str(exc).split())
+    try:
+        said = " ".join(str(exc).split())
+    except Exception:  # an exception of a plugin may fail to say what it is
+        said = ""
     text = f"{type(exc).__name__}: {said}" if said else type(exc).__name__
     if isinstance(exc, SyntaxError) and exc.filename:
         return f"{type(exc).__name__}: {exc.msg} at {exc.filename}:{exc.lineno}"

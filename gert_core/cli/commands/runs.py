@@ -96,7 +96,7 @@ def _describe(info: RunInfo) -> None:
     if state.facts.get("inputs"):
         for line in facts_lines("inputs:  ", state.facts["inputs"]):
             out(f"  {line}")
-    out(f"  trace:    {info.place}")
+    out(f"  trace:    {escape(info.place)}")
     if state.steps:
         out("  steps:")
     _describe_steps(info, state)

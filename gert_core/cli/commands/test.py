@@ -182,10 +182,11 @@ def _seconds(text: str) -> float | None:
 
 
 def _write_junit(path: Path, reports: Sequence[RunbookReport]) -> None:
+    from gert_core.kit.files import write_named
     from gert_core.scenarios.junit import junit
 
     try:
-        path.write_bytes(junit(reports))
+        write_named(path, junit(reports))
     except OSError as error:
         raise UsageError(
             f"cannot write {path}: {error.strerror or error}", hint="choose another --junit file"

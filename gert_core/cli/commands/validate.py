@@ -10,7 +10,7 @@ from gert_core.api.diagnostics import Diagnostic, Severity
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.render import diagnostics
-from gert_core.cli.render.terminal import out, paint
+from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.session import registry_for
 from gert_core.documents.project_file import project_file
 
@@ -169,10 +169,10 @@ def _show(results: Sequence[Validated], found: Sequence[Diagnostic], *, strict: 
 def _summary(result: Validated, *, strict: bool) -> None:
     good = _passes(result, strict=strict)
     mark = paint("✓", "green") if good else paint("✗", "red")
-    what = " ".join(part for part in (result.kind or "document", result.name) if part)
+    what = " ".join(part for part in (result.kind or "document", escape(result.name or "")) if part)
     if result.steps:
         what += f", {result.steps} step{'' if result.steps == 1 else 's'}"
-    out(f"{mark} {result.document.file}: {what}: {diagnostics.counts(result.diagnostics)}")
+    out(f"{mark} {escape(result.document.file)}: {what}: {diagnostics.counts(result.diagnostics)}")
     required = [need for need in result.secrets if need.required]
     if required:
         names = ", ".join(need.env if need.present else f"{need.env} (missing)" for need in required)
@@ -196,10 +196,11 @@ def _write_sarif(path: Path, found: Iterable[Diagnostic]) -> None:
 
     from gert_core import __version__
     from gert_core.cli.render.sarif import sarif
+    from gert_core.kit.files import write_named
 
     text = json_.dumps(sarif(found, version=__version__), ensure_ascii=False, indent=2)
     try:
-        path.write_text(text + "\n", encoding="utf-8")
+        write_named(path, f"{text}\n".encode())
     except OSError as error:
         raise UsageError(
             f"cannot write {path}: {error.strerror or error}", hint="choose another --sarif file"

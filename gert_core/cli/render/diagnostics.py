@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.diagnostics import Severity
-from gert_core.cli.render.terminal import paint
+from gert_core.cli.render.terminal import escape, paint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ def render(found: Iterable[Diagnostic], source_line: SourceLine) -> Iterator[str
     for item in found:
         by_file.setdefault(item.file or "", []).append(item)
     for file, items in by_file.items():
-        yield paint(file or "(no file)", "bold")
+        yield paint(escape(file) or "(no file)", "bold")
         for item in items:
             yield from one(item, source_line(file, item.line) if item.line is not None else "")
         yield ""
@@ -40,7 +40,7 @@ def one(item: Diagnostic, source: str) -> Iterator[str]:
     colour = "red" if item.severity is Severity.ERROR else "yellow"
     place = f"{item.line}:{item.column}" if item.line is not None else ""
     severity = paint(str(item.severity), colour, "bold")
-    yield f"  {place:>7}  {severity}  {item.message}  {paint(f'[{item.rule}]', 'dim')}"
+    yield f"  {place:>7}  {severity}  {escape(item.message)}  {paint(f'[{item.rule}]', 'dim')}"
     if item.rule == _CREDENTIALS:
         from gert_core.kit.store_urls import without_password
 
@@ -50,7 +50,7 @@ def one(item: Diagnostic, source: str) -> Iterator[str]:
         yield f"           {paint('|', 'dim')} {shown}"
         yield f"           {paint('|', 'dim')} {pad}{paint('^', colour, 'bold')}"
     if item.hint:
-        yield f"           {paint('hint:', 'cyan')} {item.hint}"
+        yield f"           {paint('hint:', 'cyan')} {escape(item.hint)}"
 
 
 def counts(found: Iterable[Diagnostic]) -> str:

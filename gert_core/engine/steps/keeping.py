@@ -19,7 +19,7 @@ def shown_name(path: Path, masker: Masker) -> str:
     """
     name, whole = path.name, str(path)
     if not masker.count:
-        return name
+        return _text(name)
     before = len(whole) - len(name)
     # A secret may have a slash: its places are looked for in the whole path.
     places = sorted((max(start, before), end) for start, end in masker.places(whole) if end > before)
@@ -28,7 +28,12 @@ def shown_name(path: Path, masker: Masker) -> str:
         if end > done:
             out += whole[done : max(start, done)] + (_HIDDEN if start >= done else "")
             done = end
-    return out + whole[done:]
+    return _text(out + whole[done:])
+
+
+def _text(name: str) -> str:
+    """Return a name as text that a trace and every store can keep: a question mark for each byte that is not UTF-8."""
+    return name.encode("utf-8", "replace").decode()
 
 
 __all__ = ["shown_name"]

@@ -158,6 +158,14 @@ def check_size(run_id: str, name: str, size: int) -> None:
 def put_blob(transaction: Transaction, run_id: str, name: str, data: bytes, *, new: bool, token: str) -> None:
     """Write a blob, note the ticket that it is, and let an answer wake its run."""
     where = (run_id, name)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise StoreError(
+            f"a file of run {run_id} is called {name!a}, which is not UTF-8, and cannot be kept in a database",
+            kind=ErrorKind.RUN_DIRECTORY,
+            hint="rename the file",
+        ) from None
     _lock_run(transaction, run_id)
     if new:
         found = transaction.rows("SELECT token FROM gert_blobs WHERE run_id = ? AND name = ?", where)

@@ -16,7 +16,8 @@ from gert_core.kit.plain import cut, escape
 if TYPE_CHECKING:
     from gert_core.api import ApprovalRequest, Deadline, Services
 
-_REST: Final = r"(?:\s+([^\s:]+))?\s*(?::\s*(.*?))?\s*"
+_REST: Final = r"(?:\s+((?i:(?:agent|group):[^\s:]*)|[^\s:]+))?\s*(?::\s*(.*?))?\s*"
+"""The approver, whose id may be that of an agent (``agent:NAME``, which is not a person called ``agent``), and why."""
 _YES: Final = r"y|yes"
 _NO: Final = r"n|no"
 _BY_NAME: Final = frozenset({"high", "critical"})

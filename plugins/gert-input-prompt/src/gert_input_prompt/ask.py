@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api import WRONG_ANSWERS, Answer, Declined, Question
+from gert_core.kit.plain import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ def resolve(bindings: Sequence[InputBinding], deadline: Deadline, services: Serv
 def _ask(binding: InputBinding, console: Console, deadline: Deadline) -> object:
     """Return the value, or ``None`` to leave it to the default; raise ``_End`` when there is none."""
     if binding.description:
-        console.say(binding.description)
+        console.say("\n  ".join(binding.description.strip().splitlines()))  # no line of it begins like one of gert's
     question = _question(binding)
     for _ in range(WRONG_ANSWERS):
         try:
@@ -92,7 +93,8 @@ def _prompt(binding: InputBinding) -> str:
 
 
 def _shown(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    """Return a value as one line."""
+    return escape(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
 
 
 __all__ = ["resolve"]

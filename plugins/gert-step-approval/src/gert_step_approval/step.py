@@ -20,7 +20,9 @@ class ApprovalStep(StepModel):
     message: str = Field(min_length=1, description="What is to be approved, shown to the approvers.")
     min_approvers: int = Field(default=1, ge=1, description="How many different people must approve.")
     approvers: list[str] = Field(
-        default_factory=list, description="The people and groups (`group:NAME`) whose approval counts; all without it."
+        default_factory=list,
+        min_length=1,
+        description="The people and groups (`group:NAME`) whose approval counts; all without it.",
     )
     timeout: Duration | None = Field(
         default=None, description="When the request expires; the shortest of this and of what policies set."

@@ -23,6 +23,7 @@ from gert_core.api import (
 )
 from gert_core.kit.answers import answer_fault, chosen, declined, ticked
 from gert_core.kit.models import StepModel
+from gert_core.kit.plain import escape
 
 if TYPE_CHECKING:
     from gert_core.api import Principal, StepContext
@@ -231,7 +232,9 @@ def _following(step: ManualStep, position: int) -> tuple[Question, ...]:
 
 
 def _prompt(evidence: Evidence, title: str) -> str:
-    points = "\n".join(f"    {n}. {item}" for n, item in enumerate(evidence.items or evidence.options, 1))
+    # One line each: what comes from data must not look like a line of gert's own.
+    title = escape(title)
+    points = "\n".join(f"    {n}. {escape(item)}" for n, item in enumerate(evidence.items or evidence.options, 1))
     if evidence.kind == "choice":
         return f"  {title}:\n{points}\n  answer (a number or the words, or `reject REASON`): "
     if evidence.kind == "checklist":

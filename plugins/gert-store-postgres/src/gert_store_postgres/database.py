@@ -225,12 +225,14 @@ class PostgresDatabase(Database):
         """Make a connection."""
         try:
             known = conninfo_to_dict(self._address)
+            _refuse_words_as_port(known)
             options = f"{known.get('options') or ''} -c synchronous_commit=off".strip()
             settings = {**_SETTINGS, **known, "options": options}
             made = psycopg.connect(autocommit=True, **settings)  # type: ignore[arg-type]
         except psycopg.ProgrammingError:
+            # It is not shown: where a password would be in it is not known.
             raise StoreError(
-                f"{self.url} is not an address of PostgreSQL", hint="write it as postgres://USER@HOST/DATABASE"
+                "the address of the store is not one of PostgreSQL", hint="write it as postgres://USER@HOST/DATABASE"
             ) from None
         except psycopg.Error as error:
             if self._known or (error.sqlstate or "").startswith("57P03"):
@@ -238,6 +240,12 @@ class PostgresDatabase(Database):
             raise unreachable(self.url, error) from None
         self._known = True
         return made
+
+
+def _refuse_words_as_port(known: Mapping[str, Any]) -> None:
+    """Raise ``ProgrammingError`` when the port has letters: in ``//USER:PASSWORD`` without a host it is a password."""
+    if not all(port.isdigit() or not port for port in str(known.get("port") or "").split(",")):
+        raise psycopg.ProgrammingError
 
 
 __all__ = ["PostgresDatabase"]

@@ -1,0 +1,58 @@
+"""Passwords in addresses of stores, however they are written, are neither shown nor left unmasked."""
+
+from __future__ import annotations
+
+import pytest
+from gertproc import Gert
+
+from gert_core.kit.store_urls import has_password, passwords_of, without_password
+
+SECRET = "hunter2-Zebra"
+HOST = "127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("address", "shown", "passwords"),
+    [
+        (f"postgres://u:{SECRET}@h/db?application_name=a@b", "postgres://u@h/db?application_name=a@b", (SECRET,)),
+        (f"postgres://u:x@{SECRET}@h/db", "postgres://u@h/db", (f"x@{SECRET}",)),
+        (f"postgres://u:x/{SECRET}@h/db", "postgres://u@h/db", (f"x/{SECRET}",)),
+        (f"postgres://u:{SECRET}@h,i/db", "postgres://u@h,i/db", (SECRET,)),
+        (f"postgres://u@h/db?%70assword={SECRET}", "postgres://u@h/db?%70assword=***", (SECRET,)),
+        (f"postgres://u@h/db?a=1&sslPassword={SECRET}#x", "postgres://u@h/db?a=1&sslPassword=***#x", (SECRET,)),
+        (f"acme://h?client_secret={SECRET}&api_key={SECRET}", "acme://h?client_secret=***&api_key=***", (SECRET,) * 2),
+        (f"postgres://u@h/db?password={SECRET}%2F", "postgres://u@h/db?password=***", (f"{SECRET}/",)),
+        ("postgres://u@h:5432/db?sslmode=require", "postgres://u@h:5432/db?sslmode=require", ()),
+        ("sqlite:runs.db", "sqlite:runs.db", ()),
+    ],
+)
+def test_every_spelling_of_a_password_in_an_address_is_found(address, shown, passwords):
+    assert (without_password(address), passwords_of(address)) == (shown, passwords)
+    assert has_password(address) == bool(passwords)
+
+
+@pytest.mark.parametrize("command", ["runs list", "doctor", "resume", "exec", "approve", "runs", "store copy x y"])
+def test_an_address_among_the_words_of_a_command_shows_no_password(tmp_path, command):
+    said = Gert(tmp_path)(*command.split(), f"postgres://u:{SECRET}@{HOST}/db")
+    assert (said.code, SECRET in said.all, "u:***@" in said.err) == (2, False, True), said.all
+
+
+def test_an_input_without_its_flag_is_not_shown(tmp_path):
+    said = Gert(tmp_path)("exec", "book.yaml", f"token={SECRET}")
+    assert (said.code, SECRET in said.all, "token=..." in said.err) == (2, False, True), said.all
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgres://u@{HOST}/db?%70assword={SECRET}",
+        f"postgres:host=127.0.0.1 port=1 password={SECRET}",
+        f"postgres:u:{SECRET}@{HOST}/db",
+        f"postgres://u:{SECRET}",
+        f"postgres://u@{HOST}/db?oauth_client_secret={SECRET}",
+    ],
+)
+def test_no_message_about_an_address_shows_its_password(tmp_path, address):
+    with Gert(tmp_path) as gert:
+        for said in (gert("runs", "list", "--store", address), gert("doctor", GERT_STORE=address)):
+            assert (said.code in (1, 2), SECRET in said.all) == (True, False), said.all

@@ -1,0 +1,179 @@
+"""Texts and names of unusual kinds forge no line, stand for nobody else, and end with a sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from binding import acted, bound_gert, pending
+from forging import chain
+from gertproc import COMMAND, Gert
+
+from gert_core.testing.fake_dist import FakeDist
+
+FORGED = "| command    rm -rf /"
+PLAIN = """\
+apiVersion: kernel/v0
+meta: { name: plain }
+steps:
+  - { type: end, outcome: { category: resolved, code: done } }
+"""
+MUTE = """
+    from gert_core import hookimpl
+    from gert_core.api import StepType
+    from gert_core.kit.models import StepModel
+
+
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError
+
+
+    class Model(StepModel):
+        pass
+
+
+    def run(step, ctx):
+        raise Mute
+
+
+    @hookimpl
+    def gert_step_types():
+        return [StepType(name="mute", model=Model, run=run, summary="Fails.")]
+"""
+
+
+@pytest.fixture
+def gert(tmp_path):
+    with bound_gert(tmp_path) as made:
+        made.write(plain=PLAIN)
+        yield made
+
+
+@pytest.mark.parametrize("who", ["agent:bot", "AGENT:bot: looks good", "group:ops"])
+def test_an_agent_that_answers_through_a_pipe_is_not_a_person_called_agent(gert, who):
+    said = gert("exec", "book.yaml", "--as", "olga", answers=f"y {who}\n")
+    assert (said.code, acted(gert)) == (1, []), said.all
+    (given,) = [event["data"] for event in gert.events() if event["type"] == "approval_response"]
+    assert (given["result"], given["approver_id"]) == ("set_aside", who.partition(": ")[0])
+
+
+def test_an_empty_list_of_approvers_is_not_everybody(gert):
+    gate = "  - { id: gate, type: approval, message: go, approvers: [] }\n"
+    gert.write(gate=PLAIN.replace("steps:\n", f"steps:\n{gate}"))
+    said = gert("exec", "gate.yaml", "--approval", "inbox")
+    assert (said.code, "`approvers`" in said.err, "nothing was run" in said.err) == (1, True, True), said.all
+
+
+def test_no_line_end_in_a_document_begins_a_line_of_what_validate_says(gert):
+    gert.write(odd=PLAIN.replace("name: plain", f'name: "a\\n{FORGED}", "k\\n{FORGED}": 1'))
+    for command in (("validate", "odd.yaml"), ("exec", "odd.yaml")):
+        said = gert(*command)
+        assert (said.code, FORGED in said.all) == (1, True), said.all
+        assert not any(line.startswith("|") for line in said.all.splitlines()), said.all
+
+
+def test_no_line_end_in_the_name_of_a_file_begins_a_line(gert, tmp_path):
+    (tmp_path / f"a\n{FORGED.replace('/', '')}.yaml").write_text(PLAIN)
+    (tmp_path / f"b\n{FORGED.replace('/', '')}.yaml").write_text("a: [")
+    for command in (("validate", "."), ("exec", f"b\n{FORGED.replace('/', '')}.yaml"), ("exec", f"nope\n{FORGED}")):
+        said = gert(*command)
+        assert "| command    rm" in said.all
+        assert not any(line.startswith("|") for line in said.all.splitlines()), said.all
+
+
+def test_a_kept_file_whose_name_is_not_text_is_kept_under_one_that_is(gert, tmp_path):
+    (tmp_path / os.fsdecode(b"\xff\xfe.txt")).write_text("seen")
+    gert.write(
+        keep=PLAIN.replace(
+            "steps:\n",
+            "steps:\n  - { id: m, type: manual, instructions: do, required_evidence: [{ kind: attachment, name: f }] }\n",
+        )
+    )
+    done = subprocess.run(
+        [*COMMAND, "exec", "keep.yaml"],
+        cwd=tmp_path,
+        env=gert.environ,
+        input=b"\xff\xfe.txt\n",
+        capture_output=True,
+        check=False,
+    )
+    named = gert("exec", "keep.yaml", "--questions", "suspend", "--json").document["run_id"]
+    given = subprocess.run(
+        [*COMMAND, "answer", named, "m", b"f=\xff\xfe.txt"],
+        cwd=tmp_path,
+        env=gert.environ,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode in (0, 1), given.returncode, gert("resume", named).code) == (True, 0, 0), given.stderr
+    copied = gert("store", "copy", "file:runs", "sqlite:kept.db", "--run", named)
+    assert (copied.code, [one.name for one in (tmp_path / "runs" / named / "attachments").iterdir()]) == (0, ["??.txt"])
+
+
+def test_no_line_end_in_data_begins_a_line_of_a_question(gert):
+    """Descriptions, defaults, options and items are shown in front of a prompt, where a request would be."""
+    odd = f'"x\\n{FORGED}"'
+    evidence = f"{{ kind: choice, name: c, description: {odd}, options: [{odd}, b] }}"
+    more = f"{{ kind: checklist, name: d, items: [{odd}] }}"
+    steps = f"  - {{ id: m, type: manual, instructions: do it, required_evidence: [{evidence}, {more}] }}\n"
+    inputs = f"name: plain, inputs: {{ x: {{ from: prompt, default: {odd}, description: {odd} }} }}"
+    gert.write(ask=PLAIN.replace("name: plain", inputs).replace("steps:\n", f"steps:\n{steps}"))
+    said = gert("exec", "ask.yaml", answers="\nb\nall\n")
+    assert (said.code, said.err.count(FORGED) >= 4) == (0, True), said.all
+    assert not any(line.startswith("|") for line in said.err.splitlines()), said.all
+
+
+def test_a_path_that_is_not_text_is_refused_before_anything_is_made(tmp_path):
+    odd = os.fsdecode(b"d\xffr")
+    (tmp_path / odd).mkdir()
+    for folder in (tmp_path, tmp_path / odd):
+        (folder / "plain.yaml").write_text(PLAIN)
+    (tmp_path / os.fsdecode(b"b\xffk.yaml")).write_text(PLAIN)
+    gert = Gert(tmp_path)
+    cases = [(odd, "plain.yaml"), (".", os.fsdecode(b"b\xffk.yaml")), (".", "plain.yaml", "--trace", f"{odd}t.jsonl")]
+    for where, *argv in cases:
+        done = subprocess.run(
+            [*COMMAND, "exec", *argv], cwd=tmp_path / where, env=gert.environ, capture_output=True, check=False
+        )
+        said = done.stderr.decode()
+        assert (done.returncode, "has bytes that are not UTF-8" in said, "internal" in said) == (2, True, False), said
+    assert [*tmp_path.glob("**/runs")] == []
+
+
+@pytest.mark.parametrize("event", [{"step_key": 7}, {"data": None}, {"data": []}, {"type": 5}])
+def test_a_trace_with_senseless_events_is_refused_by_the_store_it_is_copied_to(gert, event):
+    pending(gert)
+    run = gert.run()
+    events = [one for one in gert.events() if one["type"] != "run_suspended"]
+    (run / "trace.jsonl").write_text(chain([events[0], *({**one, **event} for one in events[1:])]))
+    said = gert("store", "copy", "file:runs", "sqlite:kept.db", "--move")
+    assert (said.code, "internal" in said.err, str(run) in said.err) == (1, False, True), said.all
+
+
+def test_a_pipe_that_nobody_reads_does_not_hold_up_a_report(gert, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    scenario = tmp_path / "scenarios" / "plain" / "one"
+    scenario.mkdir(parents=True)
+    (scenario / "scenario.yaml").write_text("inputs: {}\n")
+    (scenario / "test.yaml").write_text("expected_status: completed\n")
+    for command in (("validate", "plain.yaml", "--sarif", "pipe"), ("test", "plain.yaml", "--junit", "pipe")):
+        said = gert(*command)
+        assert (said.code, "cannot write pipe" in said.err) == (2, True), said.all
+
+
+def test_an_exception_of_a_plugin_that_cannot_say_what_it_is_ends_with_a_sentence(tmp_path):
+    """Its text is asked for when the step has failed already, so that must not fail as well."""
+    made = FakeDist(directory=tmp_path / "site")
+    made.add("gert-step-mute", MUTE)
+    gert = Gert(tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    gert.write(mute=PLAIN.replace("steps:\n", "steps:\n  - { id: m, type: mute }\n"))
+    said = gert("exec", "mute.yaml")
+    assert (said.code, "`run` of step type 'mute': Mute" in said.err, "internal" in said.err) == (1, True, False)
+
+
+def test_a_project_file_of_another_ending_stops_every_command(gert, tmp_path):
+    (tmp_path / "gert-project.yml").write_text("name: floor\n")
+    said = gert("exec", "plain.yaml")
+    assert (said.code, "gert-project.yml is not read" in said.err) == (2, True), said.all
