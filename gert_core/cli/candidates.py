@@ -1,4 +1,4 @@
-"""List the values that complete a command line: run ids, tickets, scenarios and inputs."""
+"""List the values that complete a command line: run ids, tickets, scenarios, inputs, steps and tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-OPTIONS: Final = {"--run": "runs", "--ticket": "tickets", "--scenario": "scenarios", "--var": "inputs"}
+STEPS: Final = "steps"
+"""The kind whose values are those of a runbook or a run that comes before them on the command line."""
+OPTIONS: Final = {
+    "--run": "runs",
+    "--ticket": "tickets",
+    "--scenario": "scenarios",
+    "--var": "inputs",
+    "--step": STEPS,
+}
 """The kind of value that follows an option."""
 ARGUMENTS: Final = {
     "resume": "runs",
@@ -33,12 +41,23 @@ ARGUMENTS: Final = {
     "approve": "tickets",
     "reject": "tickets",
     "approvals show": "tickets",
+    "explain": STEPS,
+    "tools show": "tools",
 }
 """The kind of value that a command takes as its argument."""
 
 
-def values(kind: str, file: Path | None) -> list[str]:
-    """Return the values of a kind; ``file`` is the runbook, or the directory of runbooks, on the command line."""
+_THEN_STEPS: Final = ("runs logs",)
+"""Commands whose argument behind the run is a step."""
+
+
+def values(kind: str, file: Path | None, *, run: str | None = None, command: str = "") -> list[str]:
+    """Return the values of a kind.
+
+    On the command line, ``file`` is the runbook or the directory of runbooks, ``run`` the run, ``command`` the command.
+    """
+    if run is not None and (kind == STEPS or command in _THEN_STEPS):
+        return list(_steps_of_run(run))
     return list(KINDS[kind](file))
 
 
@@ -79,11 +98,52 @@ def _inputs(file: Path | None) -> Iterable[str]:
     return [f"{name}=" for name in inputs] if isinstance(inputs, dict) else []
 
 
+def _steps(file: Path | None) -> Iterable[str]:
+    """Yield the ids of the steps of a runbook, whether or not it is valid."""
+    from gert_core.documents import yaml
+
+    open_ = [yaml.load(file).value] if file is not None and file.is_file() else []
+    found: dict[str, None] = {}
+    while open_:
+        value = open_.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("id"), str) and "type" in value:
+                found[value["id"]] = None
+            open_ += reversed(value.values())
+        elif isinstance(value, list):
+            open_ += reversed(value)
+    return found
+
+
+def _steps_of_run(run_id: str) -> Iterable[str]:
+    """Yield the keys of the steps of a run."""
+    from gert_core.cli.stores import store_here
+    from gert_core.runs.find import find_run
+    from gert_core.runs.listing import run_info
+
+    state = run_info(find_run(store_here(Options(), None), run_id)).state
+    return () if state is None else state.steps
+
+
+def _tools(_: Path | None) -> Iterable[str]:
+    """Yield the names of all installed and project tools."""
+    from pathlib import Path
+
+    from gert_core.cli.session import project_here, registry_for
+    from gert_core.explain.tools import tool_entries
+
+    project = project_here()
+    registry = registry_for(project, warn=False)
+    return [entry.name for entry in tool_entries(registry=registry, project=project, base=Path(), environ={})]
+
+
 KINDS: Final[dict[str, Callable[[Path | None], Iterable[str]]]] = {
     "runs": _runs,
     "tickets": _tickets,
     "scenarios": _scenarios,
     "inputs": _inputs,
+    STEPS: _steps,
+    "tools": _tools,
 }
 
-__all__ = ["ARGUMENTS", "KINDS", "OPTIONS", "values"]
+__all__ = ["ARGUMENTS", "KINDS", "OPTIONS", "STEPS", "values"]

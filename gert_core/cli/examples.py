@@ -63,6 +63,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "runs logs": (
         ("gert runs logs ID", "what its tools wrote"),
         ("gert runs logs ID STEP", "of one step only"),
+        ("gert runs logs latest -f", "and what they write from now on"),
     ),
     "runs progress": (
         ("gert runs progress ID", "how far it is"),
@@ -75,6 +76,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "runs show": (
         ("gert runs show ID", "its steps and where it would resume"),
         ("gert runs show latest", "the same of the newest run; the beginning of an id does, too"),
+        ("gert runs show ID --follow", "what happens until it ends; exits as the run does"),
     ),
     "runs status": (("gert runs status ID --json", "status, last event, what it waits for, who executes it"),),
     "runs tail": (

@@ -168,6 +168,8 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("ctx", (), "context", False, False, None, None),
         ("run_id", (), "text", False, True, None, None),
         ("step", (), "text", False, False, None, None),
+        ("stream", ("--stream",), "text", False, False, None, None),
+        ("follow", ("--follow", "-f"), "flag", False, False, None, None),
         ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
@@ -207,6 +209,7 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("ctx", (), "context", False, False, None, None),
         ("run_id", (), "text", False, True, None, None),
         ("step", ("--step",), "text", False, False, None, None),
+        ("follow", ("--follow", "-f"), "flag", False, False, None, None),
         ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
@@ -383,6 +386,8 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("shell", (), "text", False, False, None, None),
         ("values", ("--values",), "text", False, False, None, None),
         ("of", ("--of",), "path", False, False, None, None),
+        ("run", ("--of-run",), "text", False, False, None, None),
+        ("command", ("--for",), "text", False, False, None, None),
     ),
 }
 

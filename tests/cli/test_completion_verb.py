@@ -179,7 +179,23 @@ def test_inputs_of_the_runbook_complete(script, project):
 def test_the_script_asks_only_for_kinds_there_are(project):
     code, _, said = gert("completion", "--values", "plugins")
     assert code == 2
-    assert "the kinds are runs, tickets, scenarios, inputs" in said
+    assert "the kinds are runs, tickets, scenarios, inputs, steps, tools" in said
+
+
+def test_steps_of_a_runbook_and_of_a_run_complete(script, project):
+    root, run, _ = project
+    assert complete(script, "gert", "explain", "book.yaml", "", cwd=root) == ["look", "done"]
+    assert complete(script, "gert", "explain", "book.yaml", "look", "d", cwd=root) == ["done"]
+    assert complete(script, "gert", "explain", "", cwd=root) == [], "the shell completes the runbook"
+    assert complete(script, "gert", "runs", "show", run, "--step", "", cwd=root) == ["look"]
+    assert complete(script, "gert", "runs", "logs", "latest", "l", cwd=root) == ["look"]
+    assert complete(script, "gert", "runs", "logs", run[:4], cwd=root) == [run]
+
+
+def test_tools_complete(script, project):
+    root, _, _ = project
+    found = complete(script, "gert", "tools", "show", "", cwd=root)
+    assert {"look", "net/curl"} <= set(found)
 
 
 def test_tab_in_a_real_shell(script, project):

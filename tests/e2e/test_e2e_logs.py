@@ -157,3 +157,37 @@ def test_a_directory_that_cannot_be_written_is_one_warning(shell):
     said = shell.gert("exec", "book.yaml")
     assert said.stderr.count("what tools write is not kept in") == 1
     assert not list(shell.root.glob("runs/*/output/a-*"))
+
+
+def test_logs_and_steps_are_followed_until_the_run_ends(shell):
+    shell.program("slow", SLOW % "sleep 1.2; echo more; touch going; while [ ! -e go ]; do sleep 0.02; done")
+    shell.program("quick", "echo at once; exit 3")
+    shell.tool("quick", '["quick"]')
+    shell.book("- { id: a, type: tool, tool: slow }\n- { id: b, type: tool, tool: quick }", tools="slow, quick")
+    running = shell.start("exec", "book.yaml")
+    wait_for((shell.root / "going").exists, 20)
+    following = [shell.start("runs", *words, "-f") for words in (("logs", "latest"), ("show", "latest"))]
+    assert following[0].stdout.readline() == "▸ a\n"
+    assert sorted(following[0].stdout.readline() for _ in range(3)) == [
+        "  begun with <REDACTED:SLOW_TOKEN>\n",
+        "  complaint\n",
+        "  more\n",
+    ]
+    assert "run_start" in following[1].stdout.readline()
+    (shell.root / "go").touch()
+    running.communicate(timeout=20)
+    logged, shown = (process.communicate(timeout=20)[0] for process in following)
+    assert logged == "  last <REDACTED:SLOW_TOKEN>\n▸ b\n  at once\n"
+    assert "run_complete" in shown.partition("\n\n")[0]
+    assert "status:   failed" in shown.partition("\n\n")[2]
+    assert [process.returncode for process in following] == [0, 1]
+    assert shell.gert("runs", "show", "latest", "--follow", "--json", code=1).stdout.startswith('{"run_id"')
+
+
+def test_one_stream_of_calls_that_have_ended(shell):
+    shell.program("slow", "echo out; echo bad >&2")
+    shell.gert("exec", "book.yaml")
+    assert shell.gert("runs", "logs", "latest", "--stream", "stderr").stdout == "▸ a\n  bad\n"
+    assert shell.gert("runs", "logs", "latest", "a", "--stream=stdout").stdout == "▸ a\n  out\n"
+    assert "--stream takes stdout or stderr" in shell.gert("runs", "logs", "latest", "--stream", "x", code=2).stderr
+    assert "leave one out" in shell.gert("runs", "logs", "latest", "-f", "--json", code=2).stdout

@@ -30,6 +30,11 @@ _OTHER_FILES: Final = ("--input", "--policy", "--trace", "--sarif", "--junit", "
 """Options that take a file other than the runbook."""
 
 
+_RUN_IDS: Final = "latest | [0-9]*T[0-9]*Z-*"
+"""How shells tell that a word is a run."""
+_RUN_PATTERN: Final = "latest|[0-9]+T[0-9]+Z-.*"
+
+
 class Entry(Struct, frozen=True, kw_only=True):
     """A command as typed: its words, what it is for, its commands or its options."""
 
@@ -47,13 +52,15 @@ def completion(
     of: Annotated[
         Path | None, typer.Option("--of", metavar="FILE", hidden=True, help="The runbook.", readable=False)
     ] = None,
+    run: Annotated[str | None, typer.Option("--of-run", metavar="ID", hidden=True, help="The run.")] = None,
+    command: Annotated[str, typer.Option("--for", metavar="COMMAND", hidden=True, help="The command.")] = "",
 ) -> int:
     """Print a completion script for a shell.
 
-    It asks gert for run ids, tickets, scenarios and inputs only; write it again after an update.
+    It asks gert for run ids, tickets, scenarios, inputs, steps and tools; write it again after an update.
     """
     if values is not None:
-        return _print_values(values, of)
+        return _print_values(values, of, run, command)
     if shell not in _SHELLS:
         if shell is None:
             raise UsageError("the shell is missing", hint=f"the shells are {', '.join(_SHELLS)}")
@@ -62,11 +69,11 @@ def completion(
     return 0
 
 
-def _print_values(kind: str, file: Path | None) -> int:
+def _print_values(kind: str, file: Path | None, run: str | None, command: str) -> int:
     """Print the values of a kind, one per line; names with line ends are left out."""
     if kind not in candidates.KINDS:
         raise UsageError(f"there are no values {kind!r}", hint=f"the kinds are {', '.join(candidates.KINDS)}")
-    for value in candidates.values(kind, file):
+    for value in candidates.values(kind, file, run=run, command=command):
         if value.isprintable():
             out(value)
     return 0
@@ -158,18 +165,21 @@ _gert() {{
     esac
     COMPREPLY=()
     if [[ -n $kind ]]; then
-        local file="" value
+        local file="" run="" value
         for ((i = 2; i < COMP_CWORD; i++)); do
             case "${{COMP_WORDS[i-1]}}" in {" | ".join(_OTHER_FILES)}) continue ;; esac
+            case "${{COMP_WORDS[i]}}" in {_RUN_IDS}) run="${{COMP_WORDS[i]}}" ;; esac
             [[ -z $file && (-d ${{COMP_WORDS[i]}} || ${{COMP_WORDS[i]}} == *.y*ml) && -e ${{COMP_WORDS[i]}} ]] &&
                 file="${{COMP_WORDS[i]}}"
         done
+        [[ $kind == {candidates.STEPS} && -z $file$run ]] && return  # the runbook comes first
         compopt +o default 2>/dev/null
         [[ $kind == inputs ]] && compopt -o nospace 2>/dev/null
         # Not by compgen -W, which would expand names as if they were typed.
         while IFS= read -r value; do
             [[ $value == "$current"* ]] && COMPREPLY+=("$(printf %q "$value")")
-        done < <("$1" completion --values "$kind" ${{file:+--of="$file"}} 2>/dev/null)
+        done < <("$1" completion --values "$kind" --for="$command" ${{file:+--of="$file"}} \\
+            ${{run:+--of-run="$run"}} 2>/dev/null)
         return
     fi
     # Without a match bash completes file names.
@@ -205,14 +215,17 @@ def _zsh(found: list[Entry]) -> str:
 #compdef gert
 # zsh completion for gert
 _gert_values() {{
-    local file="" i
+    local file="" run="" i
     local -a found more
     for ((i = 3; i < CURRENT; i++)); do
         case "${{words[i-1]}}" in {others}) continue ;; esac
+        case "${{words[i]}}" in {_RUN_IDS}) run="${{words[i]}}" ;; esac
         [[ -z $file && (-d ${{words[i]}} || ${{words[i]}} == *.y*ml) && -e ${{words[i]}} ]] && file="${{words[i]}}"
     done
+    [[ $1 == {candidates.STEPS} && -z $file$run ]] && {{ _files; return; }}
     [[ $1 == inputs ]] && more=(-S '')
-    found=(${{(f)"$($words[1] completion --values $1 ${{file:+--of=$file}} 2>/dev/null)"}})
+    found=(${{(f)"$($words[1] completion --values $1 --for="$command" ${{file:+--of=$file}} \\
+        ${{run:+--of-run=$run}} 2>/dev/null)"}})
     compadd $more -- $found
 }}
 _gert() {{
@@ -265,15 +278,23 @@ _FISH_VALUES: Final = f"""\
 function __gert_values
     set -l words (commandline -opc)
     set -l of
+    set -l run
     for i in (seq 3 (count $words))
         contains -- $words[(math $i - 1)] {" ".join(_OTHER_FILES)}; and continue
+        if string match -qr -- '^({_RUN_PATTERN})$' $words[$i]
+            set run --of-run=$words[$i]
+        end
         if test -z "$of"; and test -e "$words[$i]"
             if test -d "$words[$i]"; or string match -q -- '*.y*ml' $words[$i]
                 set of --of=$words[$i]
             end
         end
     end
-    $words[1] completion --values $argv[1] $of 2>/dev/null
+    if test "$argv[1]" = {candidates.STEPS}; and test -z "$of$run"
+        __fish_complete_path (commandline -ct)
+        return
+    end
+    $words[1] completion --values $argv[1] --for="$words[2..3]" $of $run 2>/dev/null
 end"""
 
 

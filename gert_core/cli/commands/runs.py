@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_
+import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 from gert_core.cli.lazy import typer
@@ -12,7 +13,7 @@ from gert_core.cli.render.result import label, show_holds, show_next
 from gert_core.cli.render.runs import ago, colour
 from gert_core.cli.render.step import describe_step, step_document, step_label
 from gert_core.cli.render.terminal import err, escape, out, paint
-from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys
+from gert_core.cli.render.timeline import facts_lines, failure_lines, fatal_keys, timeline
 from gert_core.cli.render.values import one_line
 from gert_core.cli.stores import store_here, store_option
 from gert_core.hosting.advice import next_steps_of
@@ -20,10 +21,13 @@ from gert_core.kit.display import readable_key, readable_time
 from gert_core.runs.answers import answered
 from gert_core.runs.document import run_document
 from gert_core.runs.find import find_run
+from gert_core.runs.lifecycle.stream import follow_events
+from gert_core.runs.lifecycle.words import INTERRUPTED
 from gert_core.runs.listing import run_info
 from gert_core.runs.result import RunResult, outcome_of
 
 if TYPE_CHECKING:
+    from gert_core.api import StoredRun
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.state import RunState
 
@@ -37,11 +41,45 @@ def show(
     step: Annotated[
         str | None, typer.Option("--step", metavar="KEY", help="Only this step: its id or its key, and what is below.")
     ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="First show what happens until the run ends; exit as the run does.")
+    ] = False,
     store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Show one run: its steps, results, pending approvals and where it would resume."""
-    info = run_info(find_run(store_here(ctx.obj, store), run_id))
+    """Show one run: its steps, results, pending approvals and where it would resume.
+
+    With `--follow` events are printed as they come (with `--json` they are only waited for), and the exit code is that
+    of the run: 0, 1 when it failed or nothing executes it, 4 by `--fail-on`.
+    """
+    run = find_run(store_here(ctx.obj, store), run_id)
+    if follow:
+        _follow(run, step, quiet=json)
+    shown = _show(run_info(run), step, json=json)
+    return _code(run_info(run)) if follow and shown == 0 else shown
+
+
+def _follow(run: StoredRun, step: str | None, *, quiet: bool) -> None:
+    """Print what happens in a run until it ends, waits for people, or nothing executes it any more."""
+    lines = timeline(follow_events(run, follow=True), step=step)
+    for line in lines:
+        if not quiet:
+            out(line)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    if not quiet:
+        out()
+
+
+def _code(info: RunInfo) -> int:
+    from gert_core.cli.execution import exit_code
+
+    if info.state is None or info.status == INTERRUPTED:
+        return 1
+    return exit_code(RunResult(state=info.state, trace=None), interrupt_code=1, pending=0)
+
+
+def _show(info: RunInfo, step: str | None, *, json: bool) -> int:
     if step is not None and info.state is not None:
         if json:
             out(json_.dumps(step_document(info, step), ensure_ascii=False))
