@@ -73,5 +73,5 @@ def test_after_a_kill_nothing_is_running(run):
     text = gert("runs", "show", gert.run().name)
     assert "pick/0/write (tool): interrupted" in text.out
     assert "running" not in text.out
-    for decision in ("redo", "done", "failed"):
-        assert f"gert resume --run {gert.run().name} --reconcile pick/0/write={decision}  #" in text.err
+    again = f"gert resume --run {gert.run().name} --reconcile pick/0/write=redo  # run pick/0/write again"
+    assert text.err == f"  next: {again}\n    or: …=done, =failed\n"
