@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from gert_core.api import Console, Question, Result, Services
+    from gert_core.api import Console, Contract, Question, Result, Services
     from gert_core.api.context import Peer
     from gert_core.documents.project import Project
     from gert_core.documents.tree import Path as Place
@@ -132,7 +132,7 @@ class DraftingBackend(ReplayBackend):
 
     def call_tool(self, execution: StepExecution, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
         """Return an example of every declared output."""
-        outputs = {name: example(param.type) for name, param in tool.contracts[action].outputs.items()}
+        outputs = _examples(tool.contracts[action])
         key = _response_key(execution.facts.document, tool.name, action)
         self.tool_responses.setdefault(key, []).append(outputs)
         return Reply(exit_code=0, outputs=outputs, command=preview(tool, action, inputs))
@@ -160,9 +160,17 @@ def example(kind: str | None) -> object:
     return _EXAMPLES[kind or "any"]
 
 
+def _examples(contract: Contract) -> dict[str, object]:
+    """Return an example of every declared output; one that is secret is long enough to be masked."""
+    secret = contract.secret_outputs
+    return {
+        name: f"secret {name}" if name in secret else example(param.type) for name, param in contract.outputs.items()
+    }
+
+
 def _example_result(execution: StepExecution) -> dict[str, object]:
     """Return a whole result: every declared output, and the fields of the type."""
-    outputs = {name: example(param.type) for name, param in execution.contract.outputs.items()}
+    outputs = _examples(execution.contract)
     fields = {name: example(kind) for name, kind in execution.compiled.type.fields.items()}
     return {"outputs": outputs, **({"fields": fields} if fields else {})}
 
@@ -190,7 +198,7 @@ def _tool_answers(nodes: list[StepNode], book: Runbook, document: str) -> Iterat
         action, _ = find_action(tool, use.action)
         yield (
             _response_key(document, use.tool, action),
-            {name: example(param.type) for name, param in tool.contracts[action].outputs.items()},
+            _examples(tool.contracts[action]),
         )
 
 

@@ -61,6 +61,18 @@ def test_a_scenario_of_a_runbook_with_inputs_and_evidence_passes(tmp_path):
     assert "1 passed" in gert("test", "look.yaml", "--scenario", "second", cwd=tmp_path).stdout
 
 
+def test_a_scenario_has_secret_outputs_that_can_be_masked(tmp_path):
+    (tmp_path / "tools").mkdir()
+    contract = "contract: {effects: [x], outputs: {pin: {type: string, secret: true}}}"
+    tool = f"apiVersion: tool/v0\nmeta: {{name: t}}\n{contract}\nactions: {{do: {{argv: [echo]}}}}\n"
+    (tmp_path / "tools" / "t.tool.yaml").write_text(tool)
+    steps = "steps: [{id: a, type: tool, tool: t}, {type: end, outcome: {category: resolved}}]\n"
+    (tmp_path / "b.yaml").write_text(f"apiVersion: kernel/v0\nmeta: {{name: b}}\ntools: [t]\n{steps}")
+    done = gert("new", "scenario", "first", "--runbook", "b.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 passed" in gert("test", "b.yaml", cwd=tmp_path).stdout
+
+
 def test_a_scenario_of_the_kernels_example_passes(tmp_path):
     for file in (K16 / "runbook.yaml", *(K16 / "tools").glob("*.yaml")):
         target = tmp_path / file.relative_to(K16)

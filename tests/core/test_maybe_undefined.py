@@ -232,3 +232,39 @@ def test_scopes_and_exports_are_outputs_too(lab):
     scoped = SKIPPED.replace("id: a,", "id: a, scope: s, export: { out: value },")
     assert len(warnings(lab, scoped + use("{{ .scope.s.value }}"))) == 1
     assert len(warnings(lab, scoped + use("{{ .out }}"))) == 1
+
+
+CLEANUP = """- id: group
+  type: block
+  steps: [ { id: a, type: tool, tool: lab } ]
+  %s:
+    - { id: use, type: tool, tool: lab, scope: u%s, inputs: { value: '%s' } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "when", "read"),
+    [
+        ("on_failure", "", "{{ .failure.step }}"),
+        ("finally", "", "{{ .failure }}"),
+        ("finally", "", '{{ .failure.step | default "none" }}'),
+        ("finally", "", '{{ failure.step if failure else "none" }}'),
+        ("finally", ", when: '{{ .failure }}'", "{{ .failure.step }}"),
+        ("finally", ", when: '{{ and .failure .on }}'", "{{ .failure.step }}"),
+    ],
+)
+def test_a_failure_that_certainly_is_there_or_is_asked_for(lab, where, when, read):
+    assert warnings(lab, CLEANUP % (where, when, read)) == []
+
+
+@pytest.mark.parametrize(
+    ("when", "read"),
+    [("", "{{ .failure.step }}"), (", when: '{{ .on }}'", "{{ .failure.step }}"), ("", '{{ eq .failure.step "a" }}')],
+)
+def test_in_finally_there_need_not_be_a_failure(lab, when, read):
+    (found,) = warnings(lab, CLEANUP % ("finally", when, read))
+    assert found.message == "`.failure.step` may be undefined: `.failure` is null when nothing failed"
+    fallback = re.search(r"write `(.+?)`, or", found.hint)[1].replace("'", '"')
+    assert warnings(lab, CLEANUP % ("finally", when, read.replace(".failure.step", fallback))) == []
+    ran = lab(CLEANUP % ("finally", when, read), meta=META)
+    assert ran.result.failures[0].kind == "template", "the warning is true"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import zlib
 
@@ -51,6 +52,24 @@ def test_dry_run(tmp_path, gert, name):
 
 
 @constructs
+def test_probe(tmp_path, gert, name):
+    """Only what reads is executed."""
+    made = bench(tmp_path, name)
+    code, told, said = gert(made, "exec", "runbook.yaml", "--mode", "probe", "--var", "host=web", "--no-input")
+    assert (code, told["mode"], set(made.effects()) <= {"look", "broken", "odd", "slow"}) == (0, "probe", True), said
+
+
+@constructs
+def test_explained_and_drawn(tmp_path, capsys, monkeypatch, name):
+    monkeypatch.chdir(bench(tmp_path, name).root)
+    ids = re.findall(r"- (?:{)?id: (\w+)", CONSTRUCTS[name].runbook())
+    for verb in ("explain", "graph"):
+        assert main([verb, "runbook.yaml"]) == 0
+        shown = capsys.readouterr().out
+        assert [one for one in ids if not re.search(rf"\b{one}\b", shown)] == []
+
+
+@constructs
 def test_replay(tmp_path, gert, name):
     made = bench(tmp_path, name)
     code, told, said = gert(made, "test", "runbook.yaml")
@@ -83,7 +102,7 @@ def test_killed_at_each_line_and_resumed(tmp_path, gert, name):
         told = f"killed {kill} of process {process + 1}"
         assert said[process].returncode == -signal.SIGKILL, told
         assert {one.returncode for one in (*said[:process], *said[process + 1 :])} <= {0}, f"{told}: {said[-1].stderr}"
-        assert_same(made, whole, told, once=ONCE)
+        assert_same(made, whole, told, once=ONCE, again=CONSTRUCTS[name].again)
 
 
 def executed(made, gert):

@@ -80,6 +80,8 @@ class Construct:
     files: dict[str, str] = field(default_factory=dict)
     answers: str = ""
     end: bool = True
+    again: tuple[str, ...] = ()
+    """Steps that run, or ask, again in a run that is resumed."""
 
     def runbook(self) -> str:
         """Return the whole document."""
@@ -205,7 +207,7 @@ CONSTRUCTS |= {
     on_failure:
       - {id: undo, type: tool, tool: push, scope: undo, inputs: {what: "{{ .failure.step }} {{ .failure.kind }}"}}
     finally:
-      - {id: free, type: tool, tool: push, scope: free, inputs: {what: "{{ .failure.status }}"}}
+      - {id: free, type: tool, tool: push, scope: free, inputs: {what: "{{ .failure.status | default `none` }}"}}
 """,
         meta={"handled": "{{ .risky.handled }}", "undo": '{{ .undo.said | default "" }}', "free": "{{ .free.said }}"},
         means={"handled": True, "undo": "push b exit_code", "free": "push failed"},
@@ -417,6 +419,7 @@ on_failure:
   - {id: b, type: tool, tool: look, inputs: {what: "{{ .a.token }}"}}
 """,
         meta={"b": "{{ .b.status }}"},
+        again=("a",),
         means={"b": "success"},
         scenario={"tool_responses": {"token": said("abc-123-token"), "look": said("look")}},
     ),
@@ -431,6 +434,7 @@ on_failure:
         meta={"a": "{{ .a.said }}"},
         means={"a": "push blue"},
         answers="blue\n",
+        again=("ask",),
         scenario={"evidence": {"ask": {"colour": "blue"}}, "tool_responses": {"push": said("push blue")}},
     ),
 }

@@ -194,23 +194,24 @@ def idempotency_key(run_id: str, key: str) -> str:
     return hashlib.sha256(f"{run_id}\n{key}".encode()).hexdigest()
 
 
-def _written(bench: Bench) -> Counter[tuple[str, str | None]]:
+def _written(bench: Bench, again: Collection[str]) -> Counter[tuple[str, str | None]]:
     """Return how often each event of each step is in the trace; what belongs to a single attempt or process is left out."""
     own = {"run_start", "input_resolved", "run_suspended", "run_resumed", "step_attempt", "scope_export"}
-    return Counter((e["type"], e.get("step_key")) for e in bench.lines() if e["type"] not in own)
+    events = (e for e in bench.lines() if e["type"] not in own and e.get("step_key") not in again)
+    return Counter((e["type"], e.get("step_key")) for e in events)
 
 
-def assert_same(bench: Bench, whole: Bench, told: str, *, once: Collection[str]) -> None:
+def assert_same(bench: Bench, whole: Bench, told: str, *, once: Collection[str], again: Collection[str] = ()) -> None:
     """Assert the same result, every effect, the same idempotency keys, one sound chain.
 
-    ``once`` are the tools of which no effect is repeated.
+    ``once`` are the tools of which no effect is repeated, ``again`` the steps that are meant to run again.
     """
     state, expected = bench.state(), whole.state()
     assert (state.status, state.outcome) == ("completed", expected.outcome), told
     assert state.outputs == expected.outputs, told
     assert {r.key: r.status for r in state.steps.values()} == {r.key: r.status for r in expected.steps.values()}, told
     bench.assert_sound()
-    assert _written(bench) == _written(whole), told
+    assert _written(bench, again) == _written(whole, again), told
     keys = {idempotency_key(bench.run_id, key): key for key in state.steps}
     reconciled = Counter(
         key for e in bench.lines() if e["type"] == "run_resumed" for key in e["data"].get("reconciled", ())

@@ -40,7 +40,7 @@ def clean_up(
         outer = env.mark()
         _set(walk, tried)
         inner = env.mark()
-        env.set(FAILURE, Entry(_FAILURE))
+        env.set(FAILURE, Entry(_FAILURE, holds=block.handles))  # what always runs also does when nothing failed
         walk.walk(block, sure=True)
         changed = {key: entry for key, entry in env.rewind(inner).items() if key != FAILURE}
         env.rewind(outer)

@@ -14,6 +14,7 @@ from gert_core.validation.domain.certainty import (
     possible,
     why_uncertain,
 )
+from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.expressions import offset_of
 from gert_core.validation.domain.flow import guarded
 from gert_core.validation.domain.tested import NOTHING, STATUSES, SUCCESS, both, may_test, tested
@@ -68,6 +69,10 @@ class Doubts:
     def check(self, entry: Entry, reader: StepNode, text: TemplateText, *, reference: Reference, kind: str) -> None:
         """Warn if the output that a reference of ``reader`` leads to may be missing."""
         refs, path = self.refs, reference.path
+        if path[0] == FAILURE:
+            if len(path) > 1:
+                self._check_failure(text, reference, kind)
+            return
         by_id = refs.ctx.runbook.by_id
         if is_certain(entry, refs.ctx.flow, refs.around()):
             return
@@ -87,6 +92,22 @@ class Doubts:
             f"`{shown}` may be undefined: {why_uncertain(steps[0], item=len(item) == 2)}",
             path=text.path,
             hint=f"write `{fallback}`, or read it only where `.{target}.status` is `success`",
+            offset=offset_of(text.value, path=path, offset=reference.offset),
+        )
+
+    def _check_failure(self, text: TemplateText, reference: Reference, kind: str) -> None:
+        """Warn about a member of `.failure` where there need not have been one."""
+        path, target = reference.path, (FAILURE,)
+        template = self.refs.compiled(text.value, condition=text.condition).template
+        if target in self.known or is_protected(template, path, lambda known: target in known):
+            return
+        shown = "." + ".".join(path)
+        fallback = default_of(kind, shown, kernel=shown in str(text.value))
+        self.refs.ctx.add(
+            "maybe-undefined",
+            f"`{shown}` may be undefined: `.failure` is null when nothing failed",
+            path=text.path,
+            hint=f"write `{fallback}`, or read it only in a step with `when: '{{{{ .failure }}}}'`",
             offset=offset_of(text.value, path=path, offset=reference.offset),
         )
 

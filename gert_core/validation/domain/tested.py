@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.template.tree import AllOf, AnyOf, Call, Choice, Const, Default, Items, Path, children
+from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.scalars import expressions
 
 if TYPE_CHECKING:
@@ -20,13 +21,14 @@ STATUSES: Final = frozenset({SUCCESS, "failed", "error", "skipped", "not_run"})
 _OTHERS: Final = STATUSES - {SUCCESS}
 _WORDS: Final = frozenset({"status", "passed", "exit_code"})
 """Testing one of these tells how the step came out."""
+_TELLING: Final = (*sorted(_WORDS), FAILURE)
 _SWAPPED: Final = {"ne": "eq", "not in": "in"}
 NOTHING: Final[Excluded] = {}
 
 
 def may_test(text: str) -> bool:
     """Return whether a condition may test a step; most do not, and are not looked into."""
-    for word in _WORDS:  # noqa: SIM110 - ``any`` takes twice as long, and every condition is asked about
+    for word in _TELLING:  # noqa: SIM110 - ``any`` takes twice as long, and every condition is asked about
         if word in text:
             return True
     return False
@@ -113,6 +115,8 @@ def _compared(name: str, args: tuple[Any, ...]) -> tuple[Excluded, Excluded]:
 def _bare(node: Path) -> tuple[Excluded, Excluded]:
     """Return the tests of a path that stands by itself."""
     found = _target(node)
+    if node.segments == (FAILURE,):
+        return {node.segments: _OTHERS}, NOTHING
     if found is None or found[1] == "status":  # which is never empty
         return NOTHING, NOTHING
     target, word = found
@@ -127,6 +131,8 @@ def _unclear(node: Any) -> tuple[Excluded, Excluded]:
         top = stack.pop()
         if isinstance(top, Path) and (asked := _target(top)) is not None:
             found[asked[0]] = _OTHERS
+        elif isinstance(top, Path) and top.segments == (FAILURE,):
+            found[top.segments] = _OTHERS
         stack.extend(children(top))
     return found, found
 
