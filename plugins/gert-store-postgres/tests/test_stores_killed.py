@@ -204,11 +204,11 @@ OUTAGE = {
 """A lease of 4 s, of which the last half is left alone."""
 
 
-def away(stores, proxied):
+def away(stores, proxied, program="exec sleep 60"):
     """A run that is being executed when its server goes away; shell, process, program and the lines so far."""
     shell = stores["postgres"]
     direct, shell.environ["GERT_STORE"] = shell.environ["GERT_STORE"], proxied.url
-    process, pid = executing(shell, patch=OUTAGE)
+    process, pid = executing(shell, patch=OUTAGE, program=program)
     shell.environ["GERT_STORE"] = direct
     before = lines(shell)
     proxied.down()
@@ -235,8 +235,8 @@ def test_store_pg_outage_until_nearly_the_end_of_the_lease_does_not_end_a_run(st
     assert shell.gert("runs", "verify-ledger", "latest").stdout == "valid\n"
 
 
-def test_store_pg_outage_that_lasts_longer_than_the_lease_ends_programs_and_the_run_is_resumed(stores, proxied):
-    shell, process, pid, before = away(stores, proxied)
+def test_store_pg_outage_longer_than_the_lease_ends_programs_and_the_run_is_resumed(stores, proxied):
+    shell, process, pid, before = away(stores, proxied, "while true; do echo busy; sleep 0.05; done")
     wait_for(lambda: not alive(pid), 20)
     assert left(shell) > 0, "before its lease ended, when another worker may begin"
     _, said = process.communicate(timeout=30)
