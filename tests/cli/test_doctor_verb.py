@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CHECKS = [
     *("versions", "plugins", "project", "floor", "policies", "people", "approval key", "trace key", "secrets"),
+    *("tools", "providers", "scenarios"),
     *("runs", "disk", "ledger", "interrupted", "tickets", "terminal"),
 ]
 TOOL = """\
@@ -319,3 +320,33 @@ def test_runs_of_another_user(gert):
     (gert.root / "runs").mkdir(mode=0o700)
     os.chown(gert.root / "runs", 65534, 65534)
     assert "belongs to user nobody" in looked(gert)[1]["runs"]["message"]
+
+
+def test_programs_providers_and_secrets_of_the_documents(tmp_path):
+    gert = Gert(tmp_path, SOME_TOKEN="h5Kq-Zw82-Lr01")
+    (tmp_path / "gert-project.yaml").write_text(
+        "approvals: {provider: carrier, config: {token_env: SOME_TOKEN}}\n"
+        "providers: {pd: {binary: ./pd, config: {api_key_env: PD_KEY}}}\n"
+    )
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "act.tool.yaml").write_text(TOOL.replace('"true"}', "no-such-program}"))
+    (tmp_path / "tools" / "bad.tool.yaml").write_text("apiVersion: tool/v0\n")
+    scenario = tmp_path / "scenarios" / "book" / "one" / "scenario.yaml"
+    scenario.parent.mkdir(parents=True)
+    scenario.write_text("inputs: {note: h5Kq-Zw82-Lr01}\n")
+    said = gert("doctor", "--json")
+    found = {check["check"]: check for check in said.document["checks"]}
+    assert said.code == 1
+    assert (found["tools"]["status"], found["tools"]["message"]) == (
+        "warn",
+        f"act needs no-such-program; {tmp_path}/tools/bad.tool.yaml is not valid",
+    )
+    assert (found["providers"]["status"], found["providers"]["message"]) == (
+        "warn",
+        "no installed plugin provides approvals by 'carrier'; provider pd needs ./pd; PD_KEY is not set",
+    )
+    assert (found["scenarios"]["status"], found["scenarios"]["message"]) == (
+        "fail",
+        f"{scenario} has the value of SOME_TOKEN",
+    )
+    assert "h5Kq" not in said.out

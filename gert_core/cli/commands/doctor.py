@@ -5,8 +5,8 @@ from __future__ import annotations
 import json as json_
 from typing import TYPE_CHECKING, Annotated
 
+from gert_core.cli.doctor import documents, setup, trust
 from gert_core.cli.doctor import runs as runs_checks
-from gert_core.cli.doctor import setup, trust
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.stores import store_of, store_option
@@ -52,6 +52,7 @@ def _look(options: Options, given: str | None) -> tuple[list[Check], list[Level]
         trust.check_people(policies),
         *trust.check_keys(options.environ, registry),
         trust.check_secrets(options.environ, project),
+        *documents.check_documents(project, registry, options.environ),
         *named,
         setup.check_terminal(),
     ]
