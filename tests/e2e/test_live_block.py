@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
+import time
 
 import pytest
 from screens import OnScreen
 from shell import Shell, wait_for
+
+from gert_core.cli.render.progress import TerminalProgress
+from gert_core.engine.progress import StepInfo
 
 INPUTS = "{ effects: [network], idempotent: true, inputs: { s: {} } }"
 
@@ -189,3 +194,19 @@ def test_ten_mebibytes_are_shown_by_their_last_line(shell):
         (shell.root / "go").touch()
         seen.end()
     assert len(seen.raw) < 200_000
+
+
+def test_drawing_a_hundred_steps_takes_a_small_part_of_a_core():
+    """Time of the processor, which does not depend on what else the machine does; it takes a thirtieth of this."""
+    stream = io.StringIO()
+    progress = TerminalProgress(stream, live=True)
+    for number in range(100):
+        step = StepInfo(key=f"fork/{number}/s{number}", step_id="s", type="tool", depth=1, leaf=True, label="left")
+        progress.started(step)
+        progress._live.leaves[step.key].line = "layer 3 of 7 中文 " * 20
+    began = time.thread_time()
+    for _ in range(50):
+        progress._screen.draw(progress._live.lines(200, 50))
+    per_frame = (time.thread_time() - began) / 50
+    progress.close()
+    assert per_frame * 5 < 0.05

@@ -23,6 +23,7 @@ _VALUES: Final = {
     "--trace-sync": "group event none",
     "--on-drift": "refuse allow",
     "--questions": "ask suspend fail",
+    "--progress": "auto live plain json",
     "--format": "text mermaid dot svg",
     "--fail-on": " ".join(OutcomeCategory),
 }

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from gert_core.cli.render.terminal import escape
+from gert_core.kit.plain import is_plain
 from gert_core.secrets.live import LiveMask
 
 if TYPE_CHECKING:
@@ -51,10 +52,7 @@ class ShownOutput:
         if self._leaf is not None:
             self._leaf.line = _last(before + text if len(text) < _LAST else text) or self._leaf.line
         if self._printed is not None:
-            *lines, self._open[stream] = _LINES.split(before + text)
-            lead = self._lead(stream)
-            if lines:
-                self._printed("".join(f"{lead}{visible(line)}\n" for line in lines))
+            self._open[stream] = _print_lines(before + text, self._lead(stream), self._printed)
         elif partial:
             self._open[stream] = (before + text)[-_LAST:]
         elif before:
@@ -62,6 +60,18 @@ class ShownOutput:
 
     def _lead(self, stream: str) -> str:
         return f"{self._name} {_SIGNS.get(stream, '|')} "
+
+
+def _print_lines(text: str, lead: str, printed: Callable[[str], None]) -> str:
+    """Print the lines that have ended, each behind ``lead``; return the rest."""
+    end = text.rfind("\n")
+    if end >= 0 and "\r" not in text and is_plain(text[:end].replace("\n", "")):  # nothing in it needs care
+        printed(f"{lead}{text[:end].replace(chr(10), chr(10) + lead)}\n")
+        return text[end + 1 :]
+    *lines, rest = _LINES.split(text)
+    if lines:
+        printed("".join(f"{lead}{visible(line)}\n" for line in lines))
+    return rest
 
 
 def _last(text: str) -> str:
