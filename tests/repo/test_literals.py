@@ -33,6 +33,8 @@ ANOTHER_MEANING = {
     ("gert_core.host", "block"): "a function: keep a run from going on",
     ("gert_core.engine.blocking", "block"): "a function: keep a run from going on",
     ("gert_core.cli.commands.blocking", "block"): "a command: keep a run from going on",
+    ("gert_core.runs.control", "block"): "a field of a request to a run that is being executed",
+    ("gert_core.engine.requested", "block"): "a field of a run's status: who asked to block it",
     ("gert_core.runs.holds", "block"): "the reason of a `run_resumed`: the run was blocked",
     ("gert_core.documents.trace_schema", "block"): "the reason of a `run_resumed`: the run was blocked",
     ("gert_core.template.parse", "block"): "a word of another template language that is refused with an explanation",
