@@ -266,6 +266,8 @@ def test_runs_show(tmp_path) -> None:
         "step_id": "restart",
         "type": "leaf",
         "status": "success",
+        "duration": None,
+        "waited": None,
     }
     assert gert("runs", "show", "20260103T000000Z-health-cccccccc", cwd=tmp_path).returncode == 1
     for bad in ("../runs", "nothing"):
