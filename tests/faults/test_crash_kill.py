@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-from itertools import accumulate
 
 import everything
 import pytest
-from crash import Kill, assert_same
+from crash import Kill, assert_lines, finished_whole, kill_again, kill_once, kill_points
 
 MANY = bool(os.environ.get("GERT_FUZZ"))
 PARTS = (70, 68, 16)
 """How many lines each of the three processes writes: until the first approval, until the next ones, to the end."""
-POINTS = [
-    (part, line, when)
-    for part, lines in enumerate(PARTS)
-    for line in range(1, lines + 1)
-    for when in ("after", "before")
-    if (part, line, when) != (0, 1, "before")  # then there is no run
-]
+POINTS = kill_points(PARTS)
 SAMPLE = [
     (0, 16, "before"),  # the person has answered
     (0, 30, "after"),  # between the export of a step and its end
@@ -35,16 +27,11 @@ SAMPLE = [
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """The run without a kill."""
-    made = everything.bench(tmp_path_factory.mktemp("whole"))
-    said = made.finish()
-    assert [one.returncode for one in said] == [0, 0, 0], said[-1].stderr
-    made.assert_sound()
-    return made
+    return finished_whole(everything.bench(tmp_path_factory.mktemp("whole")))
 
 
 def test_the_run_writes_as_many_lines_as_the_kills_below_count_on(whole):
-    ends = [event["seq"] for event in whole.lines() if event["type"] in ("run_suspended", "run_complete")]
-    assert ends == list(accumulate(PARTS))
+    assert_lines(whole, PARTS)
 
 
 def test_the_run_has_every_step_type_and_every_tool_left_its_marks(whole):
@@ -55,27 +42,14 @@ def test_the_run_has_every_step_type_and_every_tool_left_its_marks(whole):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "line", "when"), POINTS if MANY else SAMPLE)
-def test_killed_once(tmp_path, whole, part, line, when):
-    bench = everything.bench(tmp_path)
-    said = bench.finish(*[None] * part, Kill(line, when))
-    told = f"killed {when} line {line} of process {part + 1}"
-    assert said[part].returncode == -signal.SIGKILL, told
-    assert all(one.returncode == 0 for one in (*said[:part], *said[part + 1 :])), (
-        f"{told}: {said[-1].stdout} {said[-1].stderr}"
-    )
-    assert_same(bench, whole, told, once=everything.ONCE)
+@pytest.mark.parametrize("point", POINTS if MANY else SAMPLE, ids=str)
+def test_killed_once(tmp_path, whole, point):
+    kill_once(everything.bench(tmp_path), whole, point, once=everything.ONCE)
 
 
 @pytest.mark.parametrize("seed", range(60 if MANY else 1))
 def test_killed_again_and_again(tmp_path, whole, seed):
-    chance = random.Random(seed)
-    bench = everything.bench(tmp_path)
-    kills = [Kill(chance.randint(2, 40), chance.choice(["after", "before"])) for _ in range(4)]
-    said = bench.finish(*kills)
-    told = f"killed {', '.join(map(str, kills))}"
-    assert said[-1].returncode == 0, f"{told}: {said[-1].stderr}"
-    assert_same(bench, whole, told, once=everything.ONCE)
+    kill_again(everything.bench(tmp_path), whole, seed, once=everything.ONCE)
 
 
 def test_an_interrupted_write_is_not_repeated_until_a_person_decides(tmp_path, whole):

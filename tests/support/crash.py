@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +28,7 @@ from gert_core.trace.reader import read
 from gert_core.trace.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from gert_core.runs.state import RunState
 
@@ -250,4 +252,64 @@ def _session_of(pid: int) -> int:
     return -1 if fields[0] == "Z" else int(fields[3])
 
 
-__all__ = ["Bench", "Kill", "assert_same", "idempotency_key"]
+# -- the same kills over several runs ---------------------------------------------------------------------------------
+
+
+def kill_points(parts: Sequence[int]) -> list[tuple[int, int, str]]:
+    """Every kill: the process, the line of it, and whether before or after; ``parts`` are the lines of each process."""
+    return [
+        (part, line, when)
+        for part, lines in enumerate(parts)
+        for line in range(1, lines + 1)
+        for when in ("after", "before")
+        if (part, line, when) != (0, 1, "before")  # then there is no run
+    ]
+
+
+def finished_whole(bench: Bench) -> Bench:
+    """A run of three processes without a kill."""
+    said = bench.finish()
+    assert [one.returncode for one in said] == [0, 0, 0], said[-1].stderr
+    bench.assert_sound()
+    return bench
+
+
+def assert_lines(whole: Bench, parts: Sequence[int]) -> None:
+    """The processes of the run write as many lines as the kills count on."""
+    ends = [event["seq"] for event in whole.lines() if event["type"] in ("run_suspended", "run_complete")]
+    assert ends == list(accumulate(parts))
+
+
+def kill_once(bench: Bench, whole: Bench, point: tuple[int, int, str], *, once: Collection[str]) -> None:
+    """Kill one process of a run and resume: it comes out as the whole run did."""
+    part, line, when = point
+    said = bench.finish(*[None] * part, Kill(line, when))
+    told = f"killed {when} line {line} of process {part + 1}"
+    assert said[part].returncode == -signal.SIGKILL, told
+    assert all(one.returncode == 0 for one in (*said[:part], *said[part + 1 :])), (
+        f"{told}: {said[-1].stdout} {said[-1].stderr}"
+    )
+    assert_same(bench, whole, told, once=once)
+
+
+def kill_again(bench: Bench, whole: Bench, seed: int, *, once: Collection[str]) -> None:
+    """Kill several processes of a run, one after another."""
+    chance = random.Random(seed)
+    kills = [Kill(chance.randint(2, 40), chance.choice(["after", "before"])) for _ in range(4)]
+    said = bench.finish(*kills)
+    told = f"killed {', '.join(map(str, kills))}"
+    assert said[-1].returncode == 0, f"{told}: {said[-1].stderr}"
+    assert_same(bench, whole, told, once=once)
+
+
+__all__ = [
+    "Bench",
+    "Kill",
+    "assert_lines",
+    "assert_same",
+    "finished_whole",
+    "idempotency_key",
+    "kill_again",
+    "kill_once",
+    "kill_points",
+]
