@@ -37,7 +37,7 @@ PERSONAL = {
     "ticket": ("t-1", "t-2"),
     "approved": (True, False),
     "who": ("alice", "alice\u200b", "agent:alice", "eve", "olga"),
-    "key": ("own", None, "other", "bridge"),
+    "key": ("own", None, "other", "bridge", "colleague"),
     "over": ("h", "another request"),
     "identity": (None, SLACK | {"user": "U2"}, {"provider": "web", "tenant": "", "user": "alice"}),
     "when": (CREATED, "2026-03-01T11:00:00Z", "2026-03-01T12:30:01Z", "never"),
@@ -129,7 +129,7 @@ def combinations(axes: dict) -> list[tuple[dict, bool]]:
 
 
 def test_an_answer_of_a_person_counts_only_without_any_fault():
-    keys = {"own": None, "other": "eve", "bridge": "slack", None: None}
+    keys = {"other": "eve", "bridge": "slack", "colleague": "bob", None: None}
     good = {name: axis[0] for name, axis in PERSONAL.items()}
     seen = [0, 0]
     for facts, right in combinations(PERSONAL):

@@ -388,14 +388,16 @@ def test_files_of_the_system_are_no_inputs(tmp_path, path):
     assert gert.runs() == []
 
 
-def test_files_of_runs_are_no_inputs(tmp_path):
+@pytest.mark.parametrize("path", ["runs/one/trace.jsonl", "link"])
+def test_files_of_runs_are_no_inputs(tmp_path, path):
     gert = Gert(tmp_path)
     (tmp_path / "runs" / "one").mkdir(parents=True)
     (tmp_path / "runs" / "one" / "trace.jsonl").write_text("{}\n")
     gert.write(
-        book="apiVersion: kernel/v0\nmeta: {name: x, inputs: {all: {from: file/runs/one/trace.jsonl}}}\n"
-        "steps: [{type: end, outcome: {category: resolved, code: done}}]\n"
+        book="apiVersion: kernel/v0\nmeta: {name: x, inputs: {all: {from: file/PATH}}}\n"
+        "steps: [{type: end, outcome: {category: resolved, code: done}}]\n".replace("PATH", path)
     )
+    (tmp_path / "link").symlink_to("runs/one/trace.jsonl")
     said = gert("exec", "book.yaml")
     assert (said.code, "of the system and of gert itself are not read" in said.err) == (2, True), said.all
 
