@@ -57,6 +57,13 @@ def test_vv_prints_the_types_of_events_too(gert):
     assert "· run_start" not in lines(gert("exec", "book.yaml", "-v").err)
 
 
+def test_marks_are_ascii_where_the_encoding_has_no_others(gert):
+    book(gert, TALK)
+    said = gert("exec", "book.yaml", answers="\n", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert lines(said.err) == ["+ talk  tool  T", "+ done  end  T"]
+    assert said.out.startswith("+ Outcome: resolved (fine) [real]\n")
+
+
 def test_q_shows_only_the_result(gert):
     book(gert, TALK)
     said = gert("exec", "book.yaml", "-q")

@@ -122,6 +122,8 @@ def escape_output(text: str, *, colour: bool) -> str:
 
 def write_text(stream: TextIO, text: str) -> None:
     """Write text to a stream; a character that its encoding does not have is replaced."""
+    if (stream.encoding or "utf-8").lower() != "utf-8":  # standard error would not refuse it, but spell it out
+        text = spelled(text, stream)
     try:
         stream.write(text)
     except UnicodeEncodeError:
