@@ -101,6 +101,28 @@ def test_the_id_of_a_run_that_is_not_text_ends_no_command(gert, tmp_path):
         assert (said.code in (1, 2), said.err.startswith("error: "), "internal" in said.err) == (True, True, False)
 
 
+ENDLESS = """
+    ALTER TABLE gert_events RENAME TO events;
+    CREATE VIEW gert_events AS WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)
+    SELECT (SELECT run_id FROM gert_runs) AS run_id, n AS seq, (SELECT line FROM events LIMIT 1) AS line FROM c;
+"""
+STEALING = """
+    CREATE TRIGGER steal AFTER INSERT ON gert_events BEGIN UPDATE gert_leases SET fence = fence + 1; END;
+"""
+
+
+@pytest.mark.parametrize(("script", "kind"), [(ENDLESS, "view gert_events"), (STEALING, "trigger steal")])
+def test_a_view_or_trigger_among_the_tables_is_refused(gert, tmp_path, script, kind):
+    """A view can have rows without end, which no command would come to the end of."""
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    with sqlite3.connect(tmp_path / "kept.db") as database:
+        database.executescript(script)
+    database.close()
+    for command in (("runs", "show", "latest"), ("runs", "list"), ("exec", "plain.yaml")):
+        said = gert(*command, "--store", KEPT)
+        assert (said.code, f"has a {kind}, which gert did not make" in said.err) == (2, True), said.all
+
+
 # -- values of every type in every column --------------------------------------------------------------------------
 
 VALUES = (

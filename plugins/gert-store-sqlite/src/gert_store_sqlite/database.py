@@ -72,10 +72,18 @@ class SqliteDatabase(Database):
             raise StoreError(f"{self.path} cannot be read: {error.strerror}") from None
 
     def has_tables(self) -> bool:
-        """Return whether the file has gert's tables."""
+        """Return whether the file has gert's tables; raise ``StoreError`` when a view or trigger takes part in them."""
         with self._connected() as connection:
-            found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'gert_schema'")
-            return bool(found.fetchall())
+            found = connection.execute("SELECT type, name FROM sqlite_master WHERE tbl_name LIKE 'gert^_%' ESCAPE '^'")
+            kinds = {name: kind for kind, name in found.fetchall()}
+        for name, kind in kinds.items():
+            if kind not in ("table", "index"):  # it may give rows without end, or change what is written
+                raise StoreError(
+                    f"{self.path} has a {kind} {name}, which gert did not make",
+                    file=str(self.path),
+                    hint="another program has changed the file: restore a backup",
+                )
+        return "gert_schema" in kinds
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query; none when there is no file."""
