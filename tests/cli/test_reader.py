@@ -159,4 +159,4 @@ def test_every_command_is_in_the_table_with_types_the_reader_knows():
     assert list(PARAMETERS) == list(COMMANDS)
     assert {path.split()[0] for path in COMMANDS} == set(VERBS)
     kinds = {kind for parameters in PARAMETERS.values() for _, _, kind, *_ in parameters}
-    assert kinds == {"context", "flag", "text", "int", "path"}
+    assert kinds == {"context", "count", "flag", "text", "int", "path"}
