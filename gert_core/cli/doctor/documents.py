@@ -11,7 +11,7 @@ from gert_core.cli.doctor import fail as failed
 from gert_core.documents.load_tools import load_tool
 from gert_core.documents.lookup import SUFFIX
 from gert_core.documents.scenario import SCENARIO_FILE
-from gert_core.kit.files import MIB
+from gert_core.kit.files import MIB, open_named
 from gert_core.kit.programs import find_program
 from gert_core.secrets.collect import withheld
 from gert_core.secrets.environ import own_secrets, provider_variables
@@ -86,7 +86,7 @@ def _scenarios(root: Path, project: Project | None, tools: Mapping[Path, ToolMod
     for file in sorted(root.glob(f"**/scenarios/*/*/{SCENARIO_FILE}")):
         number += 1
         try:
-            with file.open("rb") as stream:
+            with open_named(file) as stream:
                 text = stream.read(4 * MIB)
         except OSError:
             continue
