@@ -101,6 +101,12 @@ def test_the_id_of_a_run_that_is_not_text_ends_no_command(gert, tmp_path):
         assert (said.code in (1, 2), said.err.startswith("error: "), "internal" in said.err) == (True, True, False)
 
 
+def test_a_pipe_in_place_of_a_database_is_not_waited_for(gert, tmp_path):
+    os.mkfifo(tmp_path / "kept.db")
+    said = gert("exec", "plain.yaml", "--store", KEPT)
+    assert (said.code, "kept.db cannot be created" in said.err) == (2, True), said.all
+
+
 ENDLESS = """
     ALTER TABLE gert_events RENAME TO events;
     CREATE VIEW gert_events AS WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)
