@@ -26,6 +26,8 @@ CALL_LIMIT: Final = 10 * MIB
 RUN_LIMIT: Final = 256 * MIB
 _NAME: Final = 100
 _DIGEST: Final = 12
+_DIGITS: Final = 9
+"""How long the number of an attempt or a call is at most; a planted one may have any length."""
 _SUFFIX: Final = ".log"
 
 
@@ -146,7 +148,7 @@ def kept_outputs(run: StoredRun, keys: Iterable[str]) -> list[KeptOutput]:
     for name in names:
         digest, _, rest = name.removesuffix(_SUFFIX).rpartition("-")[2].partition(".")
         numbers = rest.split(".")
-        if digest in by_digest and all(part.isdecimal() for part in numbers):
+        if digest in by_digest and all(part.isdecimal() and len(part) <= _DIGITS for part in numbers):
             attempt, number = (*map(int, numbers), 1)[:2]
             found.append(KeptOutput(key=by_digest[digest], attempt=attempt, number=number, name=name))
     return sorted(found, key=lambda one: (order[one.key], one.attempt, one.number))

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 from contextlib import suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import pytest
 from binding import acted, bound_gert, pending
@@ -105,6 +106,14 @@ def test_a_pipe_in_place_of_a_database_is_not_waited_for(gert, tmp_path):
     os.mkfifo(tmp_path / "kept.db")
     said = gert("exec", "plain.yaml", "--store", KEPT)
     assert (said.code, "kept.db cannot be created" in said.err) == (2, True), said.all
+
+
+def test_the_number_of_an_attempt_in_the_name_of_a_blob_may_have_any_length(gert, tmp_path):
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    name = f"output/x-{sha256(b'_end_1').hexdigest()[:12]}.{'9' * 5000}.log"
+    change(tmp_path, "INSERT INTO gert_blobs SELECT run_id, ?, 0, ?, 1.0, 'x' FROM gert_runs", name, b"x")
+    said = gert("runs", "logs", "latest", "--store", KEPT)
+    assert (said.code, "internal" in said.err) == (0, False), said.all
 
 
 ENDLESS = """
