@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, UsageError
 from gert_core.cli.lazy import typer
+from gert_core.cli.run_options import (
+    fail_on_option,
+    pending_exit_code_option,
+    progress_option,
+    quiet_option,
+    verbose_option,
+)
 from gert_core.cli.stores import store_option
 
 if TYPE_CHECKING:
@@ -63,20 +70,11 @@ def resume(
     no_preflight: Annotated[
         bool, typer.Option("--no-preflight", help="Resume although secrets, programs or transports are missing.")
     ] = False,
-    pending_exit_code: Annotated[
-        int, typer.Option("--pending-exit-code", metavar="N", help="Exit code while people are waited for.")
-    ] = 0,
-    fail_on: Annotated[
-        str | None, typer.Option("--fail-on", metavar="A,B", help="Exit with 4 after these outcomes.")
-    ] = None,
-    verbose: Annotated[
-        int,
-        typer.Option("--verbose", "-v", count=True, help="Show descriptions and what tools write; -vv: events too."),
-    ] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the result, and questions.")] = False,
-    progress: Annotated[
-        str, typer.Option("--progress", metavar="HOW", help="auto, live, plain or json (notices on stderr).")
-    ] = "auto",
+    pending_exit_code: Annotated[int, pending_exit_code_option()] = 0,
+    fail_on: Annotated[str | None, fail_on_option()] = None,
+    verbose: Annotated[int, verbose_option()] = 0,
+    quiet: Annotated[bool, quiet_option()] = False,
+    progress: Annotated[str, progress_option()] = "auto",
     store: Annotated[str | None, store_option()] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
