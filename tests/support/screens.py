@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
-import select
 import signal
-import struct
-import subprocess
-import termios
 import time
 from typing import TYPE_CHECKING
 
 import pyte
+from ptys import LONGEST, OnPty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-
-LONGEST = 60.0
 
 
 class Emulator(pyte.HistoryScreen):
@@ -36,37 +29,17 @@ class Emulator(pyte.HistoryScreen):
             self.wrapped += before[1] >= self.columns and self.cursor.x < before[1]
 
 
-class OnScreen:
+class OnScreen(OnPty):
     """One command on a terminal of its own."""
 
     def __init__(
         self, command: Sequence[str], *, cwd: Path, environ: Mapping[str, str], columns: int = 80, rows: int = 24
     ) -> None:
+        super().__init__(columns, rows)
         self.screen = Emulator(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
-        self.code: int | None = None
-        self._ours, theirs = pty.openpty()
-        self._set_size(theirs, columns, rows)
-        self.process = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env={**environ, "TERM": "xterm-256color"},
-            start_new_session=True,
-        )
-        os.close(theirs)
-
-    def __enter__(self) -> OnScreen:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(10)
-        os.close(self._ours)
+        self._start(command, cwd=cwd, environ={**environ, "TERM": "xterm-256color"})
 
     @property
     def lines(self) -> list[str]:
@@ -88,7 +61,7 @@ class OnScreen:
     def resize(self, columns: int, rows: int) -> None:
         """Change the size of the terminal, as a window manager does."""
         self.screen.resize(rows, columns)
-        self._set_size(self._ours, columns, rows)
+        self._set_size(columns, rows)
         os.kill(self.process.pid, signal.SIGWINCH)
 
     def type(self, text: str) -> None:
@@ -117,19 +90,11 @@ class OnScreen:
         return self
 
     def _read(self) -> bool:
-        if self._ours not in select.select([self._ours], [], [], 1.0)[0]:
-            return True
-        try:
-            data = os.read(self._ours, 65536)
-        except OSError:  # nobody has it open any more
-            return False
-        self.raw += data
-        self._stream.feed(data)
-        return bool(data)
-
-    @staticmethod
-    def _set_size(descriptor: int, columns: int, rows: int) -> None:
-        fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        data = self._data()
+        if data:
+            self.raw += data
+            self._stream.feed(data)
+        return data is not None
 
 
 __all__ = ["OnScreen"]

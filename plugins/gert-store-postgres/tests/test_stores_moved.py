@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from uuid import uuid4
 
 import psycopg
 import pytest
-from shell import alive, wait_for
-from store_shells import CRASH, REPEATABLE, RISKY, STORES, change, each, executing, expire, lines
+from store_shells import REPEATABLE, RISKY, STORES, change, each, killed, lines
 
 PAIRS = [(one, other) for one in STORES for other in STORES if one != other]
 STEPS = """
@@ -66,15 +63,8 @@ def test_store_a_run_whose_process_was_killed_goes_on_in_another_store(stores, a
     shell = stores[source]
     if source != "file":  # the path of the address is that of this shell's root
         addresses = addresses | {"sqlite": "sqlite:runs.db", "file": "file:runs"}
-    process, pid = executing(shell, contract, CRASH)
-    process.kill()
-    process.communicate()
-    os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: not alive(pid))
-    expire(shell)
-    (shell.root / "again").touch()
+    run = killed(shell, contract)
     there = ("--store", addresses[target])
-    run = shell.gert("runs", "list", "--ids").stdout.split()[0]
     shell.gert("store", "copy", addresses[source], addresses[target], "--run", run, "--move")
     if contract == RISKY:
         assert shell.json("resume", run, *there, code=1)["error"]["kind"] == "unknown_outcome"
