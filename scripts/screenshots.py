@@ -16,16 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 OnScreen: Any = import_module("screens").OnScreen  # the same terminal that tests look at
+picture_of: Any = import_module("docs.generator.picture").drawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 COLUMNS: Final = 96
 ROWS: Final = 30
-SIZE: Final = 14
-LINE: Final = 20
 STEADY: Final = (
     (re.compile(r"\d{8}T\d{6}Z-rollout-[0-9a-f]{8}"), "20260301T120000Z-rollout-1f2e3d4c"),
     (re.compile(r"trace: \S*/runs/\S*"), "trace: runs/20260301T120000Z-rollout-1f2e3d4c/trace.jsonl"),
@@ -109,16 +108,7 @@ def picture(seen: Any, label: str, *, start: str = "") -> str:
     rows = [number for number, line in enumerate(seen.screen.display) if line.strip()]
     first = next(number for number in rows if seen.screen.display[number].startswith(start))
     drawn = [_row(seen, number) for number in rows if number >= first]
-    width, height = COLUMNS * SIZE * 0.605 + 40, len(drawn) * LINE + 40
-    body = "\n".join(f'<text x="20" y="{34 + number * LINE}">{row}</text>' for number, row in enumerate(drawn))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
-        f'height="{height}" role="img" aria-label="{escape(label)}">\n'
-        "<!-- Written by scripts/screenshots.py from a real run. -->\n"
-        '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>\n'
-        '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" '
-        f'font-size="{SIZE}" fill="#e6edf3" xml:space="preserve">\n{body}\n</g>\n</svg>\n'
-    )
+    return str(picture_of(drawn, COLUMNS, label=label, writer="scripts/screenshots.py"))
 
 
 def _row(seen: Any, number: int) -> str:

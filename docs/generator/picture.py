@@ -9,7 +9,10 @@ import sys
 import tempfile
 from html import escape
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 COMMAND: Final = ["exec", "disk-check.yaml", "--var", "limit=0", "--as", "bob"]
 ANSWER: Final = "y alice: only old files"
@@ -30,17 +33,23 @@ LINE: Final = 20
 def page() -> str:
     """The picture; what differs from run to run is made the same."""
     lines = [f"$ gert {' '.join(COMMAND)}", *run()]
-    width = max(map(len, lines)) * SIZE * 0.605 + 40
-    height = len(lines) * LINE + 40
-    rows = "\n".join(_row(line, 34 + number * LINE) for number, line in enumerate(lines))
+    label = "A run of a runbook that asks for approval before it writes"
+    return drawn(map(_marked, lines), max(map(len, lines)), label=label, writer="docs/generate.py")
+
+
+def drawn(rows: Iterable[str], columns: int, *, label: str, writer: str) -> str:
+    """Return rows of marked-up text as a picture of a terminal of so many columns."""
+    placed = [f'<text x="20" y="{34 + number * LINE}">{row}</text>' for number, row in enumerate(rows)]
+    width, height, body = columns * SIZE * 0.605 + 40, len(placed) * LINE + 40, "\n".join(placed)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
-        f'width="{width:.0f}" height="{height}" '
-        f'role="img" aria-label="A run of a runbook that asks for approval before it writes">\n'
-        "<!-- Written by docs/generate.py from a real run. -->\n"
-        f'<rect width="100%" height="100%" rx="8" fill="#0d1117"/>\n'
-        f'<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="{SIZE}" fill="#e6edf3" '
-        f'xml:space="preserve">\n{rows}\n</g>\n</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" '
+        f'height="{height}" role="img" aria-label="{escape(label)}">\n'
+        f"<!-- Written by {writer} from a real run. -->\n"
+        # Browsers differ in which of the two keeps spaces.
+        "<style>text, tspan { white-space: pre }</style>\n"
+        '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>\n'
+        '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" '
+        f'font-size="{SIZE}" fill="#e6edf3" xml:space="preserve">\n{body}\n</g>\n</svg>\n'
     )
 
 
@@ -71,11 +80,7 @@ def _gert(words: list[str], folder: str, environ: dict[str, str], answer: str) -
     return done.stdout
 
 
-def _row(line: str, y: int) -> str:
-    shown = re.sub(
+def _marked(line: str) -> str:
+    return re.sub(
         r"[✓▸✗$](?= )", lambda mark: f'<tspan fill="{COLOURS[mark[0]]}">{mark[0]}</tspan>', escape(line), count=1
     )
-    return f'<text x="20" y="{y}">{shown}</text>'
-
-
-__all__ = ["page"]
