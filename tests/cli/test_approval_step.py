@@ -24,9 +24,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("approvers", "valid"), [("[alice, alice]", False), ('[alice, "group:oncall"]', True), ("[]", True)]
-)
+@pytest.mark.parametrize(("approvers", "valid"), [("[alice, alice]", False), ('[alice, "group:oncall"]', True)])
 def test_more_approvals_than_people_who_may_give_them_are_refused(here, gert, approvers, valid):
     (here / "gate.yaml").write_text(RUNBOOK.replace("[alice, bob]", approvers))
     code, out, err = gert("validate", "gate.yaml")

@@ -381,8 +381,8 @@ def test_the_live_line_shows_the_pause_and_then_the_attempt(shell):
     book(shell, "{ max: 3, delay: 2s }")
     gert = Gert(shell.root, PATH=shell.environ["PATH"])
     shown = gert.on_terminal("exec", "book.yaml", PATH=shell.environ["PATH"])
-    assert "… get  tool  attempt 2 of 3 in 1s" in shown
-    assert re.search(r"… get  tool  attempt 2 of 3  0\.\ds", shown)
+    assert " get  tool  attempt 2 of 3  in 1s" in shown
+    assert re.search(r" get  tool  attempt 2 of 3  0\.\ds", shown)
 
 
 # -- crash and resume ---------------------------------------------------------------------------------------------
