@@ -133,7 +133,7 @@ def test_a_program_that_takes_long_to_read_does_not_hold_up_the_end_of_the_run(g
     try:
         if kind == "huge":
             for _ in range(600):
-                if any("governance_decision" in file.read_text() for file in gert.root.glob("runs/*/trace.jsonl")):
+                if any("run_start" in file.read_text() for file in gert.root.glob("runs/*/trace.jsonl")):
                     break
                 time.sleep(0.05)
             time.sleep(0.5)
