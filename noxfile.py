@@ -73,7 +73,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 @nox.session(venv_backend="none")
 def tests(session: nox.Session) -> None:
     """Core, command line, whole runs, faults, the repository's promises; `isolated` runs the tests of the members."""
-    session.run(sys.executable, "-m", "pytest", "-n", "auto", *(session.posargs or ["tests"]))
+    workers = (os.cpu_count() or 1) + 1  # one more than processors: tests wait for what they start much of the time
+    session.run(sys.executable, "-m", "pytest", "-n", str(workers), *(session.posargs or ["tests"]))
 
 
 @nox.session(venv_backend="none")
