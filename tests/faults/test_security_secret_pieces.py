@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 import pytest
 from gertproc import Gert
@@ -173,7 +174,8 @@ def shown(root, value: str) -> str:
     said.append(gert("exec", "book.yaml", "--var", f"secret={value}", "--mode", "dry-run"))
     said.append(gert("exec", "book.yaml", "--var", f"plain={'1' * 55}{value}", "--var", "secret=12345678", PW=value))
     assert [one.code for one in said] == [0, 0, 2], [one.err[-2000:] for one in said]
-    return everything(gert, *said)
+    # Moments and durations are numbers of their own, and may have four characters in common with a secret.
+    return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d+\.\d+s", "", everything(gert, *said))
 
 
 @pytest.fixture(scope="module")
