@@ -244,6 +244,32 @@ def test_two_values_in_a_loop_are_made_again_and_none_of_them_twice(tmp_path):
     assert_hidden(gert, said)
 
 
+def test_a_loop_that_ends_by_a_lost_value_goes_on_once_it_is_made_again(tmp_path):
+    loop = """for_each: {over: [1, 2], as: n, until: '{{ eq .rotate.password "other" }}'}"""
+    steps = ROTATE + GATE + f"  - {{id: each, type: tool, tool: vault, action: use, {loop}, inputs: {{pw: plain}}}}\n"
+    gert = project(tmp_path, steps)
+    assert gert("exec", "book.yaml").code == 1
+    (gert.root.parent / "go").touch()
+    said = gert("resume", "--run", gert.run().name, "--retry-failed")
+    assert said.code == 0, said.all
+    assert len(given(gert)) == 2
+    assert got(gert) == ["plain"] * 6, "each item once"
+    assert_hidden(gert, said)
+
+
+def test_an_artifact_that_needs_a_lost_value_is_missing_and_the_step_succeeds(tmp_path):
+    kept = "artifacts: {v: {value: 'x {{ .rotate.password }}'}}"
+    steps = ROTATE + GATE + f"  - {{id: last, type: tool, tool: vault, action: use, inputs: {{pw: plain}}, {kept}}}\n"
+    gert = project(tmp_path, steps)
+    assert gert("exec", "book.yaml").code == 1
+    (gert.root.parent / "go").touch()
+    said = gert("resume", "--run", gert.run().name, "--retry-failed")
+    assert said.code == 0, said.all
+    told = "artifact 'v' cannot be rendered: it needs secret rotate.password, which only an earlier process knew"
+    assert f"warning: step last: {told} (missing_artifact)" in said.err
+    assert_hidden(gert, said)
+
+
 def test_a_value_that_a_person_states_is_masked(tmp_path):
     gert = project(tmp_path, ROTATE + USE, during="kill -9 $PPID; sleep 1")
     gert("exec", "book.yaml")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gert_core.api import ErrorKind
+from gert_core.api import ErrorKind, StepProblem
+from gert_core.engine.again import SecretNeeded
 from gert_core.engine.signals import Failure, Rank, Signal
 
 if TYPE_CHECKING:
@@ -22,14 +23,18 @@ def is_enough(until: Condition, done: Done, item: StepExecution) -> bool:
     return until.test(layer)
 
 
-def unanswerable(item: StepExecution, error: TemplateError) -> Signal:
-    """Return the signal of a loop whose ``until`` cannot be evaluated."""
+def unanswerable(item: StepExecution, error: TemplateError | SecretNeeded) -> Signal:
+    """Return the signal of a loop whose ``until`` cannot be evaluated, or not before a lost secret is given again."""
+    kind, message = str(ErrorKind.TEMPLATE), str(error)
+    if isinstance(error, SecretNeeded):
+        from gert_core.engine.resume.lost import give_again
+
+        try:
+            return give_again(item.run, error)
+        except StepProblem as problem:
+            kind, message = problem.kind, problem.message
     failure = Failure(
-        key=item.key,
-        step_id=item.compiled.id,
-        status="error",
-        kind=ErrorKind.TEMPLATE,
-        message=f"for_each.until: {error.message}",
+        key=item.key, step_id=item.compiled.id, status="error", kind=kind, message=f"for_each.until: {message}"
     )
     return Signal(rank=Rank.FAILED, failures=(failure,))
 

@@ -219,7 +219,7 @@ class _Loop:
                 self.enough = is_enough(self.compiled.until, done, child)
             except Undecided:
                 self.unknown = True
-            except TemplateError as error:
+            except (TemplateError, SecretNeeded) as error:
                 return unanswerable(child, error)
         return done.signal
 

@@ -225,6 +225,7 @@ class Recorded:
             outcome=None
             if outcome is None
             else Outcome(**{name: value for name, value in unmask(outcome).items() if value is not None}),
+            stated=data.get("reconciled") == "done",
         )
 
     def inputs(self, key: str) -> Mapping[str, object]:

@@ -21,6 +21,8 @@ class RecordedResult(Struct, frozen=True, kw_only=True):
     failure: Mapping[str, str] | None = None
     reason: str | None = None
     outcome: Outcome | None = None
+    stated: bool = False
+    """Whether a person stated that the step, which was interrupted, is done."""
 
 
 class RecordedApproval(Struct, kw_only=True):

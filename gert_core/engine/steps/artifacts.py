@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from gert_core.api import ErrorKind, EventType, RunError, StoreError
 from gert_core.documents.parts import ArtifactFile
+from gert_core.engine.again import SecretNeeded
 from gert_core.engine.steps.keeping import shown_name
 from gert_core.engine.steps.outputs import report_violations
-from gert_core.engine.steps.summaries import LIMIT, keep_checkpoint, recorded_types, summary_data
+from gert_core.engine.steps.summaries import LIMIT, keep_checkpoint, recorded_types, summary_data, types_since
 from gert_core.engine.view import View
 from gert_core.kit.files import MIB, UnreadableError
 from gert_core.kit.user_files import read_user_file
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gert_core.api.stores import StoredRun
+    from gert_core.engine.resume.records import RecordedResult
     from gert_core.engine.steps.execution import StepExecution
     from gert_core.secrets import Masker
     from gert_core.template import Template
@@ -75,10 +77,26 @@ def keep_artifacts(execution: StepExecution, outputs: Mapping[str, object], fiel
     Nothing is kept where nothing was done (dry-run, probe), and a replay has no files. On resume a step with blocks has
     what it kept before; a step that acts is only here if it acted again.
     """
-    services, step_id = execution.services, execution.compiled.id
-    if services.backend.symbolic:
-        return
-    known, names = recorded_types(execution), set[str]()
+    if not execution.services.backend.symbolic:
+        _keep(execution, outputs, fields, recorded_types(execution))
+
+
+def keep_of_stated(execution: StepExecution, record: RecordedResult) -> None:
+    """Keep what a step has not kept that was interrupted and that a person stated to be done.
+
+    What is missing then is told once: a later process does not look for it again.
+    """
+    recorded = execution.services.recorded
+    if recorded is not None and recorded.event(execution.key, EventType.CONTRACT_VIOLATION, 0) is None:
+        _keep(execution, record.outputs, record.fields, types_since(execution))
+        execution.services.journal.commit()
+
+
+def _keep(
+    execution: StepExecution, outputs: Mapping[str, object], fields: Mapping[str, object], known: set[object]
+) -> None:
+    """Keep everything whose summary is not ``known``."""
+    services, step_id, names = execution.services, execution.compiled.id, set[str]()
     if execution.compiled.checkpoint is not None:
         keep_checkpoint(execution, execution.compiled.checkpoint, known)
     if execution.collected or not execution.compiled.artifacts:
@@ -112,11 +130,14 @@ def _item(execution: StepExecution) -> str:
 
 def _rendered(artifact: Artifact, view: View, masker: Masker) -> tuple[object, str]:
     """Return the value, or the path of the file, and the key."""
+    name = "an artifact" if artifact.key is None else f"artifact {artifact.key!r}"
     try:
         value = artifact.source.render(view)
     except TemplateError as error:
-        name = "an artifact" if artifact.key is None else f"artifact {artifact.key!r}"
         raise _Lost(ErrorKind.MISSING_ARTIFACT, f"{name} cannot be rendered: {error.message}") from None
+    except SecretNeeded as need:  # the step has acted, so that it is too late to have the secret made again
+        told = f"{name} cannot be rendered: it needs secret {need.name}, which only an earlier process knew"
+        raise _Lost(ErrorKind.MISSING_ARTIFACT, told) from None
     return value, shown_name(Path(to_text(value)), masker) if artifact.key is None else artifact.key
 
 
@@ -177,4 +198,4 @@ def _has(stored: StoredRun, name: str, data: bytes) -> bool:
         return False
 
 
-__all__ = ["FILE_LIMIT", "Artifact", "compiled", "in_words", "keep_artifacts"]
+__all__ = ["FILE_LIMIT", "Artifact", "compiled", "in_words", "keep_artifacts", "keep_of_stated"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from gert_core.api import Completed, Ended, Errored, ErrorKind, EventType, Failed, StepProblem, StepStatus
 from gert_core.engine.flow.frame import Done
 from gert_core.engine.progress import Evaluation
@@ -232,6 +234,15 @@ def close_recorded(execution: StepExecution, record: RecordedResult) -> Done:
     services.progress.recorded(execution.info)
     if record.outcome is not None:
         return Done(status=status, signal=Signal(rank=Rank.ENDED, outcome=record.outcome, outcome_key=execution.key))
+    if record.stated and compiled.keeps and status is StepStatus.SUCCESS:
+        from gert_core.engine.steps.artifacts import keep_of_stated
+
+        try:
+            keep_of_stated(execution, record)
+        except StepProblem as problem:  # a policy denies violations
+            status, told = StepStatus.ERROR, {"kind": problem.kind, "message": problem.message}
+            keep_entry(execution, status, record.outputs, record.fields)
+            record = replace(record, status=str(status), failure=told)
     failure = None
     if record.failure is not None:
         failure = Failure(key=execution.key, step_id=compiled.id, status=str(status), **record.failure)

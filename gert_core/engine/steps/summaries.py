@@ -80,6 +80,14 @@ def recorded_types(execution: StepExecution) -> set[object]:
     return found
 
 
+def types_since(execution: StepExecution) -> set[object]:
+    """Return the types of the summaries of a leaf that was stated to be done, and of all that came after it."""
+    state = execution.services.journal.state
+    ended = state.steps[execution.key].ended
+    told = state.summaries.items()
+    return {name for name, one in told if one["step_key"] == execution.key or one["seq"] > ended}
+
+
 def keep_checkpoint(execution: StepExecution, name: str, known: set[object]) -> None:
     """Record the state of the run after a step, unless an earlier process did; a loop has one, its items none."""
     summary_type = f"{CHECKPOINT}{name}"
@@ -90,4 +98,13 @@ def keep_checkpoint(execution: StepExecution, name: str, known: set[object]) -> 
     execution.add(EventType.RUN_SUMMARY, summary_data(execution, summary_type, payload), fresh=True)
 
 
-__all__ = ["LIMIT", "check_summary", "keep_checkpoint", "read_artifact", "recorded_types", "summarise", "summary_data"]
+__all__ = [
+    "LIMIT",
+    "check_summary",
+    "keep_checkpoint",
+    "read_artifact",
+    "recorded_types",
+    "summarise",
+    "summary_data",
+    "types_since",
+]
