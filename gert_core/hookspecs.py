@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import (
         ApprovalProvider,
+        Check,
         Command,
         Diagnostic,
         InputResolver,
@@ -319,5 +320,34 @@ def gert_commands() -> Iterable[Command] | None:
     @hookimpl
     def gert_commands():
         return [Command(name="acme-report", summary="Mails last week's runs.", target="acme_report.cli:main")]
+    ```
+    """
+
+
+@hookspec
+def gert_checks(project: ProjectInfo | None) -> Iterable[Check] | None:
+    """Provide checks of what this plugin relies on, for ``gert doctor``.
+
+    Called by ``gert doctor`` alone. ``project`` has this plugin's own ``plugins.config``; None outside of a project.
+    A check looks and changes nothing, in a thread of its own, for ten seconds at most; it is shown as ``PLUGIN/NAME``.
+
+    - ``None``: this plugin has nothing to check.
+    - If it raises, or a check raises, exits, hangs or gives something else: a failed check that names the plugin.
+    - Since 0.2.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import Check, CheckResult
+
+
+    def check_token(services):
+        if services.environ.get("ACME_TOKEN"):
+            return CheckResult(status="ok", message="ACME_TOKEN is set")
+        return CheckResult(status="fail", message="ACME_TOKEN is not set", hint="ask the platform team for one")
+
+
+    @hookimpl
+    def gert_checks(project):
+        return [Check(name="token", run=check_token)]
     ```
     """

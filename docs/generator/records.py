@@ -29,6 +29,7 @@ TITLES: Final = {
     "policies": "Policies",
     "packs": "Tool packs",
     "commands": "Commands",
+    "checks": "Checks",
     "views": "Projects and runbooks",
     "data": "Data",
     "diagnostics": "Diagnostics",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         ApprovalTicket,
         TicketStatus,
     )
+    from gert_core.api.checks import Check, CheckResult, CheckServices
     from gert_core.api.commands import Command, CommandHost, RegistryView
     from gert_core.api.context import (
         WRONG_ANSWERS,
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
 # Making the records costs more than a Python start, and a plugin's entry module needs two or three of them.
 _WHERE: Final = {
     "approvals": "ApprovalProvider ApprovalRequest ApprovalResponse ApprovalSession ApprovalTicket TicketStatus",
+    "checks": "Check CheckResult CheckServices",
     "commands": "Command CommandHost RegistryView",
     "context": "WRONG_ANSWERS Answer BlockResult Closable Console Deadline NoAnswer Question Services StepContext",
     "contracts": "PURE UNKNOWN Contract Param",
@@ -147,6 +149,9 @@ __all__ = [
     "BlockResult",
     "BlockStatus",
     "Branch",
+    "Check",
+    "CheckResult",
+    "CheckServices",
     "Claim",
     "Closable",
     "Command",

@@ -124,7 +124,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "plugins why": (
         ("gert plugins why step:wait", "which plugin provides the step type `wait`, or would"),
         ("gert plugins why tool:net/http", "which plugin and file a listed tool comes from"),
-        ("gert plugins why policy", "which plugins have policies; also `diagnostics` and `observer`"),
+        ("gert plugins why policy", "which plugins have policies; also `diagnostics`, `observer` and `checks`"),
     ),
     "doctor": (
         ("gert doctor", "what is wrong here, and what to do"),

@@ -1,4 +1,4 @@
-"""What one plugin provides: its records, the tools of its packs, policies, findings and observers."""
+"""What one plugin provides: its records, the tools of its packs, policies, findings, checks and observers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gert_core.api.errors import PluginError
 from gert_core.api.policies import PolicyPack
 from gert_core.documents.kinds import DocumentKind
 from gert_core.plugin.calls import policy_packs
-from gert_core.plugin.kinds import DIAGNOSTICS_HOOK, KINDS, OBSERVER_HOOK, POLICIES_HOOK, TOOLS
+from gert_core.plugin.kinds import CHECKS_HOOK, DIAGNOSTICS_HOOK, KINDS, OBSERVER_HOOK, POLICIES_HOOK, TOOLS
 
 if TYPE_CHECKING:
     from gert_core.api.packs import ToolPack
@@ -21,9 +21,14 @@ TOOL: Final = str(DocumentKind.TOOL)
 POLICY: Final = str(DocumentKind.POLICY)
 DIAGNOSTICS: Final = "diagnostics"
 OBSERVER: Final = "observer"
-ACTIVITIES: Final = {DIAGNOSTICS: "checks every runbook", OBSERVER: "is told every trace event"}
+CHECKS: Final = "checks"
+ACTIVITIES: Final = {
+    DIAGNOSTICS: "checks every runbook",
+    OBSERVER: "is told every trace event",
+    CHECKS: "adds checks to `gert doctor`",
+}
 """What a plugin does that is not a record with a name, by the word for it."""
-HOOKS: Final = {DIAGNOSTICS: DIAGNOSTICS_HOOK, OBSERVER: OBSERVER_HOOK}
+HOOKS: Final = {DIAGNOSTICS: DIAGNOSTICS_HOOK, OBSERVER: OBSERVER_HOOK, CHECKS: CHECKS_HOOK}
 _SUFFIX: Final = ".tool.yaml"
 
 
@@ -76,6 +81,7 @@ def policies(plugin: Plugin, project: Project | None) -> tuple[list[str], str]:
 
 __all__ = [
     "ACTIVITIES",
+    "CHECKS",
     "DIAGNOSTICS",
     "HOOKS",
     "OBSERVER",

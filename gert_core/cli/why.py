@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from gert_core.api.errors import UsageError
-from gert_core.cli.provided import ACTIVITIES, DIAGNOSTICS, HOOKS, OBSERVER, POLICY, TOOL, policies, tools_of
+from gert_core.cli.provided import ACTIVITIES, CHECKS, DIAGNOSTICS, HOOKS, OBSERVER, POLICY, TOOL, policies, tools_of
 from gert_core.cli.verbs import VERBS
 from gert_core.plugin import kinds
 from gert_core.plugin.advice import would_be_called
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
     from gert_core.plugin.states import PluginInfo
 
-_NOTHING: Final = {DIAGNOSTICS: "checks runbooks by rules of its own", OBSERVER: "observes trace events"}
+_NOTHING: Final = {
+    DIAGNOSTICS: "checks runbooks by rules of its own",
+    OBSERVER: "observes trace events",
+    CHECKS: "adds checks to `gert doctor`",
+}
 _ALONE: Final = (POLICY, *ACTIVITIES)
 """The kinds that may be asked for without a name: all of them apply at once."""
 

@@ -1,4 +1,4 @@
-"""Call the hooks that take an argument: policies, diagnostics and trace observers, plugin by plugin."""
+"""Call the hooks that take an argument: policies, diagnostics, checks and trace observers, plugin by plugin."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from gert_core.api.diagnostics import Diagnostic
 from gert_core.api.errors import PluginError
 from gert_core.plugin.advice import ways_out
 from gert_core.plugin.config import project_info
-from gert_core.plugin.kinds import DIAGNOSTICS_HOOK, OBSERVER_HOOK, POLICIES_HOOK
-from gert_core.plugin.loader import Fault, call, describe
+from gert_core.plugin.kinds import CHECKS_HOOK, DIAGNOSTICS_HOOK, OBSERVER_HOOK, POLICIES_HOOK
+from gert_core.plugin.loader import Fault, call, check_name, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pluggy import HookImpl
 
+    from gert_core.api.checks import Check
     from gert_core.api.events import TraceEvent
     from gert_core.api.views import RunbookView
     from gert_core.plugin.config import ConfiguredProject
     from gert_core.plugin.loader import Plugin
+    from gert_core.plugin.states import PluginInfo
+
+    Given = tuple[PluginInfo, tuple[Check, ...], str]
 
 _Record = TypeVar("_Record")
 
@@ -58,6 +62,28 @@ def diagnostics(plugins: Sequence[Plugin], runbook: RunbookView, project: Config
     return sorted(found, key=lambda d: (d.file or "", d.line or 0, d.column or 0, d.rule, d.path, d.message))
 
 
+def checks(plugins: Sequence[Plugin], project: ConfiguredProject | None) -> list[Given]:
+    """Return by plugin the checks it gives, and what is wrong with how it gives them."""
+    return [_given_checks(plugin, project) for plugin in plugins if CHECKS_HOOK in plugin.hooks]
+
+
+def _given_checks(plugin: Plugin, project: ConfiguredProject | None) -> Given:
+    from gert_core.api.checks import Check
+
+    try:
+        given = _checked(call(plugin, CHECKS_HOOK, project=project_info(plugin.info, project)), Check, CHECKS_HOOK)
+        names = [check.name for check in given]
+        for name in names:
+            check_name(name, CHECKS_HOOK, "name")
+            if names.count(name) > 1:
+                raise Fault(f"{CHECKS_HOOK} gave check {name!r} twice")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as exc:  # also SystemExit: what it would have found is not known
+        return plugin.info, (), describe(exc, plugin.candidate.target)
+    return plugin.info, tuple(given), ""
+
+
 def observers(plugins: Sequence[Plugin], mode: str) -> list[tuple[str, Callable[[TraceEvent], None]]]:
     """Return the trace observers of a run in this mode by plugin; the writer calls them and drops one that raises."""
     return [
@@ -83,4 +109,4 @@ def _checked(given: list[object], record: type[_Record], hook: str) -> list[_Rec
     return cast("list[_Record]", given)
 
 
-__all__ = ["diagnostics", "observers", "policy_packs"]
+__all__ = ["checks", "diagnostics", "observers", "policy_packs"]

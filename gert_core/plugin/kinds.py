@@ -72,6 +72,7 @@ KINDS: Final = (STEP, TRANSPORT, APPROVAL, INPUT, SIGNATURE, TOOLS, STORE, COMMA
 POLICIES_HOOK: Final = "gert_policies"
 DIAGNOSTICS_HOOK: Final = "gert_diagnostics"
 OBSERVER_HOOK: Final = "gert_trace_event"
+CHECKS_HOOK: Final = "gert_checks"
 
 
 def provider_of(kind: RecordKind, name: str) -> str:
@@ -81,6 +82,7 @@ def provider_of(kind: RecordKind, name: str) -> str:
 
 __all__ = [
     "APPROVAL",
+    "CHECKS_HOOK",
     "COMMAND",
     "DIAGNOSTICS_HOOK",
     "INPUT",

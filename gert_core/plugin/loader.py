@@ -190,6 +190,12 @@ def _collect(plugin: Plugin, kind: RecordKind) -> None:
     plugin.records[kind.word] = records
 
 
+def check_name(name: object, hook: str, key: str) -> None:
+    """Raise ``Fault`` for a name that could not be told apart from other words where it is shown."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise Fault(f"{hook} gave the {key} {name!r}; use lower-case letters, digits, '-' and '_'")
+
+
 def _check(records: Sequence[Any], kind: RecordKind) -> None:
     record_class = resolve(kind.record)
     names: set[str] = set()
@@ -197,8 +203,7 @@ def _check(records: Sequence[Any], kind: RecordKind) -> None:
         if not isinstance(given, record_class):
             raise Fault(f"{kind.hook} gave {_kind_of(given)} instead of {record_class.__name__}")
         name = getattr(given, kind.key)
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise Fault(f"{kind.hook} gave the {kind.key} {name!r}; use lower-case letters, digits, '-' and '_'")
+        check_name(name, kind.hook, kind.key)
         if name in names:
             raise Fault(f"{kind.hook} gave {kind.label} {name!r} twice")
         names.add(name)
@@ -212,4 +217,4 @@ def _kind_of(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-__all__ = ["Fault", "Manager", "Plugin", "call", "describe", "load"]
+__all__ = ["Fault", "Manager", "Plugin", "call", "check_name", "describe", "load"]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from gert_core.api import (
         ApprovalProvider,
+        Check,
         Command,
         Diagnostic,
         InputResolver,
@@ -173,6 +174,12 @@ class Registry:
         from gert_core.plugin.calls import diagnostics
 
         return diagnostics(self._active, runbook, project)
+
+    def checks(self, project: ConfiguredProject | None) -> list[tuple[PluginInfo, tuple[Check, ...], str]]:
+        """Return by plugin its checks for ``gert doctor``, and what is wrong with how it gives them."""
+        from gert_core.plugin.calls import checks
+
+        return checks(self._active, project)
 
     def trace_observers(self, mode: str) -> list[tuple[str, Callable[[TraceEvent], None]]]:
         """Return the functions that observe the trace events of a run in this mode, with their plugins."""

@@ -10,6 +10,7 @@ from gert_core.engine.request import PROBE_EFFECTS
 from gert_core.kit.models import StepModel
 from gert_core.plugin.lazy import resolve
 from gert_core.testing.cases import PluginConformance
+from gert_core.testing.checks import CheckConformance
 from gert_core.testing.effects import forbid_outside_effects
 from gert_core.testing.guards import CommandConformance, RuleConformance
 from gert_core.testing.hosts import HostConformance
@@ -91,6 +92,7 @@ class StepTypeConformance(LoopConformance, StopConformance):
 
 __all__ = [
     "ApprovalProviderConformance",
+    "CheckConformance",
     "CommandConformance",
     "DatabaseStoreConformance",
     "HostConformance",

@@ -1,4 +1,4 @@
-"""The conformance tests of commands and rules notice faulty ones."""
+"""The conformance tests of commands, rules and checks notice faulty ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from gert_core import hookimpl
-from gert_core.api import Command, Diagnostic, UsageError
-from gert_core.testing.conformance import CommandConformance, RuleConformance
+from gert_core.api import Check, CheckResult, Command, Diagnostic, UsageError
+from gert_core.testing.conformance import CheckConformance, CommandConformance, RuleConformance
 
 BOOK = """
     apiVersion: kernel/v0
@@ -113,3 +113,47 @@ def test_a_runbook_of_the_test_that_is_wrong_itself_is_shown(tmp_path):
 def test_names_of_rules(rule_id, said):
     with pytest.raises(AssertionError, match=said):
         rule(name(), wrong={rule_id: BOOK % "bad"}).test_the_rules_have_names_of_their_own()
+
+
+def checks(run, **fields):
+    plugin = SimpleNamespace(gert_checks=hookimpl(lambda: [Check(name="net", run=run)]))
+    return type("Case", (CheckConformance,), {"plugin": plugin, "applies": ("net",), **fields})()
+
+
+def test_a_sound_check_passes(tmp_path):
+    seen = []
+
+    def look(services):
+        seen.append((services.config.get("host"), services.project is None, services.deadline.remaining() > 5))
+        return CheckResult(status="warn", message="The network is slow.", hint="Wait.")
+
+    case = checks(look, config={"host": "web-1"})
+    case.test_every_check_says_what_it_found(tmp_path)
+    case.test_without_a_project_or_a_store_no_check_raises(tmp_path)
+    assert seen == [("web-1", False, True), (None, True, True)]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "net found nothing to check"),
+        ("fine", "net gave 'fine'"),
+        (CheckResult(status="good", message="Good."), "net: 'good'"),
+        (CheckResult(status="ok", message=" "), "net: say what was found"),
+        (CheckResult(status="fail", message="Bad."), "net: say what to do about it"),
+    ],
+)
+def test_faults_of_checks(tmp_path, given, said):
+    with pytest.raises(AssertionError, match=said):
+        checks(lambda services: given).test_every_check_says_what_it_found(tmp_path)
+
+
+def test_a_check_that_needs_a_project_is_found(tmp_path):
+    case = checks(lambda services: CheckResult(status="ok", message=str(services.project.root)))
+    case.test_every_check_says_what_it_found(tmp_path)
+    with pytest.raises(AttributeError):
+        case.test_without_a_project_or_a_store_no_check_raises(tmp_path)
+    with pytest.raises(AssertionError, match="the plugin gives net"):
+        checks(lambda services: None, applies=("disk",)).test_every_check_says_what_it_found(tmp_path)
+    with pytest.raises(AssertionError, match="gert_checks: ZeroDivisionError"):
+        checks(None, plugin=SimpleNamespace(gert_checks=hookimpl(lambda: [1 / 0]))).checks()

@@ -12,6 +12,7 @@ import pytest
 from gert_core import hookimpl, hookspecs
 from gert_core.api import (
     ApprovalProvider,
+    Check,
     Command,
     Diagnostic,
     InputResolver,
@@ -250,6 +251,41 @@ def test_gert_commands_of_one_name_are_left_out_with_warnings(gert_registry):
     assert [i.state for i in registry.plugins] == ["active", "active"]
     assert len(registry.warnings()) == 2
     registry.require_healthy()
+
+
+def test_gert_checks(gert_registry):
+    seen = []
+
+    def gert_checks(project):
+        seen.append(dict(project.config))
+        return iter([Check(name="net", run="a:b")])
+
+    registry = gert_registry(example("gert_checks"), plugin("p", gert_checks=gert_checks))
+    found = registry.checks(PROJECT)
+    assert [(info.name, [check.name for check in checks], fault) for info, checks, fault in found] == [
+        ("example_gert_checks", ["token"], ""),
+        ("p", ["net"], ""),
+    ]
+    assert seen == [{"strict": True}]
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        (explode, "RuntimeError: boom"),
+        (lambda: exit(0), "SystemExit: 0"),
+        (lambda: ["net"], "gert_checks gave a str instead of Check"),
+        (lambda: Check(name="net", run="a:b"), "gert_checks returned a Check instead of a list of records"),
+        (lambda: [Check(name="net work", run="a:b")], "gert_checks gave the name 'net work'; use lower-case"),
+        (lambda: [Check(name="net", run="a:b")] * 2, "gert_checks gave check 'net' twice"),
+    ],
+)
+def test_gert_checks_that_fail_are_told_with_the_plugin(gert_registry, given, fault):
+    registry = gert_registry(example("gert_checks"), plugin("p", gert_checks=given))
+    (_, (token,), nothing), (info, none, said) = registry.checks(None)
+    assert (token.name, nothing, none) == ("token", "", ())
+    assert said.startswith(fault)
+    assert info.state == "active"
 
 
 def test_an_argument_with_a_default_is_still_given(gert_registry):

@@ -186,6 +186,7 @@ BEHIND = {
     "gert_core.testing.step_cases",
     "gert_core.testing.store_case",
     "gert_core.testing.store_copies",
+    "gert_core.testing.checks",
     "gert_core.testing.hosts",
     "gert_core.testing.store_ledgers",
     "gert_core.testing.store_lines",

@@ -23,6 +23,7 @@ ARCHITECTURE = [
     "gert_diagnostics",
     "gert_trace_event",
     "gert_commands",
+    "gert_checks",
 ]
 
 
@@ -34,7 +35,7 @@ def generator():
     return module
 
 
-def test_there_are_eleven_hooks():
+def test_there_are_twelve_hooks():
     assert HOOKS == ARCHITECTURE
 
 

@@ -11,6 +11,7 @@ TEST_LIMIT = 600
 # A module over the limit is asking to be two; one that has a reason stands here with it.
 EXCEPTIONS: dict[str, str] = {
     "gert_core/cli/parameters.py": "written by docs/generate.py: a line for every parameter of every command",
+    "gert_core/hookspecs.py": "every hook is in this one file, with its reference and an example",
 }
 
 

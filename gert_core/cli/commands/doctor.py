@@ -5,14 +5,14 @@ from __future__ import annotations
 import json as json_
 from typing import TYPE_CHECKING, Annotated
 
-from gert_core.cli.doctor import documents, setup, trust
+from gert_core.cli.doctor import documents, plugins, setup, trust
 from gert_core.cli.doctor import runs as runs_checks
 from gert_core.cli.lazy import typer
 from gert_core.cli.render.terminal import escape, out, paint
 from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
-    from gert_core.cli.doctor import Check
+    from gert_core.cli.doctor import Checked
     from gert_core.cli.doctor.trust import Level
     from gert_core.cli.session import Options
 
@@ -38,14 +38,14 @@ def doctor(
     return 1 if any(check.status == "fail" for check in checks) else 0
 
 
-def _look(options: Options, given: str | None) -> tuple[list[Check], list[Level]]:
+def _look(options: Options, given: str | None) -> tuple[list[Checked], list[Level]]:
     project, found = setup.check_project()
-    registry, plugins = setup.check_plugins(project, options)
+    registry, loaded = setup.check_plugins(project, options)
     policies, valid = setup.check_policies(project, registry)
     kept, named = runs_checks.check_store(lambda: store_of(project, options, given, registry))
     checks = [
         setup.check_versions(),
-        plugins,
+        loaded,
         found,
         setup.check_floor(),
         valid,
@@ -54,6 +54,7 @@ def _look(options: Options, given: str | None) -> tuple[list[Check], list[Level]
         trust.check_secrets(options.environ, project),
         *documents.check_documents(project, registry, options.environ),
         *named,
+        *plugins.check_by_plugins(registry, project, options.environ, kept),
         setup.check_terminal(),
     ]
     failed = any(check.status == "fail" for check in checks)
@@ -69,7 +70,7 @@ def _reached(levels: list[Level]) -> str | None:
     return reached
 
 
-def _print(checks: list[Check], levels: list[Level]) -> None:
+def _print(checks: list[Checked], levels: list[Level]) -> None:
     column = max(len(check.check) for check in checks)
     for check in checks:
         status = paint(f"{check.status:<4}", _COLOURS[check.status])

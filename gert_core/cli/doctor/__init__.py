@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Check(Struct, frozen=True, kw_only=True):
+class Checked(Struct, frozen=True, kw_only=True):
     """The result of one check; ``status`` is ``ok``, ``warn`` or ``fail``, ``hint`` what to do about it."""
 
     check: str
@@ -18,19 +18,19 @@ class Check(Struct, frozen=True, kw_only=True):
         return {"check": self.check, "status": self.status, "message": self.message, "hint": self.hint}
 
 
-def ok(check: str, message: str) -> Check:
+def ok(check: str, message: str) -> Checked:
     """Return the result of a check that found nothing wrong."""
-    return Check(check=check, status="ok", message=message)
+    return Checked(check=check, status="ok", message=message)
 
 
-def warn(check: str, message: str, hint: str) -> Check:
+def warn(check: str, message: str, hint: str) -> Checked:
     """Return the result of a check that found something to look at."""
-    return Check(check=check, status="warn", message=message, hint=hint)
+    return Checked(check=check, status="warn", message=message, hint=hint)
 
 
-def fail(check: str, message: str, hint: str) -> Check:
+def fail(check: str, message: str, hint: str) -> Checked:
     """Return the result of a check that found something with which runs fail or cannot be trusted."""
-    return Check(check=check, status="fail", message=message, hint=hint)
+    return Checked(check=check, status="fail", message=message, hint=hint)
 
 
-__all__ = ["Check", "fail", "ok", "warn"]
+__all__ = ["Checked", "fail", "ok", "warn"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import GertError
-from gert_core.cli.doctor import Check, ok, warn
+from gert_core.cli.doctor import Checked, ok, warn
 from gert_core.cli.doctor import fail as failed
 from gert_core.documents.load_tools import load_tool
 from gert_core.documents.lookup import SUFFIX
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _LISTED: Final = 5
 
 
-def check_documents(project: Project | None, registry: Registry | None, environ: Environ) -> Iterator[Check]:
+def check_documents(project: Project | None, registry: Registry | None, environ: Environ) -> Iterator[Checked]:
     """Yield the checks of a project's tools, providers and scenarios; those of the working directory without one."""
     root = Path() if project is None else project.root
     folders = dict.fromkeys([root / "tools", *([] if project is None else [project.tools_dir])])
@@ -60,7 +60,7 @@ def _missing(tool: ToolModel, environ: Environ) -> list[str]:
     return [name for name in dict.fromkeys(named) if "{{" not in name and find_program(name, environ) is None]
 
 
-def _providers(project: Project | None, registry: Registry | None, environ: Environ) -> Check:
+def _providers(project: Project | None, registry: Registry | None, environ: Environ) -> Checked:
     """Look at who answers for approvals and inputs, and at the variables that their configuration names."""
     if project is None:
         return ok("providers", "none are configured")
@@ -77,7 +77,7 @@ def _providers(project: Project | None, registry: Registry | None, environ: Envi
     return warn("providers", _some(wrong), hint) if wrong else ok("providers", "what they need is here")
 
 
-def _scenarios(root: Path, project: Project | None, tools: Mapping[Path, ToolModel], environ: Environ) -> Check:
+def _scenarios(root: Path, project: Project | None, tools: Mapping[Path, ToolModel], environ: Environ) -> Checked:
     """Look for values of secrets that are set here in scenarios, which are kept with the runbooks."""
     names = {secret.env for tool in tools.values() for secret in tool.all_secrets} | withheld(project)
     secrets = {name: environ[name] for name in names if environ.get(name)} | own_secrets(environ)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from gert_core.api.errors import GertError, RunError
 from gert_core.approvals.inbox import Unreadable, entries
-from gert_core.cli.doctor import Check, fail, ok, warn
+from gert_core.cli.doctor import Checked, fail, ok, warn
 from gert_core.kit.files import MIB
 from gert_core.kit.sharing import user_name
 from gert_core.runs.listing import list_runs
@@ -31,7 +31,7 @@ _LEAST: Final = 100 * MIB
 _LISTED: Final = 5
 
 
-def check_store(choose: Callable[[], RunStore]) -> tuple[RunStore | None, list[Check]]:
+def check_store(choose: Callable[[], RunStore]) -> tuple[RunStore | None, list[Checked]]:
     """Return the store that commands use here, and its checks; None when it cannot be named."""
     try:
         store = choose()
@@ -45,7 +45,7 @@ def check_store(choose: Callable[[], RunStore]) -> tuple[RunStore | None, list[C
         return store, [fail("runs", error.message, error.hint or "see that the store can be reached")]
 
 
-def check_runs(store: RunStore) -> Iterator[Check]:
+def check_runs(store: RunStore) -> Iterator[Checked]:
     """Yield the checks of a store of runs."""
     if isinstance(store, DirectoryStore):
         yield check_owner(store.root)
@@ -60,7 +60,7 @@ def check_runs(store: RunStore) -> Iterator[Check]:
     yield _tickets(store)
 
 
-def check_owner(root: Path) -> Check:
+def check_owner(root: Path) -> Checked:
     """Check who else could change what runs keep."""
     try:
         info = root.stat()
@@ -82,7 +82,7 @@ def check_owner(root: Path) -> Check:
     return ok("runs", f"{root} can be written by {'its group' if shared else 'its owner only'}")
 
 
-def check_disk(root: Path) -> Check:
+def check_disk(root: Path) -> Checked:
     """Write, lock and sync a file where runs are kept, or in the nearest directory above that exists."""
     place = next((path for path in (root, *root.parents) if path.is_dir()), Path("/"))
     hint = "work in a writable directory on a local disk, or set runs_dir in gert-project.yaml"
@@ -104,7 +104,7 @@ def check_disk(root: Path) -> Check:
     return warn("disk", said, "steps wait for it; use a faster disk") if seconds > _SLOW else ok("disk", said)
 
 
-def _waiting(store: RunStore) -> Check:
+def _waiting(store: RunStore) -> Checked:
     """Look for runs that ended without an end, and for those that cannot be read."""
     interrupted, unreadable, number = [], [], 0
     try:
@@ -127,7 +127,7 @@ def _waiting(store: RunStore) -> Check:
     return warn("interrupted", f"of {number} runs {'; '.join(found)}", hint)
 
 
-def _tickets(store: RunStore) -> Check:
+def _tickets(store: RunStore) -> Checked:
     """Look for requests that were never answered, and for those that cannot be read."""
     now, expired, pending = datetime.now(UTC), [], 0
     unreadable: list[Unreadable] = []

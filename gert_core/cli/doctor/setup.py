@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gert_core import __version__
 from gert_core.api.errors import GertError
-from gert_core.cli.doctor import Check, fail, ok, warn
+from gert_core.cli.doctor import Checked, fail, ok, warn
 from gert_core.cli.session import project_here, registry_for
 from gert_core.documents.floor import floor_files
 from gert_core.documents.project_file import FILE_NAME
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from gert_core.plugin.registry import Registry
 
 
-def check_versions() -> Check:
+def check_versions() -> Checked:
     """Return the versions in use."""
     return ok("versions", f"gert {__version__}, Python {platform.python_version()}, {platform.system()}")
 
 
-def check_project() -> tuple[Project | None, Check]:
+def check_project() -> tuple[Project | None, Checked]:
     """Return the project around the working directory."""
     try:
         project = project_here()
@@ -42,7 +42,7 @@ def check_project() -> tuple[Project | None, Check]:
     return project, ok("project", f"{project.root / FILE_NAME} is valid")
 
 
-def check_floor() -> Check:
+def check_floor() -> Checked:
     """Check that the machine floor, if there is one, can be trusted and read."""
     try:
         files = floor_files()
@@ -53,7 +53,7 @@ def check_floor() -> Check:
     return ok("floor", f"applies to every run: {', '.join(map(str, files))}")
 
 
-def check_plugins(project: Project | None, options: Options) -> tuple[Registry | None, Check]:
+def check_plugins(project: Project | None, options: Options) -> tuple[Registry | None, Checked]:
     """Load every plugin and look at its state."""
     try:
         registry = registry_for(project, options, warn=False)
@@ -71,7 +71,7 @@ def check_plugins(project: Project | None, options: Options) -> tuple[Registry |
     return registry, ok("plugins", f"{active} of {len(plugins)} installed plugins are active")
 
 
-def check_policies(project: Project | None, registry: Registry | None) -> tuple[Policies | None, Check]:
+def check_policies(project: Project | None, registry: Registry | None) -> tuple[Policies | None, Checked]:
     """Read every policy that applies to all runs here, as a run does."""
     try:
         policies = load_policies(registry=registry, project=project, files=(), runbook=None)
@@ -82,7 +82,7 @@ def check_policies(project: Project | None, registry: Registry | None) -> tuple[
     return policies, ok("policies", f"{names} ({rules} rules)")
 
 
-def check_terminal() -> Check:
+def check_terminal() -> Checked:
     """Look at where questions would be asked."""
     encoding = getattr(sys.stderr, "encoding", None) or "unknown"
     if encoding.lower().replace("-", "") != "utf8":

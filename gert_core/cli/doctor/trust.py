@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from gert_core.cli.doctor import Check, fail, ok, warn
+from gert_core.cli.doctor import Checked, fail, ok, warn
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.governance.sources import FLOOR, people_of
 from gert_core.keys import APPROVAL, DEFAULT_ALGORITHM, TRACE, UnusableKeyError, signing_key, signing_key_id, verify_key
@@ -41,7 +41,7 @@ class Level(Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...]
 
 
-def check_secrets(environ: Environ, project: Project | None) -> Check:
+def check_secrets(environ: Environ, project: Project | None) -> Checked:
     """Fail when the secrets of programs that answer for people are where runs are executed."""
     named = {name for name in environ if environ[name] and _BRIDGE.fullmatch(name)}
     config = project.model.approvals.config if project is not None and project.model.approvals else {}
@@ -61,13 +61,13 @@ def _secret_fields(config: object) -> Iterator[dict[str, object]]:
             yield from _secret_fields(value)
 
 
-def check_keys(environ: Environ, registry: Registry | None) -> Iterator[Check]:
+def check_keys(environ: Environ, registry: Registry | None) -> Iterator[Checked]:
     """Sign and verify with the keys in the environment."""
     for use, name in ((APPROVAL, "approval key"), (TRACE, "trace key")):
         yield _key(name, use, environ, registry)
 
 
-def _key(name: str, use: Variables, environ: Environ, registry: Registry | None) -> Check:
+def _key(name: str, use: Variables, environ: Environ, registry: Registry | None) -> Checked:
     hint = f"correct {use.signing_key}; `gert keys new` makes one"
     try:
         key, key_id = signing_key(environ, use), signing_key_id(environ, use)
@@ -97,7 +97,7 @@ def _key(name: str, use: Variables, environ: Environ, registry: Registry | None)
     return ok(name, f"{key.name} signs with {key.algorithm}")
 
 
-def check_people(policies: Policies | None) -> Check:
+def check_people(policies: Policies | None) -> Checked:
     """Look at who can approve by a key of their own."""
     if policies is None:
         return warn("people", "not known while a policy is invalid", "correct the policy first")

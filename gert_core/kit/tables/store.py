@@ -38,6 +38,11 @@ class TableStore(RunStore):
         self._lock = threading.Lock()
         self._checked = False
 
+    @property
+    def database(self) -> Database:
+        """Return the database, for the plugin whose it is."""
+        return self._database
+
     def schema_info(self) -> SchemaInfo:
         """Return what the store is; raise ``store_schema`` when its tables are of another version."""
         self._ready(False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gert_core import hookimpl
-from gert_core.api import StoreType
+from gert_core.api import Check, StoreType
 
 
 @hookimpl
@@ -16,4 +16,13 @@ def gert_stores() -> list[StoreType]:
             open="gert_store_postgres.store:open_store",
             summary="A PostgreSQL database, for many machines and writers.",
         )
+    ]
+
+
+@hookimpl
+def gert_checks() -> list[Check]:
+    """Register the checks of the server and of the role, where runs are kept there."""
+    return [
+        Check(name="server", run="gert_store_postgres.checks:check_server"),
+        Check(name="role", run="gert_store_postgres.checks:check_role"),
     ]

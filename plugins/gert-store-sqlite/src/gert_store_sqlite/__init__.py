@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gert_core import hookimpl
-from gert_core.api import StoreType
+from gert_core.api import Check, StoreType
 
 
 @hookimpl
@@ -17,3 +17,9 @@ def gert_stores() -> list[StoreType]:
             summary="A SQLite file, for one machine and few writers.",
         )
     ]
+
+
+@hookimpl
+def gert_checks() -> list[Check]:
+    """Register the check of the file, where runs are kept in one."""
+    return [Check(name="file", run="gert_store_sqlite.checks:check_file")]
