@@ -103,6 +103,11 @@ class StoredRun(ABC):
         """Whether it is another user's, so that nothing is written into it unasked."""
         return False
 
+    @property
+    def owner(self) -> str:
+        """The account that its directory belongs to, which started it; empty in a store without directories."""
+        return ""
+
     def check_owner(self) -> None:  # noqa: B027 - users of a database are the database's own affair
         """Raise ``RunError`` when only another user may continue the run."""
 

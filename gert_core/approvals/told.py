@@ -41,7 +41,7 @@ def told_by(run: StoredRun) -> Told:
     if not run.started:
         return Told()
     found: dict[str, str] = {}
-    actors: set[str] = set()
+    actors = {run.owner} - {""}
     aborted = False
     for event in read(run, run_id=run.run_id):
         if event.type == EventType.RUN_START:

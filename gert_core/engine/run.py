@@ -23,6 +23,7 @@ from gert_core.engine.steps.outputs import Determinism
 from gert_core.engine.waits import Waits
 from gert_core.governance.policies import KEYS_BY_ENVIRONMENT
 from gert_core.kit.log import fault as log_fault
+from gert_core.kit.owners import account_name
 from gert_core.plugin.functions import PluginFault
 from gert_core.plugin.printing import replaced_stdout
 from gert_core.runs.result import RunResult
@@ -101,8 +102,11 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def actors(self) -> frozenset[str]:
-        """The ids of who started the run: the one that was claimed, and the operating system's."""
-        return frozenset((self.actor, self.os_user)) - {""}
+        """The ids of who started the run: the one that was claimed, and the operating system's, also by its directory.
+
+        What a trace says of them can be written anew while it has no seal; whose a directory is cannot.
+        """
+        return frozenset((self.actor, self.os_user, "" if self.stored is None else self.stored.owner)) - {""}
 
     def idempotency_key(self, key: str, call: int = 1) -> str:
         """Return a key that is the same for every attempt of the same step key of this run.
@@ -259,12 +263,7 @@ def default_actor(environ: Mapping[str, str]) -> str:
 
 def os_user() -> str:
     """Return the operating system's name of the user of this process, which no variable can change."""
-    try:
-        import pwd
-
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):  # a user id without a name, as in many containers
-        return f"uid-{os.getuid()}"
+    return account_name(os.getuid())
 
 
 __all__ = ["Run", "RunFacts", "RunServices", "default_actor", "os_user", "run_variables"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from gert_core.governance.people import GROUP, PeopleError, comparable_id
+from gert_core.governance.people import GROUP, PeopleError, comparable_id, identities_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,8 @@ def check_authority(sources: Sequence[Source]) -> None:
 
     The strongest source that says anything about who approves says it for all. Otherwise the actor of a run could add
     a bridge, or people, whose approvals count, or say whose key is that of a person, or who is in a group, that a rule
-    names. Further groups may be added: they name people that are declared.
+    names; a person is also said by giving that name to another one, as an identity. Further groups may be added: they
+    name people that are declared.
     """
     authority: Source | None = None
     known: set[tuple[str, str]] = set()  # what is declared twice must be the same, which is checked where it is read
@@ -51,20 +52,29 @@ def check_authority(sources: Sequence[Source]) -> None:
 def _refuse_filling_in(source: Source, kind: str, name: str, stronger: Sequence[Source]) -> None:
     """Refuse a declaration that gives a meaning to what stronger sources only name or demand."""
     for one in stronger:
-        if kind == "people" and comparable_id(name) in _named(one):
+        meant = _named(one)
+        if kind == "people" and comparable_id(name) in meant:
             message = f"{source.title}: person {name!r} is named by {one.title}; who that is {_MEANING}"
-        elif _rank(source) < _RUN:
-            continue
+        elif kind == "people" and (alias := _alias(source, name, meant)) is not None:
+            message = f"{source.title}: {alias} of person {name!r} is named by {one.title}; who that is {_MEANING}"
         elif kind == "groups":
             if f"{GROUP}{name}" not in _approvers(one):
                 continue
             message = f"{source.title}: group {name!r} is named by {one.title}; who is in it {_MEANING}"
+        elif _rank(source) < _RUN:
+            continue
         elif one.require_signed or next(_approvers(one), None) is not None:
             what = f"{_WORDS[kind]} {name!r}"
             message = f"{source.title}: {what}: {one.title} says whose approval counts; who that is {_MEANING}"
         else:
             continue
         raise PeopleError(message, kind, name)
+
+
+def _alias(source: Source, name: str, meant: set[str]) -> str | None:
+    """Return the identity of a person, as it is written, that stands for one of the names; None when none does."""
+    raw = source.document["people"][name] or {}
+    return next((f"{space} {value!r}" for space, value in identities_of(raw) if comparable_id(value) in meant), None)
 
 
 def _declared(source: Source) -> Iterator[tuple[str, str]]:

@@ -192,9 +192,13 @@ def _person(name: str, raw: Mapping[str, Any]) -> Person:
     fault = "is an agent's" if is_agent(name) else id_fault(name)
     if fault is not None:
         raise PeopleError(f"{name!r} cannot be a person's id: it {fault}", "people", name)
-    identities = {(space, str(value)) for space in SPACES for value in _list(raw.get(space))}
     keys = _keys(f"person {name!r}", raw.get("keys"), "people", name)
-    return Person(id=name, keys=keys, identities=frozenset(identities))
+    return Person(id=name, keys=keys, identities=frozenset(identities_of(raw)))
+
+
+def identities_of(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the identities that the declaration of a person has: pairs of space and id."""
+    return [(space, str(value)) for space in SPACES for value in _list(raw.get(space))]
 
 
 def _keys(whose: str, raw: object, *place: str) -> tuple[Key, ...]:
@@ -241,6 +245,7 @@ __all__ = [
     "check_keys",
     "comparable_id",
     "id_fault",
+    "identities_of",
     "is_agent",
     "parse_people",
 ]

@@ -64,4 +64,14 @@ class Owners(Struct, frozen=True, kw_only=True):
         )
 
 
-__all__ = ["Owners"]
+def account_name(uid: int) -> str:
+    """Return the operating system's name of a user as actors have it: ``uid-1000`` where there is none."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(uid).pw_name
+    except (ImportError, KeyError):  # a user id without a name, as in many containers
+        return f"uid-{uid}"
+
+
+__all__ = ["Owners", "account_name"]

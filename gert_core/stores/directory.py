@@ -13,7 +13,8 @@ from gert_core.api.errors import RunError, StoreError
 from gert_core.api.store_records import BLOB_LIMIT, Blob, BlobInfo, Lease, Recovered, SchemaInfo
 from gert_core.api.stores import RunStore, StoredRun
 from gert_core.kit.durable import sync_directory
-from gert_core.kit.owners import Owners
+from gert_core.kit.files import UnreadableError
+from gert_core.kit.owners import Owners, account_name
 from gert_core.runs.directory import check_run_id
 from gert_core.runs.meta import read_meta
 from gert_core.stores.files import Files
@@ -74,6 +75,14 @@ class DirectoryRun(StoredRun):
     def foreign(self) -> bool:
         """Whether this process runs as another user than the owner of the directory."""
         return self.owners.foreign
+
+    @property
+    def owner(self) -> str:
+        """The account of the owner of the directory; empty when there is no such directory."""
+        try:
+            return account_name(self.owners.owner)
+        except UnreadableError:
+            return ""
 
     def check_owner(self) -> None:
         """Refuse to continue the run of another user that no group shares."""

@@ -122,6 +122,23 @@ def test_a_project_does_not_say_who_a_person_of_a_pack_is(gert):
         people_of([floor, project])
 
 
+@pytest.mark.parametrize("space", ["os", "login", "slack", "teams"])
+def test_a_project_does_not_give_the_name_of_a_person_of_a_pack_to_another_one(space):
+    floor = Source.parse(NAMED["an approver"][0], kind="floor", name="f", title="the floor")
+    eve = {"eve": {"keys": [pair(3)[1]], space: ["e", "ALICE"]}}
+    project = Source.parse({"people": eve}, kind="project", name="p", title="the project")
+    with pytest.raises(ProjectError, match=f"{space} 'ALICE' of person 'eve' is named by the floor"):
+        people_of([floor, project])
+
+
+def test_a_project_does_not_say_who_is_in_a_group_of_a_pack():
+    rules = [{"effects": ["danger"], "action": "require-approval", "approvers": ["group:ops"]}]
+    floor = Source.parse({"rules": rules, "people": {**ALICE, "eve": {}}}, kind="pack", name="f", title="the pack")
+    project = Source.parse({"groups": {"ops": ["eve"]}}, kind="project", name="p", title="the project")
+    with pytest.raises(ProjectError, match="group 'ops' is named by the pack"):
+        people_of([floor, project])
+
+
 def test_a_policy_of_the_command_line_does_not_say_who_is_in_a_named_group(gert):
     (gert.root / "gert-project.yaml").write_text(PROJECT)
     rules = [{"effects": ["danger"], "action": "require-approval", "approvers": ["group:ops"]}]

@@ -149,6 +149,10 @@ class StepExecution:
         self.doubts = self.run.doubts
         if services.recorded is not None:
             if self.compiled.leaf and (record := services.recorded.finished(self.key)) is not None:
+                if self.compiled.gated and record.status == StepStatus.SUCCESS:
+                    from gert_core.engine.steps.gates import confirm_gate
+
+                    confirm_gate(self)
                 render_scope(self, quiet=True)
                 return close_recorded(self, record)
             services.recorded.follow(self.frame.prefix, self.key)

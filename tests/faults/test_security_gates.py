@@ -1,0 +1,96 @@
+"""A step that is an approval itself is not passed by a result in the trace, nor by a trace that says who started the run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from forging import append, rewrite
+from gertproc import Gert
+from people import BOOK, TOOL, pair
+
+from gert_core.engine.run import os_user
+
+GATE = """\
+apiVersion: kernel/v0
+meta: {name: gate}
+tools: [act]
+steps:
+  - {id: ask, type: approval, message: "Go on?", approvers: [alice]}
+  - {id: act, type: tool, tool: act}
+  - {type: end, outcome: {category: resolved, code: acted}}
+"""
+SIGNED = {"GERT_TRACE_SIGNING_KEY": pair(9)[0]}
+RULES = [{"effects": ["danger"], "action": "require-approval", "exclude_actor": True}]
+START = {"step_id": "ask", "type": "approval", "contract_summary": {"risk": "low"}, "inputs": {}}
+DONE = {"step_id": "ask", "type": "approval", "status": "success", "outputs": {"approvers": ["alice"]}, "fields": {}}
+
+
+@pytest.fixture
+def gert(tmp_path):
+    made = Gert(tmp_path)
+    made.write(tool_act=TOOL, book=BOOK, gate=GATE)
+    people = {"alice": {"keys": [pair(1)[1]], "os": os_user()}, "bob": {"keys": [pair(2)[1]]}}
+    policy = {"apiVersion": "policy/v0", "meta": {"name": "p"}, "people": people, "require_signed_approvals": True}
+    (tmp_path / "policy.yaml").write_text(json.dumps(policy | {"rules": RULES}))
+    (tmp_path / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
+    with made:
+        yield made
+
+
+def waiting(gert, book: str, actor: str, **environ: str) -> str:
+    said = gert("exec", book, "--approval", "inbox", "--as", actor, "--json", **environ)
+    assert said.document["status"] == "approval_pending", said.all
+    return said.document["pending"][0]["ticket_id"]
+
+
+def approve(gert, ticket: str, who: str, number: int):
+    return gert("approve", ticket, "--as", who, GERT_APPROVAL_SIGNING_KEY=pair(number)[0])
+
+
+def forged(gert, *more: dict) -> None:
+    """Cut the seal of a run that waits at its approval step, and write that the step is over."""
+    trace = gert.run() / "trace.jsonl"
+    trace.write_text("".join(trace.read_text().splitlines(keepends=True)[:-1]))
+    (gert.run() / "state.json").unlink(missing_ok=True)
+    events = [*more, {"type": "step_start", "data": START}, {"type": "step_complete", "data": DONE}]
+    append(gert, *({"step_key": "ask", **event} for event in events))
+
+
+@pytest.mark.parametrize("environ", [SIGNED, {}], ids=["signed", "unsigned"])
+def test_a_result_written_into_the_trace_does_not_stand_for_an_approval(gert, environ):
+    ticket = waiting(gert, "gate.yaml", "olga", **environ)
+    told = {"ticket_id": ticket, "step_id": "ask", "approved": True, "approver_id": "alice"}
+    answer = {**told, "method": "inbox", "timestamp": gert.events()[-1]["timestamp"], "result": "counted"}
+    resolved = {**told, "status": "approved", "approvers": ["alice"], "verified": True, "method": "inbox"}
+    forged(gert, {"type": "approval_response", "data": answer}, {"type": "approval_resolved", "data": resolved})
+    said = gert("resume", "latest", **environ)
+    assert said.code == 1, said.all
+    assert "the result of step ask in the trace stands for an approval that cannot be verified" in said.all
+    assert not (gert.root / "acted").exists()
+
+
+@pytest.mark.parametrize("environ", [SIGNED, {}], ids=["signed", "unsigned"])
+def test_a_run_goes_on_behind_an_approval_step_that_was_approved(gert, environ):
+    ticket = waiting(gert, "gate.yaml", "olga", **environ)
+    assert approve(gert, ticket, "alice", 1).code == 0
+    said = gert("resume", "latest", "--json", **environ)
+    second = said.document["pending"][0]["ticket_id"]
+    assert approve(gert, second, "bob", 2).code == 0
+    said = gert("resume", "latest", "--json", **environ)
+    assert said.document["status"] == "completed", said.all
+
+
+def test_who_started_a_run_is_also_known_by_whose_its_directory_is(gert):
+    waiting(gert, "book.yaml", "alice")
+
+    def edit(events: list[dict]) -> list[dict]:
+        events[0]["data"] |= {"actor": "bob", "os_user": "bob"}
+        return events
+
+    rewrite(gert, edit)
+    ticket = gert("resume", "latest", "--json").document["pending"][0]["ticket_id"]
+    approve(gert, ticket, "alice", 1)
+    said = gert("resume", "latest", "--json")
+    assert said.document["status"] == "approval_pending", "alice approves what alice started"
+    assert not (gert.root / "acted").exists()
