@@ -102,7 +102,8 @@ class Include(Struct, frozen=True, kw_only=True):
 
     ``path`` is relative to the file of the step and known before the run: it has no template. ``inputs`` are the values
     of its inputs, which may have templates; inputs that are not given have their defaults, and no source is asked.
-    ``at`` and ``inputs_at`` are the fields of the step that the two stand in, for findings.
+    ``at`` and ``inputs_at`` are the fields of the step that the two stand in, for findings. ``accepts`` are the
+    categories of outcomes with which the step succeeds (empty: all), so that validation knows what it leaves behind.
 
     The block is a boundary (``Block.boundary``), behind the step's own blocks in ``ctx.blocks``. Inside it there is
     nothing but the included runbook: its inputs and constants, its tools, its secrets, and its governance on top of all
@@ -122,6 +123,7 @@ class Include(Struct, frozen=True, kw_only=True):
     at: tuple[str | int, ...] = ()
     inputs: Mapping[str, object] = field(default_factory=dict)
     inputs_at: tuple[str | int, ...] = ("inputs",)
+    accepts: tuple[str, ...] = ()
 
 
 class Branch(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,8 @@ class OutputModel(ParamModel):
     @model_validator(mode="after")
     def _text(self) -> Self:
         if self.secret and self.type not in (None, "string"):
-            raise PydanticCustomError("secret_output", "a secret output is a string: write `type: string`")
+            told = "a secret output is a string, not {type}"
+            raise PydanticCustomError("wrong-type", told, {"type": self.type, "hint": "write `type: string`"})
         return self
 
 

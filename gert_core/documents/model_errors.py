@@ -12,7 +12,7 @@ from gert_core.documents.later import Later
 from gert_core.documents.model_hints import KINDS, field_hint, tag_hint, type_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic import BaseModel, ValidationError
 
@@ -96,10 +96,17 @@ def to_diagnostics(
     base: Path = (),
     model: type[BaseModel] | None = None,
     extra_fields: Iterable[str] = (),
+    also_called: Mapping[str, str] | None = None,
 ) -> list[Diagnostic]:
-    """Return diagnostics for the first errors below ``base``; ``extra_fields`` are also known at its top."""
-    extra = tuple(extra_fields)
-    return [_diagnostic(document, i, base=base, model=model, extra_fields=extra) for i in islice(found, MAX_ERRORS)]
+    """Return diagnostics for the first errors below ``base``; ``extra_fields`` are also known at its top.
+
+    ``also_called`` are words that other tools use for fields, for hints.
+    """
+    extra, words = tuple(extra_fields), also_called or {}
+    return [
+        _diagnostic(document, item, base=base, model=model, extra_fields=extra, words=words)
+        for item in islice(found, MAX_ERRORS)
+    ]
 
 
 def _locate(item: Any, raw: Any) -> _Located:
@@ -163,7 +170,13 @@ def _alternatives(prefix: tuple[tuple[bool, str | int], ...], members: list[_Loc
 
 
 def _diagnostic(
-    document: Document, item: ModelError, *, base: Path, model: type[BaseModel] | None, extra_fields: tuple[str, ...]
+    document: Document,
+    item: ModelError,
+    *,
+    base: Path,
+    model: type[BaseModel] | None,
+    extra_fields: tuple[str, ...],
+    words: Mapping[str, str],
 ) -> Diagnostic:
     path = base + item.path
     name = _name(path)
@@ -175,7 +188,8 @@ def _diagnostic(
         rule, key = "unknown-field", True
         known = [*fields_at(model, item.path), *(extra_fields if len(item.path) == 1 else ())]
         message = f"{name} is not a field here"
-        hint = field_hint(document.value, path, known, top=fields_at(model, path[:1]) if not base else [])
+        top = fields_at(model, path[:1]) if not base else []
+        hint = field_hint(document.value, path, known, top=top, words=words)
     elif item.type in KINDS:
         kinds = [KINDS[kind] for kind in item.context.get("kinds") or [item.type]]
         message = f"{name} should be {' or '.join(dict.fromkeys(kinds))}, not {_describe(item.value)}"

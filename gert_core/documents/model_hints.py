@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gert_core.documents.fields import TAG_PATTERN
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from gert_core.documents.tree import Path
 
@@ -93,8 +93,11 @@ def _argv_hint(command: str) -> str:
     return f"write a list of arguments: {spelled}"
 
 
-def field_hint(document: Any, path: Path, known: list[str], *, top: list[str]) -> str | None:
-    """Return what to do about an unknown field of a document, the value of a file."""
+def field_hint(document: Any, path: Path, known: list[str], *, top: list[str], words: Mapping[str, str]) -> str | None:
+    """Return what to do about an unknown field of a document, the value of a file.
+
+    ``words`` are those of other tools, with the fields that they stand for.
+    """
     *above, last = path
     name = str(last)
     if above and name in top and name not in document:
@@ -102,6 +105,8 @@ def field_hint(document: Any, path: Path, known: list[str], *, top: list[str]) -
     written = _map_at(document, above)
     if name in known and (others := [str(one) for one in written if one != name]):
         return f"remove it: it does not go with `{others[0]}`"
+    if (other := words.get(name, "").rpartition(".")[2]) in known:
+        return f"remove it: `{other}` is there already" if other in written else f"write it as `{other}`"
     if above and above[-1] == _RETRY:
         from gert_core.documents.foreign import foreign_retry  # only mistakes need it
 

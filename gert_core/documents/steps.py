@@ -234,7 +234,9 @@ class StepReader:
         unknown = [item for item in found if _is_unknown(item)]
         rest = [item for item in found if not _is_unknown(item)]
         self.diagnostics += [self._unknown_field(kind, item, path, raw) for item in unknown[:MAX_ERRORS]]
-        self.diagnostics += to_diagnostics(self.document, rest, base=path, model=kind.model, extra_fields=_COMMON)
+        self.diagnostics += to_diagnostics(
+            self.document, rest, base=path, model=kind.model, extra_fields=_COMMON, also_called=kind.type.also_called
+        )
         if rest or len(unknown) > MAX_ERRORS:
             return None
         names = {item.path[0] for item in unknown}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gert_core.api import Contract
     from gert_core.contracts import Contracts
     from gert_core.documents.tree import Runbook, StepNode
+
+_HIDDEN: Final = "<secret>"
+"""What is shown in place of a secret that stands in a runbook."""
 
 
 class Input(Struct, frozen=True, kw_only=True):
@@ -55,10 +58,12 @@ def inputs_of(step: StepNode, runbook: Runbook, contract: Contract) -> dict[str,
             declared[name] = Param(
                 type=model.type,
                 required=model.required,
-                default=model.default,
+                default=_HIDDEN if model.secret else model.default,
                 has_default=model.default is not None,
                 secret=model.secret,
             )
+            if model.secret and name in given and "{{" not in str(given[name]):
+                given[name] = _HIDDEN
     found = {}
     for name in dict.fromkeys((*declared, *given)):
         sources = () if name in given else tuple("." + ".".join(path) for path in spread(step))

@@ -9,7 +9,7 @@ from msgspec import Struct
 from gert_core.template.arguments import MAX_ITEMS, Function, capped, items_of, text_of, whole_of
 from gert_core.template.arithmetic import bounded
 from gert_core.template.choices import fields_of
-from gert_core.template.data import MAX_RESULT, order, too_large
+from gert_core.template.data import MAX_RESULT, ListResults, order, too_large
 from gert_core.template.errors import TemplateError
 from gert_core.template.functions import FUNCTIONS, subject_is_first
 from gert_core.template.lists import at, extreme, pairs, path_to, rows, sort_by, total, unique_by
@@ -73,7 +73,8 @@ def _reverse(value: object) -> object:
 
 
 def _list(value: object) -> list[object]:
-    return items_of(list(value[: MAX_ITEMS + 1]) if isinstance(value, str) else value, "list")
+    items = items_of(list(value[: MAX_ITEMS + 1]) if isinstance(value, str) else value, "list")
+    return ListResults(items, value.facts) if type(value) is ListResults else items
 
 
 def _width(value: object, name: str) -> int:

@@ -147,7 +147,8 @@ def _keys(subject: object) -> list[object]:
 
 
 def _values(subject: object) -> list[object]:
-    return list(rows(_map_of(subject, "values"), "values"))
+    found = rows(_map_of(subject, "values"), "values")
+    return found if isinstance(found, list) else list(found)
 
 
 def _map_of(subject: object, name: str) -> dict[str, object]:

@@ -164,6 +164,17 @@ def test_a_reading_step_a_container_and_an_included_one(gert):
     assert one(gert, "child")["inputs"]["size"]["value"] == 3
 
 
+def test_a_secret_of_an_included_runbook_is_not_shown(gert):
+    secret = "size: { type: int, required: true }, word: { secret: true, default: wordsecret }, own: { secret: true }"
+    child = CHILD.replace("size: { type: int, required: true }", secret)
+    gert.write(child=child, sample=BOOK.replace("inputs: { size: 3 }", "inputs: { size: 3, own: ownsecret }"))
+    for form in ((), ("--json",)):
+        said = gert("explain", "sample.yaml", "child", *form)
+        assert said.code == 0, said.err
+        assert ("wordsecret" in said.out, "ownsecret" in said.out) == (False, False)
+        assert said.out.count("<secret>") == 2
+
+
 def test_a_further_policy_decides(gert):
     step = one(gert, "change", "--policy", "strict.yaml")
     assert step["decision"]["decision"] == "deny"

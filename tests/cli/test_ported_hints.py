@@ -133,6 +133,21 @@ def test_a_field_of_another_tool_is_answered_with_what_it_is_here(validate, fiel
         assert validate(step.replace(" }", f", {followed[1]} }}")) == []
 
 
+@pytest.mark.parametrize("word", ["needs", "dependsOn", "requires", "after"])
+def test_a_field_of_another_tool_inside_a_step_is_answered_too(validate, word):
+    node = "{ name: %s, steps: [ { id: %s, type: tool, tool: ship, scope: %s } ]%s }"
+    step = "  - { id: g, type: dag, nodes: [ FIRST, SECOND ] }\n".replace("FIRST", node % ("a", "a", "a", ""))
+    wrong = step.replace("SECOND", node % ("b", "b", "b", f", {word}: [a]"))
+    ((rule, line, message, hint),) = validate(wrong)
+    assert (rule, line, message, hint) == (
+        "unknown-field",
+        5,
+        f"`{word}` is not a field here",
+        "write it as `depends_on`",
+    )
+    assert validate(wrong.replace(word, "depends_on")) == []
+
+
 def test_a_field_whose_own_one_is_there_already_is_removed(validate):
     step = "  - { id: a, type: tool, tool: ship, retry: { max: 2 }, retries: 3 }\n"
     assert [one[3] for one in validate(step)] == ["remove it: `retry` is there already"]

@@ -144,8 +144,60 @@ def test_what_no_end_of_it_gives_is_found(here, gert, before, after, told):
     change(here / "caller.yaml", before, after)
     code, out, _ = gert("validate", "caller.yaml", "--json")
     assert code == 1
-    (found,) = json.loads(out)["diagnostics"]
+    (found,) = [one for one in json.loads(out)["diagnostics"] if one["severity"] == "error"]
     assert (found["rule"], found["line"], found["message"], found["hint"]) == told
+
+
+LAST = """  - type: end
+    WHEN
+    outcome: {category: no_action, code: c, meta: {volume: "READ"}}
+  - {type: end, outcome: {category: resolved}}
+"""
+MEMBER = "{{ .call.outcome.meta.volume }}"
+
+
+@pytest.mark.parametrize(
+    ("read", "when", "call", "warned"),
+    [
+        (MEMBER, "", "", [MEMBER]),
+        ("{{ .volume }}", "", "", ["{{ .volume }}"]),
+        ("{{ .step.call.outcome.meta.volume }}", "", "", ["{{ .step.call.outcome.meta.volume }}"]),
+        ("{{ (.call.outcome.meta.volume | default '') }}", "", "", []),
+        (MEMBER, "", "accept: [resolved, no_action]", []),
+        ("{{ .volume }}", "", "accept: [resolved]", []),
+        (MEMBER, 'eq .call.outcome.category "resolved"', "", []),
+        ("{{ .volume }}", 'eq .call.outcome.category "resolved"', "", []),
+        (MEMBER, 'ne .call.outcome.category "escalated"', "", []),
+        (MEMBER, 'eq .call.outcome.category "escalated"', "", [MEMBER]),
+        (MEMBER, 'eq .call.outcome.code "three"', "", []),
+        ("{{ call.outcome.meta.volume if call.outcome.category == 'resolved' else 1 }}", "", "", []),
+        (MEMBER, "", "when: '{{ eq .size 3 }}'", [MEMBER]),
+        ("{{ .call.outcome.category }}", "", "when: '{{ eq .size 3 }}'", ["{{ .call.outcome.category }}"]),
+        ("{{ .call.outcome.code }}", 'eq .call.status "success"', "when: '{{ eq .size 3 }}'", []),
+    ],
+)
+def test_what_only_some_ends_of_it_give_is_warned_of(here, gert, read, when, call, warned):
+    text = CALLER[: CALLER.index("  - {type: end")] + LAST.replace("READ", read)
+    text = text.replace("WHEN", f"when: '{{{{ {when} }}}}'" if when else "continue_on_fail: false")
+    (here / "caller.yaml").write_text(text.replace("    export:", f"    {call}\n    export:"))
+    _, out, _ = gert("validate", "caller.yaml", "--json")
+    found = json.loads(out)["diagnostics"]
+    assert {one["rule"] for one in found} <= {"maybe-undefined", "unreachable-step"}, found
+    found = [one for one in found if one["rule"] == "maybe-undefined"]
+    assert [f"{{{{ {one['message'].split('`')[1]} }}}}" for one in found] == warned
+    for one in found:
+        text = (here / "caller.yaml").read_text()
+        (here / "caller.yaml").write_text(text.replace(read, f"{{{{ {one['hint'].split('`')[1]} }}}}"))
+        assert "maybe-undefined" not in gert("validate", "caller.yaml")[1]
+
+
+def test_a_field_of_a_step_that_may_be_skipped_is_warned_of(tmp_path, gert):
+    wait = "{id: w, type: wait, for: 1s%s}"
+    book = "apiVersion: kernel/v0\nmeta: {name: b}\nsteps:\n  - %s\n  - {type: end, outcome: {category: resolved, meta: {r: '{{ .w.rounds }}'}}}\n"
+    for more, rules in ((", when: '{{ eq .run.mode `real` }}'", ["maybe-undefined"]), (", continue_on_fail: true", [])):
+        (tmp_path / "b.yaml").write_text(book % (wait % more))
+        _, out, _ = gert("validate", str(tmp_path / "b.yaml"), "--json")
+        assert [one["rule"] for one in json.loads(out)["diagnostics"]] == rules, out
 
 
 @pytest.mark.parametrize(

@@ -300,6 +300,18 @@ def test_a_shell_word_is_reported_with_a_command_that_works(gert, write):
     assert json.loads(out)["outcome"]["meta"] == {"code": 0, "word": "2"}
 
 
+def test_a_shell_word_of_a_tool_with_a_binary_is_moved_to_another_tool(gert, write):
+    write("words", "x\nx\n")
+    tool = "apiVersion: tool/v0\nmeta: {name: t, binary: grep}\ncontract: {effects: []}\nactions: {a: {argv: ARGV}}\n"
+    code, found = findings(gert, write("tools/t.tool.yaml", tool.replace("ARGV", '[grep, x, words, "|", wc, -l]')))
+    assert code == 0
+    (finding,) = found.values()
+    spelled = finding["hint"].removeprefix("move it to a tool without `binary`, as `argv: ").removesuffix("`")
+    assert spelled == "[sh, -c, 'grep x words | wc -l']"
+    mended = tool.replace(", binary: grep", "").replace("ARGV", spelled)
+    assert findings(gert, write("tools/t.tool.yaml", mended)) == (0, {})
+
+
 @pytest.mark.parametrize("argv", ['[expr, "3", ">", "2"]', '[sh, -c, "a | b"]', '[find, ".", -exec, ls, ";"]'])
 def test_other_words_are_not_reported(gert, write, argv):
     _, found = findings(

@@ -341,7 +341,7 @@ def test_other_modes(tmp_path):
         (
             "password: {type: string, secret: true}",
             "password: {type: int, secret: true}",
-            "a secret output is a string",
+            "a secret output is a string, not int",
         ),
         ("host: {type: string, required: false}", "host: {type: string, secret: true}", "secret"),
     ],

@@ -21,9 +21,12 @@ _COMPARING: Final = frozenset({"expr", "test", "[", "[["})
 """Programs that such words mean something to."""
 
 
-def check_command(add: Add, name: str, action: ActionModel) -> None:
+def check_command(add: Add, tool: ToolModel, name: str, action: ActionModel) -> None:
     """Report words that only a shell understands, with the command as a shell would run it."""
     argv = [to_text(word) for word in action.argv]
+    binary = tool.meta.binary
+    if argv and binary:
+        argv[0] = binary
     if not argv or argv[0].rpartition("/")[2] in _COMPARING:
         return
     index = next((index for index, word in enumerate(argv) if index and word in _SHELL), None)
@@ -32,7 +35,7 @@ def check_command(add: Add, name: str, action: ActionModel) -> None:
             "not-acted-on",
             f"`{argv[index]}` is handed to `{argv[0]}` as an argument: no shell is involved",
             path=("actions", name, "argv", index),
-            hint=f"write `argv: {_spelled(argv)}`",
+            hint=f"{'move it to a tool without `binary`, as' if binary else 'write'} `argv: {_spelled(argv)}`",
         )
 
 

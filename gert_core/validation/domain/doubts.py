@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from gert_core.validation.domain.environment import Entry
     from gert_core.validation.domain.expressions import TemplateText
     from gert_core.validation.domain.references import References
+    from gert_core.validation.domain.shapes import Shape
     from gert_core.validation.domain.tested import Excluded
 
 _ABSENT = frozenset({"not_run", "skipped"})
 _ANSWERED = frozenset({SUCCESS, "failed"})
 """A program that failed has answered: who tests that there was no error may read what it said."""
+_RAN = frozenset({SUCCESS, *FAILED})
 
 
 class Doubts:
@@ -66,24 +68,24 @@ class Doubts:
         if excluded:
             self.known = both((self.known, excluded)) if self.known else excluded
 
-    def check(self, entry: Entry, reader: StepNode, text: TemplateText, *, reference: Reference, kind: str) -> None:
-        """Warn if the output that a reference of ``reader`` leads to may be missing."""
+    def check(self, entry: Entry, reader: StepNode, text: TemplateText, *, reference: Reference, kind: str) -> bool:
+        """Warn if the output that a reference of ``reader`` leads to may be missing; return whether it may."""
         refs, path = self.refs, reference.path
         if path[0] == FAILURE:
             if len(path) > 1:
                 self._check_failure(text, reference, kind)
-            return
+            return True
         by_id = refs.ctx.runbook.by_id
         if is_certain(entry, refs.ctx.flow, refs.around()):
-            return
+            return False
         steps = list(entry.steps()) or [by_id[name] for name in path[:2] if name in by_id]
         if not steps or self._certain(steps, path, self.known):
-            return
+            return False
         if text.lenient and any(step.path[: len(reader.path)] == reader.path for step in steps):
-            return
+            return False
         template = refs.compiled(text.value, condition=text.condition).template
         if is_protected(template, path, lambda more: self._certain(steps, path, both((self.known, more)))):
-            return
+            return False
         shown, item = "." + ".".join(path), self._item(steps[0], path)
         fallback = default_of(kind, shown, kernel=shown in str(text.value))
         target = ".".join(item or (steps[0].id,))
@@ -92,6 +94,34 @@ class Doubts:
             f"`{shown}` may be undefined: {why_uncertain(steps[0], item=len(item) == 2)}",
             path=text.path,
             hint=f"write `{fallback}`, or read it only where `.{target}.status` is `success`",
+            offset=offset_of(text.value, path=path, offset=reference.offset),
+        )
+        return True
+
+    def check_outcome(self, entry: Entry, text: TemplateText, *, reference: Reference, shape: Shape) -> None:
+        """Warn about a member of an outcome's ``meta`` that only some ends of the included runbook give."""
+        refs, path = self.refs, reference.path
+        step = next((step for step in entry.steps() if step.type.included_outcome), None)
+        if step is None:
+            return
+        field, start = step.type.included_outcome, 1 if path[0] == "step" else 0
+        inside = path[start] == step.id and field in path
+        target = path[start : path.index(field) + 1] if inside else (step.id, field)
+
+        def given(known: Excluded) -> bool:
+            return shape.lacks <= known.get(target, frozenset())
+
+        template = refs.compiled(text.value, condition=text.condition).template
+        if given(self.known) or is_protected(template, path, lambda more: given(both((self.known, more)))):
+            return
+        shown = "." + ".".join(path)
+        fallback = default_of(shape.kind, shown, kernel=shown in str(text.value))
+        named = ", ".join(f"`{node.block.name}`" for node in step.includes if node.block is not None)
+        refs.ctx.add(
+            "maybe-undefined",
+            f"`{shown}` may be undefined: not every end of {named} gives it ({', '.join(sorted(shape.lacks))})",
+            path=text.path,
+            hint=f"write `{fallback}`, or give it in every `end` of that runbook",
             offset=offset_of(text.value, path=path, offset=reference.offset),
         )
 
@@ -124,9 +154,18 @@ class Doubts:
                 left = own_statuses(step) if ran else STATUSES
                 excluded = known.get(item, frozenset()) | (FAILED if excluded >= FAILED else frozenset())
             left -= excluded
+            if left <= _RAN and self._is_field(step, path):
+                return True
             if SUCCESS in left and left <= _ANSWERED:
                 return True
         return False
+
+    def _is_field(self, step: StepNode, path: tuple[str, ...]) -> bool:
+        """Return whether a path reads what a step has by its type, after a failure too; an outcome it has not then."""
+        own = path[1:] if path[0] == "step" else path
+        return (
+            len(own) > 1 and own[0] == step.id and own[1] in step.type.fields and own[1] != step.type.included_outcome
+        )
 
     def _item(self, step: StepNode, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return the item of a loop, or the step inside an item, whose output a path reads; nothing for other paths."""

@@ -90,7 +90,7 @@ class FactTable:
                 from gert_core.validation.domain.outcomes import Outcomes
 
                 self._outcomes = Outcomes()
-            found[step.type.included_outcome] = self._outcomes.of(step)
+            found[step.type.included_outcome] = self._outcomes.of(step, self._runbook.functions.includes(step))
         return found
 
     def _find(self, step: StepNode) -> Facts:

@@ -121,10 +121,10 @@ class References:
         self._inside = inside
         self._around = None
 
-    def check(self, found: Sequence[TemplateText]) -> None:
+    def check(self, texts: Sequence[TemplateText]) -> None:
         """Check texts of the current step."""
         names, hidden = self.env.names, self.env.hidden
-        for text in found:
+        for text in texts:
             if type(text.value) is bool:
                 continue
             compiled = self.compiled(text.value, condition=text.condition)
@@ -145,7 +145,8 @@ class References:
                     and entry.holds
                     and not self.jumps
                     and (not self.members or path[0] not in self.members)
-                    and (len(path) == 1 or type(follow(entry.shape, path, 1)) is Shape)
+                    and not entry.shape.lacks
+                    and (len(path) == 1 or (type(found := follow(entry.shape, path, 1)) is Shape and not found.lacks))
                 ):
                     continue
                 self._check_reference(text, reference)
@@ -234,8 +235,8 @@ class References:
             return
         found = self.find(reference.path)
         if isinstance(found, Shape):
-            if self._step is not None and (entry := self._output(reference.path)) is not None:
-                self.doubts.check(entry, self._step, text, reference=reference, kind=found.kind)
+            if self._step is not None:
+                self._doubt(self._step, text, reference, found)
             return
         explanation = self.unresolved.explain(reference.path, found, self._step, self.around())
         if explanation is None:
@@ -248,6 +249,14 @@ class References:
             hint=hint,
             offset=offset_of(text.value, path=reference.path, offset=reference.offset),
         )
+
+    def _doubt(self, step: StepNode, text: TemplateText, reference: Reference, found: Shape) -> None:
+        """Warn if what a reference of the step leads to may be missing."""
+        path, entry = reference.path, self._output(reference.path)
+        if entry is not None and self.doubts.check(entry, step, text, reference=reference, kind=found.kind):
+            return
+        if found.lacks and (known := self.env.names.get(path[1] if path[0] == "step" else path[0])) is not None:
+            self.doubts.check_outcome(known, text, reference=reference, shape=found)
 
     def _hidden(self, text: TemplateText, reference: Reference) -> None:
         """Warn about a name that is read after a loop, where a step inside the loop sets it without exporting it."""
@@ -283,15 +292,18 @@ class References:
         entry, step = names.get(head), self.ctx.runbook.by_id.get(head)
         if step is None:
             return entry
-        if step.fields.for_each is not None and rest and rest[0] not in _NEVER:  # an item itself may be null
+        looped = step.fields.for_each is not None and bool(rest) and rest[0] not in _NEVER
+        if looped:  # an item itself may be null
             rest = rest[1:]
             if entry is not None and entry.holds and rest and rest[0] in self.members.get(head, ()):
                 entry, step = self.members[head][rest[0]], self.ctx.runbook.by_id.get(rest[0])
                 if step is None:
                     return entry
                 rest = rest[1:]
-        own = not rest or rest[0] in _NEVER or rest[0] in step.type.fields
-        return None if own else entry
+        if not rest or rest[0] in _NEVER:
+            return None
+        deep = len(rest) > 1 and rest[0] == step.type.included_outcome
+        return None if looped and rest[0] in step.type.fields and not deep else entry  # null without an item's result
 
     def _scalars(self, text: TemplateText, uses: Sequence[ScalarUse]) -> None:
         """Report lists and maps where a single value is needed."""

@@ -13,9 +13,10 @@ class Shape:
 
     ``item`` is the shape of every member whose name is not known beforehand: list items, values of a keyed map.
     ``beside`` are members that a path leads to although they do not belong to the value, such as an item's status.
+    ``lacks`` are the categories of outcomes that do not have this member of their ``meta``.
     """
 
-    __slots__ = ("beside", "fields", "item", "kind", "origin")
+    __slots__ = ("beside", "fields", "item", "kind", "lacks", "origin")
 
     def __init__(
         self,
@@ -25,11 +26,13 @@ class Shape:
         item: Shape | None = None,
         origin: str = "",
         beside: Mapping[str, Shape] | None = None,
+        lacks: frozenset[str] = frozenset(),
     ) -> None:
         self.kind = kind
         self.fields = fields
         self.item = item
         self.beside = beside or {}
+        self.lacks = lacks
         self.origin = origin
         """What gave it this type, where that explains a mistake (``for_each``)."""
 
@@ -101,7 +104,7 @@ def follow(shape: Shape, path: Sequence[str], start: int) -> Shape | MissingMemb
         segment = path[depth]
         kind = shape.kind
         if kind == "any":
-            return ANY
+            return shape if shape.lacks else ANY
         if kind == "list":
             if not segment.isdigit():
                 return MissingMember(shape=shape, segment=segment, depth=depth)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from gert_core.api.results import OutcomeCategory
 from gert_core.template.tree import AllOf, AnyOf, Call, Choice, Const, Default, Items, Path, children
 from gert_core.validation.domain.context import FAILURE
 from gert_core.validation.domain.scalars import expressions
@@ -12,16 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     Target = tuple[str, ...]
-    """The id of a step, the id of a loop and the key of an item, or these and the id of a step inside it."""
+    """The id of a step, the id of a loop and the key of an item, or these and the id of a step inside it.
+
+    Of a step that includes a runbook, also each of these with the field that has the outcome.
+    """
     Excluded = Mapping[Target, frozenset[str]]
-    """The statuses that steps certainly do not have."""
+    """The statuses that steps certainly do not have, and the categories that outcomes do not have."""
 
 SUCCESS: Final = "success"
 STATUSES: Final = frozenset({SUCCESS, "failed", "error", "skipped", "not_run"})
 _OTHERS: Final = STATUSES - {SUCCESS}
 _WORDS: Final = frozenset({"status", "passed", "exit_code"})
 """Testing one of these tells how the step came out."""
-_TELLING: Final = (*sorted(_WORDS), FAILURE)
+_CATEGORY, _CODE = "category", "code"
+CATEGORIES: Final = frozenset(map(str, OutcomeCategory))
+"""What is excluded of an outcome where its category or code is tested, instead of statuses."""
+_TELLING: Final = (*sorted(_WORDS), FAILURE, _CATEGORY, f".{_CODE}")
 _SWAPPED: Final = {"ne": "eq", "not in": "in"}
 NOTHING: Final[Excluded] = {}
 
@@ -89,7 +96,10 @@ def _target(node: Any) -> tuple[Target, str] | None:
     if not isinstance(node, Path):
         return None
     segments = node.segments[1:] if node.segments[0] == "step" else node.segments
-    return (segments[:-1], segments[-1]) if len(segments) in (2, 3, 4) and segments[-1] in _WORDS else None
+    length, last = len(segments), segments[-1]
+    if last in (_CATEGORY, _CODE):
+        return (segments[:-1], last) if length in (3, 4, 5) else None
+    return (segments[:-1], last) if length in (2, 3, 4) and last in _WORDS else None
 
 
 def _compared(name: str, args: tuple[Any, ...]) -> tuple[Excluded, Excluded]:
@@ -106,6 +116,10 @@ def _compared(name: str, args: tuple[Any, ...]) -> tuple[Excluded, Excluded]:
     if word == "exit_code":
         return {target: _OTHERS}, NOTHING
     values = [value.value for value in rest]
+    if word == _CATEGORY:
+        return {target: CATEGORIES.difference(values)}, {target: CATEGORIES.intersection(values)}
+    if word == _CODE:
+        return _trusted(target, word)
     if word == "passed":
         pair = _bare(Path((*target, word)))
         return pair if values == [True] else pair[::-1]
@@ -117,10 +131,18 @@ def _bare(node: Path) -> tuple[Excluded, Excluded]:
     found = _target(node)
     if node.segments == (FAILURE,):
         return {node.segments: _OTHERS}, NOTHING
-    if found is None or found[1] == "status":  # which is never empty
+    if found is None or found[1] in ("status", _CATEGORY):  # which is never empty
         return NOTHING, NOTHING
     target, word = found
+    if word == _CODE:
+        return _trusted(target, word)
     return {target: _OTHERS}, {target: frozenset({SUCCESS})} if word == "passed" else NOTHING
+
+
+def _trusted(target: Target, word: str) -> tuple[Excluded, Excluded]:
+    """Return the tests of an author who is trusted to test the right thing."""
+    found = {target: CATEGORIES if word in (_CATEGORY, _CODE) else _OTHERS}
+    return found, found
 
 
 def _unclear(node: Any) -> tuple[Excluded, Excluded]:
@@ -130,7 +152,7 @@ def _unclear(node: Any) -> tuple[Excluded, Excluded]:
     while stack:
         top = stack.pop()
         if isinstance(top, Path) and (asked := _target(top)) is not None:
-            found[asked[0]] = _OTHERS
+            found |= _trusted(*asked)[0]
         elif isinstance(top, Path) and top.segments == (FAILURE,):
             found[top.segments] = _OTHERS
         stack.extend(children(top))

@@ -76,7 +76,7 @@ class ToolFile:
             self._extract(name, action, contract)
             self._program(name, action)
             check_required(self._add, tool, name, action, transport)
-            check_command(self._add, name, action)
+            check_command(self._add, tool, name, action)
         self._idle = False
         check_programs(self._add, tool, registry=registry, environ=environ, used=used, cwd=self.cwd)
         self._reserved()

@@ -21,7 +21,7 @@ def gert_step_types() -> list[StepType]:
             fields={"completed": "list", "failed": "list", "cancelled": "list", "summary": "string"},
             also_called={
                 **dict.fromkeys(("graph", "workflow"), ""),
-                **dict.fromkeys(("depends_on", "dependsOn", "needs"), "nodes[].depends_on"),
+                **dict.fromkeys(("depends_on", "dependsOn", "needs", "requires", "after"), "nodes[].depends_on"),
             },
             events={
                 "dag_start": {

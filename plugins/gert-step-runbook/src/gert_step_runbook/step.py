@@ -31,7 +31,7 @@ class RunbookStep(StepModel):
 
 def includes(step: RunbookStep) -> list[Include]:
     """Return the runbook that the step names."""
-    return [Include(path=step.runbook, at=("runbook",), inputs=step.inputs)]
+    return [Include(path=step.runbook, at=("runbook",), inputs=step.inputs, accepts=tuple(step.accept))]
 
 
 def run(step: RunbookStep, ctx: StepContext) -> Result:
