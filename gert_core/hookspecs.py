@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Command,
         Diagnostic,
         InputResolver,
+        Notifier,
         PolicyPack,
         ProjectInfo,
         RunbookView,
@@ -232,6 +233,31 @@ def gert_stores() -> Iterable[StoreType] | None:
     @hookimpl
     def gert_stores():
         yield StoreType(name="acme", schemes=("acme",), open="acme_store.runs:open", summary="Keeps runs at Acme.")
+    ```
+    """
+
+
+@hookspec
+def gert_notifiers() -> Iterable[Notifier] | None:
+    """Provide notifiers, which tell people how runs end and what they wait for.
+
+    Called once per registry, when a record of any plugin is first needed. A field of a rule under ``notify`` of a
+    project or ``on_outcome`` of a runbook chooses the notifier that has it among its ``keys``. Names and keys must be
+    unique among all installed plugins.
+
+    - ``None``: this plugin adds no notifier.
+    - If it raises: its notifiers are left out with a warning; the plugin stays ACTIVE. No run fails by a notifier: what
+      ``send`` raises is a try that failed, and is made again later.
+    - Since 0.2.
+
+    ```python
+    from gert_core import hookimpl
+    from gert_core.api import Notifier
+
+
+    @hookimpl
+    def gert_notifiers():
+        yield Notifier(name="pager", keys=("pager",), send="acme_pager.sending:send", summary="Calls who is on duty.")
     ```
     """
 

@@ -26,6 +26,7 @@ TITLES: Final = {
     "stores": "Run stores",
     "ledgers": "Ledgers of run stores",
     "store_records": "Records of run stores",
+    "notifiers": "Notifiers",
     "policies": "Policies",
     "packs": "Tool packs",
     "commands": "Commands",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from gert_core.api.events import EventType, TraceEvent
     from gert_core.api.inputs import InputBinding, InputResolver, ResolveFn
     from gert_core.api.ledgers import Ledger
+    from gert_core.api.notifiers import Delivery, Notification, Notifier
     from gert_core.api.packs import ToolPack
     from gert_core.api.policies import PolicyPack
     from gert_core.api.results import (
@@ -97,6 +98,7 @@ _WHERE: Final = {
     "error_kinds": "ErrorKind",
     "events": "EventType TraceEvent",
     "inputs": "InputBinding InputResolver ResolveFn",
+    "notifiers": "Delivery Notification Notifier",
     "packs": "ToolPack",
     "policies": "PolicyPack",
     "results": (
@@ -161,6 +163,7 @@ __all__ = [
     "Contract",
     "Deadline",
     "Declined",
+    "Delivery",
     "Diagnostic",
     "DocumentError",
     "Ended",
@@ -181,6 +184,8 @@ __all__ = [
     "Ledger",
     "LedgerEntry",
     "NoAnswer",
+    "Notification",
+    "Notifier",
     "Outcome",
     "OutcomeCategory",
     "Param",

@@ -43,6 +43,7 @@ def carry_out(
     shown: Showing,
     pending_exit_code: int = 0,
     fail_on: tuple[str, ...] | None = None,
+    notify: bool = False,
 ) -> int:
     """Start a run with ``begin(stack, console=, progress=, observers=, stop=, environ=)``, execute and report it."""
     if not 0 <= pending_exit_code <= _LAST_CODE:
@@ -100,6 +101,10 @@ def carry_out(
         if interrupt.signal is None:
             raise
         silence("stdout")  # a terminal that was closed is why the run was cancelled
+    if notify and result.mode == "real" and "notify" in result.state.facts:
+        from gert_core.cli.notifying import tell
+
+        tell(run, environ)
     interrupted = 1 if interrupt.signal is None else interrupt.exit_code  # else another process asked for it
     return exit_code(result, interrupt_code=interrupted, pending=pending_exit_code, fail_on=fail_on)
 

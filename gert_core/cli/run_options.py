@@ -32,4 +32,16 @@ def progress_option() -> Any:
     return typer.Option("--progress", metavar="HOW", help="auto, live, plain or json (notices on stderr).")
 
 
-__all__ = ["fail_on_option", "pending_exit_code_option", "progress_option", "quiet_option", "verbose_option"]
+def no_notify_option() -> Any:
+    """Declare ``--no-notify``."""
+    return typer.Option("--no-notify", help="Tell nobody now; `gert notify flush` does.")
+
+
+__all__ = [
+    "fail_on_option",
+    "no_notify_option",
+    "pending_exit_code_option",
+    "progress_option",
+    "quiet_option",
+    "verbose_option",
+]

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from gert_core.api.views import ProjectInfo, ProviderInfo
 from gert_core.documents.fields import Given, Model, Name, Text, no_items
+from gert_core.documents.later import later
 from gert_core.documents.project_file import project_file
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gert_core.api.data import Json
+    from gert_core.documents.notify import NotifyModel
     from gert_core.documents.yaml import Document
+else:
+    NotifyModel = later("gert_core.documents.notify:NotifyModel")
 
 
 class TracesModel(Model):
@@ -102,6 +106,12 @@ class ProjectModel(Model):
     approvals: ApprovalsModel = Field(default_factory=ApprovalsModel, description="Approval defaults.")
     fail_on: list[Literal["resolved", "escalated", "no_action", "needs_rca"]] = Field(
         default_factory=list, description="Outcomes that end `gert exec` and `gert resume` with exit code 4."
+    )
+    notify: list[NotifyModel] = Field(
+        default_factory=no_items, description="Who is told how runs end and what they wait for."
+    )
+    notifiers: dict[Name, dict[str, Any]] = Field(
+        default_factory=dict, description="Settings of notifiers by name, such as the key of a service."
     )
     plugins: PluginsModel = Field(
         default_factory=PluginsModel, description="Plugins that may load, and their settings."

@@ -68,7 +68,8 @@ class MetaModel(Model):
     governance: Given[GovernanceModel] = Field(default=None, description="Rules this runbook adds.")
     secrets: list[SecretModel] = Field(default_factory=no_items, description="Secrets the runbook needs.")
     on_outcome: dict[Category, dict[str, Any]] = Field(
-        default_factory=dict, description="Reserved for actions after an outcome; has no effect yet."
+        default_factory=dict,
+        description="By category of outcome who is told of it: fields of notifiers, such as `webhook`.",
     )
     extensions: dict[str, Any] = Field(default_factory=dict, description="Free data, kept and traced.")
 

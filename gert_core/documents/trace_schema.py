@@ -137,6 +137,21 @@ _START: Final = {
             "items": {"type": "string"},
             "description": "Categories of outcomes that exit with code 4.",
         },
+        "notify": {
+            "type": "array",
+            "description": "Who is told of the run, without addresses: these are read when something is sent.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "on": {"type": "array", "items": {"type": "string"}, "description": "Of what."},
+                    "notifier": {"type": "string", "description": "The notifier that tells it."},
+                    "source": {"type": "string", "description": "Where the rule stands: document, `#` and place."},
+                    "sha256": {"type": "string", "description": "What it said; one that says else is refused."},
+                    "remind": {"type": "number", "description": "Seconds between reminders."},
+                },
+                "required": ["on", "notifier", "source", "sha256"],
+            },
+        },
         "questions": {"enum": ["ask", "suspend", "fail"], "description": "What was chosen by --questions."},
         "trace_sync": {"enum": ["group", "event", "none"], "description": "When events are put on disk."},
         "signer": {

@@ -156,6 +156,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         resumption=resumption,
         documents=documents,
         denial=denial,
+        notify=_notify(request, runbook),
     )
     services = RunServices(
         journal=Journal(writer, recorded),
@@ -170,6 +171,17 @@ def prepare(request: Request, stack: ExitStack) -> Run:
         children=_children(place, stack),
     )
     return Run(facts, services)
+
+
+def _notify(request: Request, runbook: Runbook) -> Sequence[Mapping[str, object]]:
+    """Return who is told of a real run that begins; most runs have no rules about that."""
+    project = request.project
+    rules = runbook.model.meta.on_outcome or request.notify or (project is not None and project.model.notify)
+    if not rules or request.mode != "real" or request.resume is not None:
+        return ()
+    from gert_core.engine.notify import recorded_rules
+
+    return recorded_rules(request, runbook)
 
 
 def _observers(request: Request) -> Sequence[tuple[str, Observer]]:

@@ -79,6 +79,8 @@ class Request(Struct, frozen=True, kw_only=True):
     trace_sync: str = "group"
     fail_on: tuple[str, ...] | None = None
     """The categories of outcomes that a command ends with another exit code for; None: those of the project."""
+    notify: tuple[Path, ...] = ()
+    """Files with rules about who is told of the run, besides those of the project and the runbook."""
     probe_effects: frozenset[str] = PROBE_EFFECTS
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     progress: Progress = field(default_factory=Progress)

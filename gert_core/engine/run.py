@@ -30,7 +30,7 @@ from gert_core.runs.result import RunResult
 from gert_core.values import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gert_core.api import ApprovalProvider, Outcome, Principal, RunStore, StoredRun
@@ -90,6 +90,8 @@ class RunFacts(Struct, frozen=True, kw_only=True, eq=False):
     """What the runbooks that it includes bring along; ``None`` when there are none."""
     denial: Restricted | None = None
     """The step that ends the run before anything is run, because it is certainly denied."""
+    notify: Sequence[Mapping[str, object]] = ()
+    """Who is told of the run, for ``run_start``."""
     document: str = ""
     """The path of an included runbook, while its steps run; empty for the runbook that is run."""
     callers: tuple[str, ...] = ()

@@ -106,6 +106,7 @@ def _facts(run: Run) -> dict[str, object]:
         "gert_version": __version__,
         **({"approval_keys": "environment"} if run.facts.policies.keys_by_environment else {}),
         **run.facts.choices.to_json(),
+        **({"notify": list(run.facts.notify)} if run.facts.notify else {}),
         "inputs": dict(run.facts.inputs.values),
         "input_sources": dict(run.facts.inputs.sources),
         "constants": dict(run.facts.constants),

@@ -1,4 +1,4 @@
-"""Check what records claim: fields of other step types' steps, other words for fields, schemes of stores."""
+"""Check what records claim: fields of other types' steps, other words for fields, schemes, keys of notifiers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gert_core.api.notifiers import Notifier
     from gert_core.api.steps import StepType
     from gert_core.api.store_records import StoreType
 
@@ -44,6 +45,19 @@ def faulty_schemes(stores: Sequence[StoreType]) -> str | None:
     return None
 
 
+def faulty_keys(notifiers: Sequence[Notifier]) -> str | None:
+    """Return what is wrong with the keys or options of notifiers, or None."""
+    for found in notifiers:
+        for what, words in (("keys", found.keys), ("options", found.options)):
+            if not isinstance(words, tuple | list) or not all(isinstance(word, str) and word for word in words):
+                return f"notifier {found.name!r} has the {what} {words!r}; give words such as ('pager',)"
+        if not found.keys:
+            return f"notifier {found.name!r} has no keys, so no rule could choose it"
+        if taken := {"on", "remind"}.intersection((*found.keys, *found.options)):
+            return f"notifier {found.name!r} wants the field {min(taken)!r}, which every rule has"
+    return None
+
+
 def _is_scheme(text: object) -> bool:
     return isinstance(text, str) and text.isascii() and text.isalnum() and text[0].isalpha() and text == text.lower()
 
@@ -71,4 +85,4 @@ def overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
-__all__ = ["contested", "faulty_claim", "faulty_schemes", "faulty_words", "overlap"]
+__all__ = ["contested", "faulty_claim", "faulty_keys", "faulty_schemes", "faulty_words", "overlap"]

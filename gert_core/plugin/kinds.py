@@ -58,6 +58,14 @@ TOOLS: Final = RecordKind(
 STORE: Final = RecordKind(
     word="store", hook="gert_stores", record="gert_core.api.store_records:StoreType", key="name", label="run store"
 )
+NOTIFIER: Final = RecordKind(
+    word="notify",
+    hook="gert_notifiers",
+    record="gert_core.api.notifiers:Notifier",
+    key="name",
+    label="notifier",
+    optional=True,
+)
 COMMAND: Final = RecordKind(
     word="command",
     hook="gert_commands",
@@ -67,7 +75,7 @@ COMMAND: Final = RecordKind(
     optional=True,
 )
 
-KINDS: Final = (STEP, TRANSPORT, APPROVAL, INPUT, SIGNATURE, TOOLS, STORE, COMMAND)
+KINDS: Final = (STEP, TRANSPORT, APPROVAL, INPUT, SIGNATURE, TOOLS, STORE, NOTIFIER, COMMAND)
 
 POLICIES_HOOK: Final = "gert_policies"
 DIAGNOSTICS_HOOK: Final = "gert_diagnostics"
@@ -87,6 +95,7 @@ __all__ = [
     "DIAGNOSTICS_HOOK",
     "INPUT",
     "KINDS",
+    "NOTIFIER",
     "OBSERVER_HOOK",
     "POLICIES_HOOK",
     "SIGNATURE",

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 
 from gert_core import hookspecs
 from gert_core.kit.log import debug
-from gert_core.plugin.claims import faulty_claim, faulty_schemes, faulty_words
-from gert_core.plugin.kinds import KINDS, OBSERVER_HOOK, STEP, STORE
+from gert_core.plugin.claims import faulty_claim, faulty_keys, faulty_schemes, faulty_words
+from gert_core.plugin.kinds import KINDS, NOTIFIER, OBSERVER_HOOK, STEP, STORE
 from gert_core.plugin.lazy import resolve
 from gert_core.plugin.printing import aside
 from gert_core.plugin.states import PluginInfo, PluginState
@@ -208,6 +208,8 @@ def _check(records: Sequence[Any], kind: RecordKind) -> None:
             raise Fault(f"{kind.hook} gave {kind.label} {name!r} twice")
         names.add(name)
     if kind is STORE and (fault := faulty_schemes(records)) is not None:
+        raise Fault(fault)
+    if kind is NOTIFIER and (fault := faulty_keys(records)) is not None:
         raise Fault(fault)
     if kind is STEP and (fault := faulty_claim(records) or faulty_words(records)) is not None:
         raise Fault(fault)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Command,
         Diagnostic,
         InputResolver,
+        Notifier,
         PolicyPack,
         ProjectInfo,
         RunbookView,
@@ -147,6 +148,10 @@ class Registry:
                 return found
         found = self._get(kinds.STORE, scheme)
         return found
+
+    def notifiers(self) -> dict[str, Notifier]:
+        """Return every usable notifier by name."""
+        return dict(self._table(kinds.NOTIFIER).records)
 
     def commands(self) -> dict[str, Command]:
         """Return every usable command by name."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from gert_core.plugin.claims import contested
-from gert_core.plugin.kinds import KINDS, STEP, STORE, TRANSPORT
+from gert_core.plugin.kinds import KINDS, NOTIFIER, STEP, STORE, TRANSPORT
 from gert_core.plugin.states import PluginState
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def collect(plugins: Sequence[Plugin]) -> dict[str, Table]:
     _drop_contested_claims(tables[STEP.word])
     _drop_rival_defaults(tables[TRANSPORT.word])
     _drop_rival_schemes(tables[STORE.word])
+    _drop_rival_keys(tables[NOTIFIER.word])
     return tables
 
 
@@ -103,6 +104,21 @@ def _drop_rival_schemes(table: Table) -> None:
         for name, plugin in zip(names, rivals, strict=True):
             table.records.pop(name, None)
             plugin.state, plugin.cause = PluginState.CONFLICTING, conflict(STORE, f"{scheme}:", rivals)
+
+
+def _drop_rival_keys(table: Table) -> None:
+    """Leave out notifiers that want the same field of a rule; a run does not depend on them."""
+    wanted: dict[str, list[str]] = {}
+    for name, record in table.records.items():
+        for key in record.keys:
+            wanted.setdefault(key, []).append(name)
+    for key, names in wanted.items():
+        if len(names) < 2:
+            continue
+        rivals = [table.owners[name] for name in names]
+        for name, plugin in zip(names, rivals, strict=True):
+            table.records.pop(name, None)
+            plugin.notes.append(conflict(NOTIFIER, f"{key}:", rivals))
 
 
 def _version(plugin: Plugin) -> str:

@@ -130,9 +130,9 @@ def joined(each: Sequence[Secrets]) -> list[Secrets]:
 
 
 def _input_variables(runbook: Runbook) -> frozenset[str]:
-    """Return the variables that secret inputs come from."""
-    inputs = runbook.model.meta.inputs.values()
-    return provider_variables([model.from_ for model in inputs if model.secret and model.from_])
+    """Return the variables that secret inputs come from, and those with addresses that people are told at."""
+    inputs, told = runbook.model.meta.inputs.values(), runbook.model.meta.on_outcome
+    return provider_variables([*(model.from_ for model in inputs if model.secret and model.from_), told])
 
 
 def leaves(name: str, value: Any) -> Iterator[tuple[str, str | float]]:

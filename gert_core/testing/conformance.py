@@ -14,6 +14,7 @@ from gert_core.testing.checks import CheckConformance
 from gert_core.testing.effects import forbid_outside_effects
 from gert_core.testing.guards import CommandConformance, RuleConformance
 from gert_core.testing.hosts import HostConformance
+from gert_core.testing.notifiers import NotifierConformance
 from gert_core.testing.peers import (
     ApprovalProviderConformance,
     InputResolverConformance,
@@ -101,6 +102,7 @@ __all__ = [
     "LinesConformance",
     "ListsConformance",
     "LoopConformance",
+    "NotifierConformance",
     "PluginConformance",
     "RuleConformance",
     "SignatureSchemeConformance",

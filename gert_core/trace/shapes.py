@@ -11,6 +11,7 @@ from msgspec.structs import fields
 from gert_core.api.events import EventType
 from gert_core.api.results import StepStatus  # noqa: TC001 - read by msgspec at run time
 from gert_core.kit.times import checked_time
+from gert_core.trace.start_shape import RunStart
 
 if TYPE_CHECKING:
     from gert_core.api.events import TraceEvent
@@ -31,13 +32,6 @@ class _Outcome(Struct, forbid_unknown_fields=True):
     category: str
     code: str | None = None
     meta: _Map | None = None
-
-
-class _Policy(Struct):
-    name: str | None = None
-    kind: str | None = None
-    digest: str | None = None
-    answer: Any = None
 
 
 class _Tags(Struct):
@@ -77,44 +71,6 @@ class _Question(Struct):
     items: list[str] | None = None
     title: str | None = None
     instructions: str | None = None
-
-
-class _RunStart(Struct):
-    runbook: str
-    runbook_hash: str | None = None
-    tool_hashes: dict[str, str] | None = None
-    stages: list[str] | None = None
-    policy_digest: str | None = None
-    policies: list[_Policy] | None = None
-    block_hashes: dict[str, str] | None = None
-    include_hashes: dict[str, str] | None = None
-    include_policies: dict[str, str] | None = None
-    policy_plugins: list[str] | None = None
-    plugins: list[_Map] | None = None
-    secrets: list[str] | None = None
-    project_file: str | None = None
-    floor_files: list[str] | None = None
-    os_user: str | None = None
-    tenant: str | None = None
-    gert_version: str | None = None
-    approval_keys: str | None = None
-    extensions: _Map | None = None
-    actor: str | None = None
-    host: str | None = None
-    mode: str | None = None
-    started: str | None = None
-    runbook_path: str | None = None
-    policy_files: list[str] | None = None
-    approval_provider: str | None = None
-    questions: str | None = None
-    trace_sync: str | None = None
-    fail_on: list[str] | None = None
-    signer: dict[str, str] | None = None
-    cwd: str | None = None
-    run_directory: str | None = None
-    inputs: _Map | None = None
-    input_sources: _Map | None = None
-    constants: _Map | None = None
 
 
 class _InputResolved(Struct):
@@ -293,7 +249,7 @@ class _SleepStart(Struct):
 
 
 _RUN: Final[dict[str, type[Struct]]] = {
-    EventType.RUN_START: _RunStart,
+    EventType.RUN_START: RunStart,
     EventType.INPUT_RESOLVED: _InputResolved,
     EventType.RUN_COMPLETE: _RunEnd,
     EventType.RUN_SUSPENDED: _RunEnd,

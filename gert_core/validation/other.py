@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from gert_core.api import Diagnostic
     from gert_core.documents.policy import PolicyModel
     from gert_core.documents.yaml import Document
+    from gert_core.plugin.registry import Registry
 
 
-def validate_other(document: Document, kind: str | None) -> tuple[list[Diagnostic], str | None]:
+def validate_other(document: Document, kind: str | None, registry: Registry) -> tuple[list[Diagnostic], str | None]:
     """Return the findings and the name of a policy, project, scenario, test, or document of unknown kind."""
     from gert_core.documents.standalone import validate_document
 
@@ -23,6 +24,13 @@ def validate_other(document: Document, kind: str | None) -> tuple[list[Diagnosti
         return found, None if policy is None else policy.meta.name
     what = "project file" if kind == DocumentKind.PROJECT else str(kind)
     model, found = validate_document(document, model_of(DocumentKind(kind)), what=what)
+    if kind == DocumentKind.PROJECT and model is not None and getattr(model, "notify", None):
+        from gert_core.validation.domain.report import Report
+        from gert_core.validation.domain.told import check_told
+
+        report = Report()
+        check_told(report, document, document.value, registry)
+        found = [*found, *report.found]
     name = getattr(model, "name", None)
     return found, name if isinstance(name, str) else None
 

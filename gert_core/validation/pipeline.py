@@ -106,7 +106,7 @@ def validate_document(
         return _tool(document, registry=registry, environ=environ)
     from gert_core.validation.other import validate_other
 
-    found, name = validate_other(document, kind)
+    found, name = validate_other(document, kind, registry)
     return Validated(
         document=document,
         kind=kind,

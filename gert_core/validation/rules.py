@@ -108,6 +108,7 @@ _WARNINGS: Final = {
     "retry-not-repeatable": "`retry` on something that writes and is not idempotent, which is attempted once",
     "group-unknown": "a rule or a step names a group of approvers that no policy in view declares",
     "not-acted-on": "a field that has no effect",
+    "webhook-literal": "an address that people are told at stands in a file that others read",
 }
 
 

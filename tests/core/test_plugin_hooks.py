@@ -16,6 +16,7 @@ from gert_core.api import (
     Command,
     Diagnostic,
     InputResolver,
+    Notifier,
     PluginError,
     PolicyPack,
     SignatureScheme,
@@ -130,6 +131,33 @@ def test_gert_stores(gert_registry):
     assert "gert-store-none" in caught.value.hint
     assert caught.value.exit_code == 3
     assert broken(gert_registry(plugin("p", gert_stores=explode))) == ["p"]
+
+
+def test_gert_notifiers(gert_registry):
+    registry = gert_registry(example("gert_notifiers"))
+    assert isinstance(registry.notifiers()["pager"], Notifier)
+    failing = gert_registry(plugin("p", gert_notifiers=explode))
+    assert (broken(failing), failing.notifiers()) == ([], {})
+    assert any("its notifiers are left out: RuntimeError: boom" in said for said in failing.warnings())
+
+
+@pytest.mark.parametrize("fields", [{"keys": ()}, {"keys": "pager"}, {"keys": (1,)}, {"keys": ("on",)}, {"options": 3}])
+def test_gert_notifiers_need_keys(gert_registry, fields):
+    given = {"name": "p", "keys": ("pager",), "send": "p:send", **fields}
+    registry = gert_registry(plugin("p", gert_notifiers=lambda: [Notifier(**given)]))
+    assert registry.notifiers() == {}
+    assert any("notifiers are left out" in said for said in registry.warnings())
+
+
+def test_gert_notifiers_share_no_key_and_no_run_depends_on_that(gert_registry):
+    one, other = (
+        plugin(name, gert_notifiers=lambda name=name: [Notifier(name=name, keys=("pager", name), send="p:send")])
+        for name in ("one", "other")
+    )
+    registry = gert_registry(one, other)
+    assert registry.notifiers() == {}
+    registry.require_healthy()
+    assert any("both provide notifier 'pager:'" in said for said in registry.warnings())
 
 
 @pytest.mark.parametrize("schemes", [(), ("file",), ("Acme",), ("a b",), "acme", (1,)])

@@ -60,7 +60,7 @@ PLACES = {
     "next-backward-unbounded": (2, 69),
     "next-cross-scope": (6, 11),
     "next-unknown": (2, 69),
-    "not-acted-on": (3, 3),
+    "not-acted-on": (4, 17),
     "outcome-category": (3, 25),
     "parallel-conflict": (7, 9),
     "parallel-output-clash": (7, 18),
@@ -95,6 +95,7 @@ PLACES = {
     "visibility-glob": (4, 26),
     "wait-look-writes": (5, 9),
     "wait-shape": (2, 5),
+    "webhook-literal": (4, 26),
     "wrong-type": (3, 23),
     "yaml-syntax": (3, 4),
 }

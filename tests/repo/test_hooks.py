@@ -20,6 +20,7 @@ ARCHITECTURE = [
     "gert_policies",
     "gert_tool_packs",
     "gert_stores",
+    "gert_notifiers",
     "gert_diagnostics",
     "gert_trace_event",
     "gert_commands",
@@ -35,7 +36,7 @@ def generator():
     return module
 
 
-def test_there_are_twelve_hooks():
+def test_there_are_thirteen_hooks():
     assert HOOKS == ARCHITECTURE
 
 

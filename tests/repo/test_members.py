@@ -7,11 +7,11 @@ import re
 import pytest
 from repository import ROOT, member_directories, project_of
 
-LIBRARIES = {"gert-jsonrpc"}
+LIBRARIES = {"gert-http", "gert-jsonrpc"}
 BUNDLE = "gert"
-APART = {"gert-store-postgres"}
+APART = {"gert-notify-webhook", "gert-store-postgres"}
 """Plugins that need more than most people have; extras of the bundle bring them."""
-KINDS = "step|store|transport|approval|input|signature|policy|tools|command"
+KINDS = "step|store|transport|approval|input|signature|notify|policy|tools|command"
 
 CORE_PROJECT = project_of(ROOT)["project"]
 VERSION = CORE_PROJECT["version"]

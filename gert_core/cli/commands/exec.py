@@ -9,6 +9,7 @@ from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.run_options import (
     fail_on_option,
+    no_notify_option,
     pending_exit_code_option,
     progress_option,
     quiet_option,
@@ -66,6 +67,7 @@ def exec_(
         bool, typer.Option("--floor", help="Keep to the machine floor in a replay too; other modes always do.")
     ] = False,
     fail_on: Annotated[str | None, fail_on_option()] = None,
+    no_notify: Annotated[bool, no_notify_option()] = False,
     verbose: Annotated[int, verbose_option()] = 0,
     quiet: Annotated[bool, quiet_option()] = False,
     progress: Annotated[str, progress_option()] = "auto",
@@ -136,6 +138,7 @@ def exec_(
         as_json=json,
         pending_exit_code=pending_exit_code,
         shown=shown,
+        notify=not no_notify,
     )
 
 

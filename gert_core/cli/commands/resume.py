@@ -12,6 +12,7 @@ from gert_core.api.errors import RunError, UsageError
 from gert_core.cli.lazy import typer
 from gert_core.cli.run_options import (
     fail_on_option,
+    no_notify_option,
     pending_exit_code_option,
     progress_option,
     quiet_option,
@@ -72,6 +73,7 @@ def resume(
     ] = False,
     pending_exit_code: Annotated[int, pending_exit_code_option()] = 0,
     fail_on: Annotated[str | None, fail_on_option()] = None,
+    no_notify: Annotated[bool, no_notify_option()] = False,
     verbose: Annotated[int, verbose_option()] = 0,
     quiet: Annotated[bool, quiet_option()] = False,
     progress: Annotated[str, progress_option()] = "auto",
@@ -155,6 +157,7 @@ def resume(
                 pending_exit_code=pending_exit_code,
                 shown=shown,
                 fail_on=fails,
+                notify=not no_notify,
             )
         except RunFinished as finished:
             return _show_finished(finished.result, kept.open(found), as_json=json, fail_on=fails)

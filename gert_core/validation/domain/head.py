@@ -35,13 +35,9 @@ def check_head(ctx: Context) -> None:
         check_rules(ctx.report, document, meta.governance.rules, base=("meta", "governance", "rules"))
     check_secrets(ctx.report, document, meta.secrets, base=("meta", "secrets"), who="the runbook", environ=ctx.environ)
     if meta.on_outcome:
-        ctx.add(
-            "not-acted-on",
-            "`on_outcome` has no effect yet",
-            path=("meta", "on_outcome"),
-            key=True,
-            hint="the outcome is in the trace; act on it from there",
-        )
+        from gert_core.validation.domain.told import check_told
+
+        check_told(ctx.report, document, {"meta": {"on_outcome": meta.on_outcome}}, ctx.registry)
 
 
 def _first_words(ctx: Context) -> set[str]:

@@ -1,0 +1,199 @@
+"""Deliver what a run owes people: claim each notification, try it, and record what became of it."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from gert_core.api import ErrorKind, GertError
+from gert_core.api.errors import StoreError
+from gert_core.documents.project import find_project
+from gert_core.engine.cancel import Deadline, Stop
+from gert_core.hosting.notifying import NotSent, Post
+from gert_core.kit.log import warning
+from gert_core.runs import outbox
+from gert_core.runs.listing import run_info
+from gert_core.runs.owed import owed_by
+from gert_core.stores.ledger import ledger_key
+from gert_core.trace.events import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gert_core.api import RunStore, StoredRun
+    from gert_core.api.notifiers import Delivery
+    from gert_core.documents.project import Project
+    from gert_core.plugin.registry import Registry
+    from gert_core.runs.listing import RunInfo
+    from gert_core.runs.outbox import Rounds, Sent
+    from gert_core.runs.owed import Owed
+
+CLAIM: Final = 60.0
+"""Seconds for which a process that delivers a notification has it for itself."""
+_TRY: Final = 3.0
+"""The longest that one try takes where there are several."""
+_PAUSES: Final = (0.5, 1.0)
+"""Seconds between tries."""
+_AT_ONCE: Final = 8
+
+
+class Effort(Struct, frozen=True, kw_only=True):
+    """How hard one round tries: how often, and for how many seconds in all."""
+
+    tries: int = 1
+    seconds: float = 10.0
+
+
+AFTER_A_RUN: Final = Effort(tries=3, seconds=10.0)
+"""What a command does that executed the run."""
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """What became of one notification: as recorded, or None when another process delivers it."""
+
+    run_id: str
+    owed: Owed
+    sent: Sent | None
+
+
+class Deliverer:
+    """What delivers the notifications of runs of one store; settings of notifiers are those of each run's project."""
+
+    def __init__(self, store: RunStore, *, registry: Registry, environ: Mapping[str, str]) -> None:
+        self._store = store
+        self._registry = registry
+        self._environ = environ
+        self._projects: dict[Path, Project | None] = {}
+
+    def deliver(self, run: StoredRun, *, effort: Effort = AFTER_A_RUN, again: bool = False) -> list[Told]:
+        """Try what a run owes and what is due, and return what became of it; never raise for a notification.
+
+        With ``again`` everything is tried that is not delivered, whether it is due, refused or given up.
+        """
+        run.check_owner()
+        info, now = run_info(run), _now()
+        open_ = owed_by(info, now)
+        if not open_:
+            return []
+        known = outbox.rounds_of(run)
+        due = [one for one in open_ if _wanted(known.get(one.id, outbox.Rounds()), now, again=again)]
+        found: list[Told] = []
+        until = time.monotonic() + effort.seconds
+        for first in range(0, len(due), _AT_ONCE):
+            seconds = effort.seconds if effort.tries == 1 else until - time.monotonic()
+            if seconds <= 0:
+                break
+            part = Effort(tries=effort.tries, seconds=seconds)
+            found += self._together(info, due[first : first + _AT_ONCE], effort=part, again=again)
+        return found
+
+    def _together(self, info: RunInfo, due: Sequence[Owed], *, effort: Effort, again: bool) -> list[Told]:
+        """Deliver several at once; one that does not end in time is left alone, and is still owed."""
+        results: list[Told] = []
+        stop = Stop()
+
+        def work(owed: Owed) -> None:
+            try:
+                results.append(Told(run_id=info.run_id, owed=owed, sent=self._one(info, owed, effort, stop, again)))
+            except (GertError, OSError) as error:
+                warning("notify", "notification %s of run %s: %s", owed.id, info.run_id, error)
+
+        threads = [threading.Thread(target=work, args=(owed,), name="gert-notify", daemon=True) for owed in due]
+        until = time.monotonic() + effort.seconds + 0.5
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join(max(until - time.monotonic(), 0.0))
+        finally:
+            stop.throw("time is over")
+        return list(results)
+
+    def _one(self, info: RunInfo, owed: Owed, effort: Effort, stop: Stop, again: bool) -> Sent | None:
+        """Deliver one notification that no other process is delivering; return what was recorded."""
+        run, ledger = info.run, self._store.ledger()
+        key = ledger_key("notification", run.run_id, owed.id)
+        owner = f"{run.run_id} {secrets.token_hex(8)}"
+        if ledger.claim(key, owner, timestamp(_now()), ttl=CLAIM).owner != owner:
+            return None
+        settled = False
+        try:
+            before = outbox.rounds(run, owed.id)  # another process may have tried it since
+            if not _wanted(before, _now(), again=again):
+                return before.last
+            sent = self._round(info, owed, before, effort, stop)
+            try:
+                outbox.add(run, before, sent)
+            except StoreError as error:
+                if error.kind != ErrorKind.BLOB_EXISTS:
+                    raise
+                return None
+            settled = sent.status == "delivered"
+            return sent
+        finally:
+            ledger.settle(key, owner, "success" if settled else "failed", timestamp(_now()))
+
+    def _round(self, info: RunInfo, owed: Owed, before: Rounds, effort: Effort, stop: Stop) -> Sent:
+        post = Post(info, owed, registry=self._registry, project=self._project(info), environ=self._environ)
+        result, tries = _tries(post, effort, stop)
+        if result.status == "failed":
+            return outbox.failed(
+                owed, before, attempts=tries, error=result.error, now=_now(), retry_after=result.retry_after
+            )
+        attempts = tries + (before.last.attempts if before.last is not None else 0)
+        error = result.error or None
+        return outbox.Sent(
+            id=owed.id, notifier=post.name, status=result.status, attempts=attempts, at=timestamp(_now()), error=error
+        )
+
+    def _project(self, info: RunInfo) -> Project | None:
+        """Return the project of a run; None when it has none, or none that can be read."""
+        state = info.state
+        path = None if state is None else state.facts.get("runbook_path")
+        if not isinstance(path, str):
+            return None
+        directory = Path(path).parent
+        if directory not in self._projects:
+            try:
+                self._projects[directory] = find_project(directory) if directory.is_dir() else None
+            except GertError:
+                self._projects[directory] = None
+        return self._projects[directory]
+
+
+def _tries(post: Post, effort: Effort, stop: Stop) -> tuple[Delivery, int]:
+    """Try until it is delivered or refused, the time is over, or it was tried often enough."""
+    until = time.monotonic() + effort.seconds
+    number = 0
+    while True:
+        number += 1
+        left = until - time.monotonic()
+        limit = left if number == effort.tries else min(_TRY, left)
+        try:
+            result = post.send(Deadline(stop, max(limit, 0.1)))
+        except NotSent as problem:
+            return problem.delivery, number
+        if result.status != "failed" or number == effort.tries:
+            return result, number
+        pause = result.retry_after if result.retry_after is not None else _PAUSES[min(number, len(_PAUSES)) - 1]
+        if pause >= until - time.monotonic() or stop.wait(pause):
+            return result, number
+
+
+def _wanted(known: Rounds, now: datetime, *, again: bool) -> bool:
+    if not again or known.last is None:
+        return known.is_due(now)
+    return known.last.status != "delivered" and known.last.dropped_by is None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+__all__ = ["AFTER_A_RUN", "CLAIM", "Deliverer", "Effort", "Told"]

@@ -1,0 +1,182 @@
+"""Hand one notification to its notifier: read again what the rule says, and hide secrets in what comes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from gert_core.api import GertError, Services
+from gert_core.api.notifiers import Delivery, Notification
+from gert_core.engine.known_secrets import run_masker
+from gert_core.hosting.told import document_of, subject_of
+from gert_core.plugin.kinds import NOTIFIER
+from gert_core.plugin.lazy import resolve
+from gert_core.secrets.environ import provider_variables
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Notifier
+    from gert_core.documents.notify import NotifyRule
+    from gert_core.documents.project import Project
+    from gert_core.engine.cancel import Deadline
+    from gert_core.plugin.registry import Registry
+    from gert_core.runs.listing import RunInfo
+    from gert_core.runs.owed import Owed
+    from gert_core.secrets.masker import Masker
+
+_VARIABLE = "env/"
+
+
+class NotSent(Exception):  # noqa: N818 - what became of a notification that no notifier was asked to send
+    """Nothing was sent; ``delivery`` says why."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        super().__init__(delivery.error)
+        self.delivery = delivery
+
+
+class Post:
+    """One notification on its way."""
+
+    def __init__(
+        self,
+        info: RunInfo,
+        owed: Owed,
+        *,
+        registry: Registry,
+        project: Project | None,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._info, self._owed = info, owed
+        self._registry, self._project, self._environ = registry, project, environ
+        self.name = owed.notifier
+
+    def send(self, deadline: Deadline) -> Delivery:
+        """Make one try; raise ``NotSent`` when there is nothing to try."""
+        rule, notifier = self._rule()
+        value = self._value(rule.value)
+        notifier = self._taker(notifier, value)
+        self.name = notifier.name
+        config = {} if self._project is None else dict(self._project.model.notifiers.get(notifier.name) or {})
+        options = {name: rule.beside[name] for name in notifier.options if name in rule.beside}
+        masker = self._masker(value, config)
+        state = self._info.state
+        assert state is not None  # noqa: S101 - what cannot be read owes nothing
+        base_url = config.get("base_url")
+        notification = Notification(
+            id=self._owed.id,
+            event=self._owed.event,
+            value=value,
+            subject=masker.mask_text(subject_of(state, self._project_name())),
+            document=document_of(
+                self._info,
+                self._owed,
+                place=None if self._info.place is None else masker.mask_text(self._info.place),
+                base_url=base_url if isinstance(base_url, str) else None,
+            ),
+            options=options,
+        )
+        services = replace(self._services(notifier), config=config)
+        try:
+            result = resolve(notifier.send)(notification, services, deadline)
+        except Exception as error:
+            said = error.message if isinstance(error, GertError) else f"{type(error).__name__}: {error}"
+            return Delivery(status="failed", error=masker.mask_text(said))
+        if not isinstance(result, Delivery):
+            return Delivery(status="failed", error=f"notifier {notifier.name!r} returned a {type(result).__name__}")
+        return replace(result, error=masker.mask_text(" ".join(result.error.split())[:500]))
+
+    def _rule(self) -> tuple[NotifyRule, Notifier]:
+        """Return what the rule says today; one that says something else than when the run began is refused."""
+        from pydantic import ValidationError
+
+        from gert_core.documents import yaml
+        from gert_core.documents.notify import rules_of
+
+        notifier = self._registry.notifiers().get(self._owed.notifier)
+        if notifier is None:
+            hint = self._registry.provider_hint(NOTIFIER, self._owed.notifier)
+            raise _later(f"no installed plugin provides notifier {self._owed.notifier!r}: {hint}")
+        source = str(self._owed.rule["source"])
+        document, _, place = source.rpartition("#")
+        try:
+            value = yaml.load(Path(document)).value
+        except (GertError, OSError) as error:
+            raise _later(f"cannot read {document}: {getattr(error, 'message', error)}") from None
+        try:
+            rule = next((rule for rule in rules_of(value) if rule.place == place), None)
+        except (ValidationError, TypeError, AttributeError):
+            rule = None
+        if rule is None:
+            raise _never(f"{source} is not there any more")
+        if rule.digest(notifier.options) != self._owed.rule["sha256"]:
+            raise _never(f"{source} says something else than when the run began")
+        return rule, notifier
+
+    def _value(self, written: object) -> str:
+        if not isinstance(written, str) or not written.startswith(_VARIABLE):
+            return str(written)
+        name = written.removeprefix(_VARIABLE)
+        found = self._environ.get(name)
+        if not found:
+            raise _later(f"{name} is not set")
+        return found
+
+    def _taker(self, notifier: Notifier, value: str) -> Notifier:
+        """Return the notifier that sends to the host of an address, whichever key it stands under."""
+        host = _host(value)
+        others = self._registry.notifiers().values()
+        return next((other for other in others if host and host in other.hosts), notifier)
+
+    def _masker(self, value: str, config: Mapping[str, Any]) -> Masker:
+        """Return what hides the secrets of the run and of this notification, the path of an address by itself too."""
+        state = self._info.state
+        assert state is not None  # noqa: S101 - what cannot be read owes nothing
+        masker = run_masker(self._info.run, state, self._environ)
+        found = [self._environ.get(name, "") for name in provider_variables(config)]
+        if "://" in value:
+            found += [value, value.partition("://")[2].partition("/")[2]]
+        for number, secret in enumerate(text for text in found if len(text) >= 8):
+            masker.learn(f"notify.{number}", secret)
+        return masker
+
+    def _services(self, notifier: Notifier) -> Services:
+        from gert_core.host import SilentConsole
+
+        project = self._registry.project_info(NOTIFIER, notifier.name, self._project)
+        run = self._info.run
+        return Services(
+            console=SilentConsole(),
+            run_id=run.run_id,
+            run=run,
+            run_dir=run.path,
+            project=project,
+            environ=self._environ,
+        )
+
+    def _project_name(self) -> str:
+        if self._project is None:
+            return ""
+        return self._project.model.name or self._project.root.resolve().name
+
+
+def _host(value: str) -> str | None:
+    try:
+        return urlsplit(value).hostname if "://" in value else None
+    except ValueError:
+        return None
+
+
+def _later(error: str) -> NotSent:
+    return NotSent(Delivery(status="failed", error=error))
+
+
+def _never(error: str) -> NotSent:
+    return NotSent(Delivery(status="refused", error=error))
+
+
+__all__ = ["NotSent", "Post"]

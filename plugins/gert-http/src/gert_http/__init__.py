@@ -1,0 +1,9 @@
+"""HTTP requests within a time, for plugins: one exchange, what it came to as a delivery, and signatures."""
+
+from __future__ import annotations
+
+from gert_http.delivering import deliver
+from gert_http.exchange import LARGEST, Answer, NoAnswerError, post
+from gert_http.signing import signature
+
+__all__ = ["LARGEST", "Answer", "NoAnswerError", "deliver", "post", "signature"]

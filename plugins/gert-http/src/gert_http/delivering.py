@@ -1,0 +1,55 @@
+"""Post something for a notifier: which answers are deliveries, which are tried again, and which are final."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api import Delivery
+from gert_http.exchange import NoAnswerError, post
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gert_core.api import Deadline
+
+_AGAIN: Final = (408, 429)
+_SHOWN: Final = 200
+"""How much of an answer that refuses something is told."""
+
+
+def deliver(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> Delivery:
+    """Post a body once and return what became of it.
+
+    Tried again are requests without an answer and those answered with 408, 429 or 5xx; ``Retry-After`` is passed on.
+    Every other answer but 2xx is final, redirects included.
+    """
+    try:
+        answer = post(url, body, headers, deadline)
+    except NoAnswerError as error:
+        return Delivery(status="refused" if error.final else "failed", error=str(error))
+    if 200 <= answer.status < 300:
+        return Delivery(status="delivered")
+    if 300 <= answer.status < 400:
+        return Delivery(status="refused", error=f"answered with {answer.status}: redirects are not followed")
+    said = f"answered with {answer.status}"
+    if answer.status in _AGAIN or answer.status >= 500:
+        return Delivery(status="failed", error=said, retry_after=_seconds(answer.headers.get("retry-after", "")))
+    text = " ".join(answer.body[: 4 * _SHOWN].decode("utf-8", "replace").split())[:_SHOWN]
+    return Delivery(status="refused", error=f"{said}: {text}" if text.isprintable() and text else said)
+
+
+def _seconds(text: str) -> float | None:
+    """Return the seconds of a ``Retry-After``, which is a number or a date; None for anything else."""
+    text = text.strip()
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+        return max((moment.astimezone(UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+__all__ = ["deliver"]
