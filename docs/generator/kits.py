@@ -70,7 +70,7 @@ KIT_MODULES: Final = (
     "tables.schema",
     "log",
 )
-TESTING_MODULES: Final = ("", "conformance", "packs", "receivers", "echo", "finish", "helpers")
+TESTING_MODULES: Final = ("", "conformance", "packs", "receivers", "notifiers", "echo", "finish", "helpers")
 
 
 def kit() -> str:

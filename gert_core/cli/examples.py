@@ -98,6 +98,15 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert runs export latest > trace.jsonl", "its trace"),
         ("gert runs export latest --out run.tar", "everything, to unpack below another runs directory"),
     ),
+    "notify list": (
+        ("gert notify list", "what was not delivered, and why"),
+        ("gert notify list latest --all", "everything that the newest run owes or told"),
+    ),
+    "notify flush": (
+        ("gert notify flush", "try what is due; every minute from cron"),
+        ("gert notify flush ID --now", "after the receiver was repaired"),
+    ),
+    "notify drop": (("gert notify drop ID", "a notification, or all of a run"),),
     "store copy": (
         ("gert store copy file:runs sqlite:runs.db", "all runs that are over"),
         ("gert store copy file:runs sqlite:runs.db --run latest --move", "a run that goes on there"),

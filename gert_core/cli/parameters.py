@@ -292,6 +292,27 @@ PARAMETERS: Final[dict[str, tuple[Parameter, ...]]] = {
         ("store", ("--store",), "text", False, False, None, None),
         ("json", ("--json",), "flag", False, False, None, None),
     ),
+    "notify list": (
+        ("ctx", (), "context", False, False, None, None),
+        ("run", (), "text", False, False, None, None),
+        ("everything", ("--all",), "flag", False, False, None, None),
+        ("store", ("--store",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "notify flush": (
+        ("ctx", (), "context", False, False, None, None),
+        ("run", (), "text", False, False, None, None),
+        ("now", ("--now",), "flag", False, False, None, None),
+        ("store", ("--store",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
+    "notify drop": (
+        ("ctx", (), "context", False, False, None, None),
+        ("name", (), "text", False, True, None, None),
+        ("as_", ("--as",), "text", False, False, None, None),
+        ("store", ("--store",), "text", False, False, None, None),
+        ("json", ("--json",), "flag", False, False, None, None),
+    ),
     "store copy": (
         ("ctx", (), "context", False, False, None, None),
         ("source", (), "text", False, True, None, None),

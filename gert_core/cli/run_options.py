@@ -34,7 +34,7 @@ def progress_option() -> Any:
 
 def no_notify_option() -> Any:
     """Declare ``--no-notify``."""
-    return typer.Option("--no-notify", help="Tell nobody now; `gert notify flush` does.")
+    return typer.Option("--no-notify", help="Send no notifications now; `gert notify flush` does.")
 
 
 __all__ = [

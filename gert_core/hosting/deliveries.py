@@ -7,7 +7,7 @@ import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
@@ -54,12 +54,33 @@ AFTER_A_RUN: Final = Effort(tries=3, seconds=10.0)
 """What a command does that executed the run."""
 
 
+class _Wanted(Struct, frozen=True, kw_only=True):
+    """Which notifications are tried: what is due, what is not due yet too, or what was refused or given up as well."""
+
+    again: bool
+    over: bool
+
+    def __call__(self, known: Rounds, moment: datetime) -> bool:
+        last = known.last
+        if last is None or not self.again:
+            return known.is_due(moment)
+        return last.status == "failed" or (self.over and last.status != "delivered" and last.dropped_by is None)
+
+
 class Told(Struct, frozen=True, kw_only=True):
     """What became of one notification: as recorded, or None when another process delivers it."""
 
     run_id: str
     owed: Owed
     sent: Sent | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return an entry of ``gert notify flush --json``."""
+        about = {"id": self.owed.id, "run_id": self.run_id, "event": self.owed.event}
+        if self.sent is None:
+            return about
+        names = ("notifier", "status", "attempts", "at", "retry_at", "error")
+        return about | {name: getattr(self.sent, name) for name in names}
 
 
 class Deliverer:
@@ -71,18 +92,21 @@ class Deliverer:
         self._environ = environ
         self._projects: dict[Path, Project | None] = {}
 
-    def deliver(self, run: StoredRun, *, effort: Effort = AFTER_A_RUN, again: bool = False) -> list[Told]:
+    def deliver(
+        self, run: StoredRun, *, effort: Effort = AFTER_A_RUN, again: bool = False, over: bool = False
+    ) -> list[Told]:
         """Try what a run owes and what is due, and return what became of it; never raise for a notification.
 
-        With ``again`` everything is tried that is not delivered, whether it is due, refused or given up.
+        With ``again``, what is not due yet is tried too, and with ``over`` what was refused or given up.
         """
+        wanted = _Wanted(again=again, over=over)
         run.check_owner()
-        info, now = run_info(run), _now()
-        open_ = owed_by(info, now)
+        info, moment = run_info(run), now()
+        open_ = owed_by(info, moment)
         if not open_:
             return []
         known = outbox.rounds_of(run)
-        due = [one for one in open_ if _wanted(known.get(one.id, outbox.Rounds()), now, again=again)]
+        due = [one for one in open_ if wanted(known.get(one.id, outbox.Rounds()), moment)]
         found: list[Told] = []
         until = time.monotonic() + effort.seconds
         for first in range(0, len(due), _AT_ONCE):
@@ -90,17 +114,17 @@ class Deliverer:
             if seconds <= 0:
                 break
             part = Effort(tries=effort.tries, seconds=seconds)
-            found += self._together(info, due[first : first + _AT_ONCE], effort=part, again=again)
+            found += self._together(info, due[first : first + _AT_ONCE], effort=part, wanted=wanted)
         return found
 
-    def _together(self, info: RunInfo, due: Sequence[Owed], *, effort: Effort, again: bool) -> list[Told]:
+    def _together(self, info: RunInfo, due: Sequence[Owed], *, effort: Effort, wanted: _Wanted) -> list[Told]:
         """Deliver several at once; one that does not end in time is left alone, and is still owed."""
         results: list[Told] = []
         stop = Stop()
 
         def work(owed: Owed) -> None:
             try:
-                results.append(Told(run_id=info.run_id, owed=owed, sent=self._one(info, owed, effort, stop, again)))
+                results.append(Told(run_id=info.run_id, owed=owed, sent=self._one(info, owed, effort, stop, wanted)))
             except (GertError, OSError) as error:
                 warning("notify", "notification %s of run %s: %s", owed.id, info.run_id, error)
 
@@ -115,17 +139,17 @@ class Deliverer:
             stop.throw("time is over")
         return list(results)
 
-    def _one(self, info: RunInfo, owed: Owed, effort: Effort, stop: Stop, again: bool) -> Sent | None:
+    def _one(self, info: RunInfo, owed: Owed, effort: Effort, stop: Stop, wanted: _Wanted) -> Sent | None:
         """Deliver one notification that no other process is delivering; return what was recorded."""
         run, ledger = info.run, self._store.ledger()
         key = ledger_key("notification", run.run_id, owed.id)
         owner = f"{run.run_id} {secrets.token_hex(8)}"
-        if ledger.claim(key, owner, timestamp(_now()), ttl=CLAIM).owner != owner:
+        if ledger.claim(key, owner, timestamp(now()), ttl=CLAIM).owner != owner:
             return None
         settled = False
         try:
             before = outbox.rounds(run, owed.id)  # another process may have tried it since
-            if not _wanted(before, _now(), again=again):
+            if not wanted(before, now()):
                 return before.last
             sent = self._round(info, owed, before, effort, stop)
             try:
@@ -137,19 +161,19 @@ class Deliverer:
             settled = sent.status == "delivered"
             return sent
         finally:
-            ledger.settle(key, owner, "success" if settled else "failed", timestamp(_now()))
+            ledger.settle(key, owner, "success" if settled else "failed", timestamp(now()))
 
     def _round(self, info: RunInfo, owed: Owed, before: Rounds, effort: Effort, stop: Stop) -> Sent:
         post = Post(info, owed, registry=self._registry, project=self._project(info), environ=self._environ)
         result, tries = _tries(post, effort, stop)
         if result.status == "failed":
             return outbox.failed(
-                owed, before, attempts=tries, error=result.error, now=_now(), retry_after=result.retry_after
+                owed, before, attempts=tries, error=result.error, now=now(), retry_after=result.retry_after
             )
         attempts = tries + (before.last.attempts if before.last is not None else 0)
         error = result.error or None
         return outbox.Sent(
-            id=owed.id, notifier=post.name, status=result.status, attempts=attempts, at=timestamp(_now()), error=error
+            id=owed.id, notifier=post.name, status=result.status, attempts=attempts, at=timestamp(now()), error=error
         )
 
     def _project(self, info: RunInfo) -> Project | None:
@@ -186,13 +210,8 @@ def _tries(post: Post, effort: Effort, stop: Stop) -> tuple[Delivery, int]:
             return result, number
 
 
-def _wanted(known: Rounds, now: datetime, *, again: bool) -> bool:
-    if not again or known.last is None:
-        return known.is_due(now)
-    return known.last.status != "delivered" and known.last.dropped_by is None
-
-
-def _now() -> datetime:
+def now() -> datetime:
+    """Return the time of day."""
     return datetime.now(UTC)
 
 

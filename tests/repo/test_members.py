@@ -9,7 +9,7 @@ from repository import ROOT, member_directories, project_of
 
 LIBRARIES = {"gert-http", "gert-jsonrpc"}
 BUNDLE = "gert"
-APART = {"gert-notify-webhook", "gert-store-postgres"}
+APART = {"gert-notify-pagerduty", "gert-notify-slack", "gert-notify-webhook", "gert-store-postgres"}
 """Plugins that need more than most people have; extras of the bundle bring them."""
 KINDS = "step|store|transport|approval|input|signature|notify|policy|tools|command"
 
