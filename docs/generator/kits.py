@@ -32,7 +32,7 @@ What programs use that start and follow runs; [use gert from Python](../how-to/u
 `gert_core.hosting` itself; the [notice](records.md) is a record.
 
 """
-HOSTING_MODULES: Final = ("host", "documents", "hosted", "views", "options")
+HOSTING_MODULES: Final = ("host", "looking", "documents", "hosted", "views", "options")
 KIT_MODULES: Final = (
     "models",
     "outcomes",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gert_core.api import GertError
+from gert_core.documents import yaml
 from gert_core.documents.notify import rules_of
 from gert_core.documents.project_file import FILE_NAME
+from gert_core.secrets.environ import provider_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from gert_core.documents.notify import NotifyRule
     from gert_core.documents.tree import Runbook
@@ -37,6 +40,21 @@ def recorded_rules(request: Request, runbook: Runbook) -> list[dict[str, Any]]:
             entry["remind"] = rule.remind
         found.append(entry)
     return found
+
+
+def told_variables(request: Request) -> frozenset[str]:
+    """Return the variables that files with rules name, those of a recorded run included: no tool gets them."""
+    files = set(request.notify)
+    if request.resume is not None:
+        recorded = request.resume.run.state.facts.get("notify") or ()
+        files |= {Path(str(rule["source"]).rpartition("#")[0]) for rule in recorded}
+    found: set[str] = set()
+    for file in files:
+        try:
+            found |= provider_variables(yaml.load(file).value)
+        except GertError:  # a file that is gone tells nothing; the run does not depend on it
+            continue
+    return frozenset(found)
 
 
 def _rules(request: Request, runbook: Runbook) -> Iterator[tuple[Path, NotifyRule]]:

@@ -91,6 +91,10 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     )
     store = request.store if resume is None else resume.run.store
     driver = () if store is None else store.secrets
+    if request.notify or (resume is not None and resume.run.state.facts.get("notify")):
+        from gert_core.engine.notify import told_variables
+
+        driver = (*driver, *told_variables(request))
     secrets = collect(runbook, request.environ, request.project, store=driver)
     if documents is not None:
         secrets = documents.join_secrets(secrets, request)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, UsageError
-from gert_core.api.store_records import RunQuery
 from gert_core.approvals import inbox
 from gert_core.documents.scenario import named_scenario
 from gert_core.engine.answering import answer as store_answers
@@ -22,9 +20,10 @@ from gert_core.engine.run import default_actor
 from gert_core.hosting.documents import Documents
 from gert_core.hosting.hosted import GRACE, HostedRun
 from gert_core.hosting.inbox import RECORDED, HostInbox
+from gert_core.hosting.looking import Looking
 from gert_core.hosting.people import HOST, People, actor_id, answer_open
 from gert_core.hosting.site import Site
-from gert_core.hosting.views import RunView, TicketView, result_document
+from gert_core.hosting.views import result_document
 from gert_core.runs.find import find_run
 from gert_core.runs.lifecycle.followers import Followers
 from gert_core.runs.lifecycle.stream import follow_events
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import ExitStack
 
-    from gert_core.api import ApprovalResponse, Deadline, RunStore, TraceEvent
+    from gert_core.api import ApprovalResponse, RunStore, TraceEvent
     from gert_core.engine.again import RunAgain
     from gert_core.engine.run import Run
     from gert_core.hosting.hosted import Prepare
@@ -45,7 +44,7 @@ _AWAY: Final = 2.0
 """Seconds in which a run that only waits for people is suspended."""
 
 
-class Host(Documents):
+class Host(Documents, Looking):
     """Runs of one project, in this process.
 
     ``root`` is the project's directory, or any other: relative paths begin there, and programs are started there.
@@ -86,13 +85,16 @@ class Host(Documents):
         questions: str | None = None,
         actor: str | None = None,
         actor_kind: str = "human",
+        trace: str | Path | None = None,
+        notify: Sequence[str | Path] = (),
         on_notice: OnNotice | None = None,
     ) -> HostedRun:
         """Start a run in a thread of its own; raise ``GertError`` for everything that is known before it runs.
 
         ``approval`` is a provider; None is the project's, else ``host``: tickets as in the inbox, for which the run
         waits. ``questions`` are ``ask``, ``suspend`` or ``fail``; None is ``ask`` with ``on_notice``, else
-        ``suspend``. It returns before the first step, or while the run asks for an input.
+        ``suspend``. ``trace`` is another file for the trace, ``notify`` are files with rules about who is told. It
+        returns before the first step, or while the run asks for an input.
         """
         path = self._site.path(runbook)
         if not path.is_file():
@@ -103,6 +105,8 @@ class Host(Documents):
             "scenario": None if scenario is None else named_scenario(scenario, path, base=self._site.root).model,
             "policies": tuple(map(self._site.path, policies)),
             "cwd": self._site.directory(self._site.root),
+            "trace": None if trace is None else self._site.path(trace),
+            "notify": tuple(map(self._site.path, notify)),
         }
         people = People(approval, questions, actor_id(actor or self.actor, actor_kind), on_notice)
 
@@ -156,49 +160,7 @@ class Host(Documents):
 
         return self._begin(begin, people)
 
-    # -- runs and tickets, whichever process executes them -------------------------------------------------------
-
-    def runs(
-        self,
-        *,
-        limit: int | None = None,
-        runbook: str | None = None,
-        status: str | None = None,
-        since: str | None = None,
-    ) -> Iterator[RunView]:
-        """Yield the runs of the store, the newest first; ``since`` is a moment (RFC 3339)."""
-        query = RunQuery(status=() if status is None else (status,), runbook=runbook, since=since)
-        for row in islice(self._site.store.runs(query), limit):
-            yield self.run(row.run_id)
-
-    def run(self, run_id: str) -> RunView:
-        """Return a run by its id, the beginning of its id, or ``latest``."""
-        with find_run(self._site.store, run_id) as stored:
-            return RunView(stored)
-
-    def follow(self, run_id: str, *, after: int = 0, deadline: Deadline | None = None) -> Iterator[TraceEvent]:
-        """Yield the events of a run behind number ``after`` and those to come, through suspensions, until it is over.
-
-        It also ends when no process has executed an interrupted run for two seconds, and with the ``deadline``.
-        """
-        with find_run(self._site.store, run_id) as stored:
-            sleep = time.sleep if deadline is None else deadline.wait
-            yield from follow_events(
-                stored, since_seq=after, follow=True, through_suspend=True, sleep=sleep, followers=self._followers
-            )
-
-    def tickets(self, *, status: str | None = "pending") -> Iterator[TicketView]:
-        """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them."""
-        unresolved = status in inbox.UNRESOLVED
-        for entry in inbox.entries(self._site.store, known=self._site.known, unresolved=unresolved):
-            view = TicketView(entry, self._site.since_last)
-            if status is None or view.status == status:
-                yield view
-
-    def ticket(self, ticket_id: str) -> TicketView:
-        """Return a ticket; raise ``UsageError`` when no run has it."""
-        entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
-        return TicketView(entry, self._site.since_last)
+    # -- tickets and questions, whichever process executes the run -----------------------------------------------
 
     def decide(
         self,

@@ -124,7 +124,7 @@ def test_the_core_imports_no_plugin():
     assert not wrong
 
 
-PUBLIC = ("gert_core.api", "gert_core.kit", "gert_core.testing", "gert_core.hookspecs")
+PUBLIC = ("gert_core.api", "gert_core.hosting", "gert_core.kit", "gert_core.testing", "gert_core.hookspecs")
 
 
 @pytest.mark.parametrize("directory", member_directories(), ids=lambda d: d.name)

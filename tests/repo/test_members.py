@@ -11,6 +11,8 @@ LIBRARIES = {"gert-http", "gert-jsonrpc"}
 BUNDLE = "gert"
 APART = {"gert-notify-pagerduty", "gert-notify-slack", "gert-notify-webhook", "gert-store-postgres"}
 """Plugins that need more than most people have; extras of the bundle bring them."""
+SURFACES = {"gert-watch"}
+"""Plugins that are a command, and called after it."""
 KINDS = "step|store|transport|approval|input|signature|notify|policy|tools|command"
 
 CORE_PROJECT = project_of(ROOT)["project"]
@@ -31,7 +33,7 @@ members = pytest.mark.parametrize("directory", member_directories(), ids=lambda 
 def test_a_member_is_called_after_its_directory_by_the_naming_rule(directory):
     name = project_of(directory)["project"]["name"]
     assert name == directory.name
-    assert name in LIBRARIES | {BUNDLE} or re.fullmatch(rf"gert-({KINDS})-[a-z0-9-]+", name)
+    assert name in LIBRARIES | SURFACES | {BUNDLE} or re.fullmatch(rf"gert-({KINDS})-[a-z0-9-]+", name)
 
 
 @members

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    import httpx2
+    from collections.abc import Iterator
 
     from gert_core.api import Deadline
 
@@ -47,7 +47,6 @@ class _Exchange:
         self.over = threading.Event()
         self.answer: Answer | None = None
         self.error: BaseException | None = None
-        self.client: httpx2.Client | None = None
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) -> Answer:
@@ -56,11 +55,14 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) 
     Only ``http`` and ``https`` are spoken. A redirect is an answer like any other: it is not followed. Proxies and
     certificates are those of the machine.
     """
+    import httpx2  # noqa: F401 - the time that this takes is not the receiver's
+
     _check(url, body)
     exchange = _Exchange()
     seconds = deadline.remaining()
     limit = 30.0 if seconds is None else max(seconds, 0.0)
-    work = threading.Thread(target=_run, args=(exchange, url, body, dict(headers), limit), daemon=True)
+    sent = {**headers, "Content-Length": str(len(body))}
+    work = threading.Thread(target=_run, args=(exchange, url, body, sent, limit), daemon=True)
     work.start()
     undo = deadline.on_stop(exchange.over.set)
     try:
@@ -94,7 +96,7 @@ def _run(exchange: _Exchange, url: str, body: bytes, headers: Mapping[str, str],
         timeout = httpx2.Timeout(limit, connect=min(limit, _CONNECT))
         with (
             httpx2.Client(follow_redirects=False, timeout=timeout) as client,
-            client.stream("POST", url, content=body, headers=headers) as response,
+            client.stream("POST", url, content=_body(exchange, body), headers=headers) as response,
         ):
             read = bytearray()
             # Raw, so that a small answer cannot unpack to a large one.
@@ -108,6 +110,13 @@ def _run(exchange: _Exchange, url: str, body: bytes, headers: Mapping[str, str],
         exchange.error = error
     finally:
         exchange.over.set()
+
+
+def _body(exchange: _Exchange, body: bytes) -> Iterator[bytes]:
+    """Yield what is sent, unless the time was over before there was a connection: then it is not sent at all."""
+    if exchange.over.is_set():
+        raise TimeoutError
+    yield body
 
 
 def _no_answer(error: BaseException) -> NoAnswerError:

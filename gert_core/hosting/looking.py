@@ -1,0 +1,98 @@
+"""What a host knows about the runs of its store, whichever process executes them: runs, tickets, what they owe."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from gert_core.api.store_records import RunQuery
+from gert_core.approvals import inbox
+from gert_core.hosting.views import RunView, TicketView
+from gert_core.runs.find import find_run
+from gert_core.runs.lifecycle.stream import follow_events
+from gert_core.stores.directory import DirectoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gert_core.api import Deadline, TraceEvent
+    from gert_core.hosting.site import Site
+    from gert_core.runs.lifecycle.followers import Followers
+
+
+class Looking:
+    """The runs of one store, for hosts."""
+
+    _site: Site
+    _followers: Followers
+
+    @property
+    def approval(self) -> str | None:
+        """The approval provider that the project names."""
+        return None if self._site.project is None else self._site.project.model.approvals.provider
+
+    @property
+    def traces(self) -> Path | None:
+        """The directory for further traces: the project's, else ``traces``; None where runs are not kept in files."""
+        if not isinstance(self._site.store, DirectoryStore):
+            return None
+        project = self._site.project
+        return self._site.root / "traces" if project is None else project.root / (project.model.traces.dir or "traces")
+
+    def runs(
+        self,
+        *,
+        limit: int | None = None,
+        runbook: str | None = None,
+        status: str | None = None,
+        since: str | None = None,
+    ) -> Iterator[RunView]:
+        """Yield the runs of the store, the newest first; ``since`` is a moment (RFC 3339)."""
+        query = RunQuery(status=() if status is None else (status,), runbook=runbook, since=since)
+        for row in islice(self._site.store.runs(query), limit):
+            yield self.run(row.run_id)
+
+    def run(self, run_id: str) -> RunView:
+        """Return a run by its id, the beginning of its id, or ``latest``."""
+        with find_run(self._site.store, run_id) as stored:
+            return RunView(stored)
+
+    def follow(self, run_id: str, *, after: int = 0, deadline: Deadline | None = None) -> Iterator[TraceEvent]:
+        """Yield the events of a run behind number ``after`` and those to come, through suspensions, until it is over.
+
+        It also ends when no process has executed an interrupted run for two seconds, and with the ``deadline``.
+        """
+        with find_run(self._site.store, run_id) as stored:
+            sleep = time.sleep if deadline is None else deadline.wait
+            yield from follow_events(
+                stored, since_seq=after, follow=True, through_suspend=True, sleep=sleep, followers=self._followers
+            )
+
+    def tickets(self, *, status: str | None = "pending") -> Iterator[TicketView]:
+        """Yield the tickets of all runs, those of the newest run first; ``status`` None: all of them."""
+        unresolved = status in inbox.UNRESOLVED
+        for entry in inbox.entries(self._site.store, known=self._site.known, unresolved=unresolved):
+            view = TicketView(entry, self._site.since_last)
+            if status is None or view.status == status:
+                yield view
+
+    def ticket(self, ticket_id: str) -> TicketView:
+        """Return a ticket; raise ``UsageError`` when no run has it."""
+        entry = inbox.find(self._site.store, ticket_id, known=self._site.known)
+        return TicketView(entry, self._site.since_last)
+
+    def notify(self, run_id: str, *, tries: int = 1) -> list[dict[str, Any]]:
+        """Deliver what a run owes people and is due, and return what became of it: ``gert notify flush --json``.
+
+        What another process is delivering has no ``status``. It takes ten seconds at most.
+        """
+        from gert_core.hosting.deliveries import Deliverer, Effort
+
+        with find_run(self._site.store, run_id) as stored:
+            deliverer = Deliverer(self._site.store, registry=self._site.registry, environ=self._site.environ)
+            return [told.to_json() for told in deliverer.deliver(stored, effort=Effort(tries=tries))]
+
+
+__all__ = ["Looking"]

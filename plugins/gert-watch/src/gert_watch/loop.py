@@ -1,0 +1,189 @@
+"""Run a runbook at an interval: never two at once, a line and a trace for each run, until something stops it."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import time
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import ErrorKind, RunError, UsageError
+from gert_core.hosting.host import Host
+from gert_core.kit.plain import escape
+from gert_watch.lines import FAIL_ON, line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import FrameType
+
+    from gert_core.hosting.hosted import HostedRun
+    from gert_watch.command import Wanted
+
+_LOOK: Final = 0.1
+"""Seconds between two looks for a signal."""
+_LATE: Final = 0.5
+"""Seconds by which a start may be late and the next one is still on time."""
+_TRACED: Final = ("real", "probe")
+"""The modes whose runs are kept, so that they have a trace."""
+_AGAIN: Final = 60.0
+"""Seconds between two tries of notifications that were not delivered."""
+
+
+class Signals:
+    """Ctrl-C and TERM while it is used: they are only counted, and looked at between other things."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.number = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Signals:
+        """Take the signals."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if (
+                signal.getsignal(number) is not signal.SIG_IGN
+            ):  # the program that started it does not want it to be stopped so
+                self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give them back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a loop that the first of them ended."""
+        return 128 + self.number
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        self.number = self.number or number
+
+
+class Watch:
+    """One ``gert watch``."""
+
+    def __init__(self, wanted: Wanted, *, environ: Mapping[str, str]) -> None:
+        self._wanted = wanted
+        self._environ = environ
+        self._undelivered: dict[str, None] = {}
+        self._tried = 0.0
+
+    def run(self) -> int:
+        """Run it, and return the exit code."""
+        wanted, number, failed, due = self._wanted, 0, False, 0.0
+        with Signals() as signals, Host(environ=self._environ, **wanted.host) as host:
+            while True:
+                moment = datetime.now().astimezone()
+                hosted = self._start(host, moment)
+                started = time.monotonic()
+                if started - due > _LATE:  # the first one, or the run before took longer than the interval
+                    due = started
+                end = self._wait(hosted, signals)
+                line = line_of(end, wanted)
+                failed = failed or line.fails
+                number += 1
+                _say(line.text(moment))
+                _explain(end)
+                if wanted.notify:
+                    self._notify(host, hosted.run_id, tries=3)
+                if line.stop:
+                    cancelled = end.get("result", {}).get("status") == "cancelled"
+                    return signals.exit_code if cancelled and signals.count > 1 else line.code
+                if signals.count:
+                    return signals.exit_code
+                if number == wanted.count:
+                    return FAIL_ON if failed else 0
+                due += wanted.interval
+                self._sleep(host, due, signals)
+                if signals.count:
+                    return signals.exit_code
+
+    def _start(self, host: Host, moment: datetime) -> HostedRun:
+        start = dict(self._wanted.start)
+        if start.get("mode", "real") in _TRACED:
+            start["trace"] = _trace(host, self._wanted.runbook, moment)
+        start["approval"] = start.get("approval") or host.approval or "inbox"  # the host itself would wait for people
+        try:
+            return host.start(self._wanted.runbook.resolve(), **start)
+        except UsageError as error:
+            if error.kind == ErrorKind.SIGNING_KEY:  # not how it is called is wrong, but what it would write
+                raise RunError(error.message, kind=error.kind, hint=error.hint) from None
+            raise
+
+    def _wait(self, hosted: HostedRun, signals: Signals) -> Mapping[str, Any]:
+        """Return how a run ended; a second signal cancels it."""
+        told = cancelled = False
+        while (end := hosted.wait(_LOOK)) is None:
+            if signals.count and not told:
+                told = True
+                _note("stopping after this run; once more to cancel it")
+            if signals.count > 1 and not cancelled:
+                cancelled = True
+                hosted.cancel(signal.Signals(signals.number).name)
+        return end
+
+    def _sleep(self, host: Host, until: float, signals: Signals) -> None:
+        """Wait for the next start, and try meanwhile what was not delivered."""
+        while (left := until - time.monotonic()) > 0 and not signals.count:
+            if self._undelivered and time.monotonic() - self._tried >= _AGAIN:
+                for run_id in list(self._undelivered):
+                    self._notify(host, run_id, tries=1)
+                continue
+            time.sleep(min(left, _LOOK))
+
+    def _notify(self, host: Host, run_id: str, *, tries: int) -> None:
+        self._tried = time.monotonic()
+        self._undelivered.pop(run_id, None)
+        for told in host.notify(run_id, tries=tries) if run_id else ():
+            if told.get("status") == "failed":
+                self._undelivered[run_id] = None
+            if told.get("status") not in (None, "delivered"):
+                _note(f"warning: {told['notifier']} was not told of {told['event']}: {told['error']}")
+
+
+def _trace(host: Host, runbook: Path, moment: datetime) -> Path | None:
+    """Return the file for the trace of a run that begins now; None where runs are kept in a database."""
+    directory = host.traces
+    if directory is None:
+        return None
+    directory.mkdir(parents=True, exist_ok=True)
+    name, number = f"{runbook.stem}-{moment:%Y-%m-%dT%H:%M:%S}", 1
+    path = directory / f"{name}.jsonl"
+    while path.exists():
+        number += 1
+        path = directory / f"{name}-{number}.jsonl"
+    return path
+
+
+def _explain(end: Mapping[str, Any]) -> None:
+    """Say why a run did not complete, and what to do about it."""
+    if "error" in end:
+        _note(f"error: {end['error'].get('message')}")
+        return
+    result = end["result"]
+    if failure := result.get("failure"):
+        where = f"step {failure['step_key']}: " if failure.get("step_key") else ""
+        _note(f"  {where}{failure['message']} ({failure['kind']})")
+    for step in result.get("next", [])[:1]:
+        _note(f"  next: {shlex.join(step['command'])}")
+
+
+def _say(text: str) -> None:
+    if sys.stdout is not None:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+
+def _note(text: str) -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{escape(text)}\n")
+        sys.stderr.flush()
+
+
+__all__ = ["Signals", "Watch"]
