@@ -194,15 +194,16 @@ class Deliverer:
 def _tries(post: Post, effort: Effort, stop: Stop) -> tuple[Delivery, int]:
     """Try until it is delivered or refused, the time is over, or it was tried often enough."""
     until = time.monotonic() + effort.seconds
+    try:
+        attempt = post.prepare()
+    except NotSent as problem:
+        return problem.delivery, 1
     number = 0
     while True:
         number += 1
         left = until - time.monotonic()
         limit = left if number == effort.tries else min(_TRY, left)
-        try:
-            result = post.send(Deadline(stop, max(limit, 0.1)))
-        except NotSent as problem:
-            return problem.delivery, number
+        result = attempt(Deadline(stop, max(limit, 0.1)))
         if result.status != "failed" or number == effort.tries:
             return result, number
         pause = result.retry_after if result.retry_after is not None else _PAUSES[min(number, len(_PAUSES)) - 1]

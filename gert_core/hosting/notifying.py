@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from gert_core.plugin.lazy import resolve
 from gert_core.secrets.environ import provider_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gert_core.api import Notifier
     from gert_core.documents.notify import NotifyRule
@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from gert_core.runs.owed import Owed
     from gert_core.secrets.masker import Masker
 
-_VARIABLE = "env/"
+    Try = Callable[[Deadline], Delivery]
+    """Makes one try within a deadline."""
+
+_VARIABLE: Final = "env/"
+_LONGEST: Final = 500
+"""The most characters of an error that are kept."""
 
 
 class NotSent(Exception):  # noqa: N818 - what became of a notification that no notifier was asked to send
@@ -55,19 +60,44 @@ class Post:
         self._registry, self._project, self._environ = registry, project, environ
         self.name = owed.notifier
 
-    def send(self, deadline: Deadline) -> Delivery:
-        """Make one try; raise ``NotSent`` when there is nothing to try."""
+    def prepare(self) -> Try:
+        """Return what makes one try at a time; raise ``NotSent`` when there is nothing to try.
+
+        The notifier is imported here, so that no try has less time for that.
+        """
         rule, notifier = self._rule()
         value = self._value(rule.value)
         notifier = self._taker(notifier, value)
         self.name = notifier.name
         config = {} if self._project is None else dict(self._project.model.notifiers.get(notifier.name) or {})
-        options = {name: rule.beside[name] for name in notifier.options if name in rule.beside}
         masker = self._masker(value, config)
+        try:
+            function = resolve(notifier.send)
+        except Exception as error:
+            raise _later(masker.mask_text(f"notifier {notifier.name!r}: {type(error).__name__}: {error}")) from None
+        notification = self._notification(rule, notifier, value, config, masker)
+        services = replace(self._services(notifier), config=config)
+
+        def attempt(deadline: Deadline) -> Delivery:
+            try:
+                result = function(notification, services, deadline)
+            except Exception as error:
+                said = error.message if isinstance(error, GertError) else f"{type(error).__name__}: {error}"
+                return Delivery(status="failed", error=_line(masker, said))
+            if not isinstance(result, Delivery):
+                said = f"notifier {notifier.name!r} returned a {type(result).__name__}"
+                return Delivery(status="failed", error=said)
+            return replace(result, error=_line(masker, result.error))
+
+        return attempt
+
+    def _notification(
+        self, rule: NotifyRule, notifier: Notifier, value: str, config: Mapping[str, Any], masker: Masker
+    ) -> Notification:
         state = self._info.state
         assert state is not None  # noqa: S101 - what cannot be read owes nothing
-        base_url = config.get("base_url")
-        notification = Notification(
+        base_url, place = config.get("base_url"), self._info.place
+        return Notification(
             id=self._owed.id,
             event=self._owed.event,
             value=value,
@@ -75,20 +105,11 @@ class Post:
             document=document_of(
                 self._info,
                 self._owed,
-                place=None if self._info.place is None else masker.mask_text(self._info.place),
+                place=None if place is None else masker.mask_text(place),
                 base_url=base_url if isinstance(base_url, str) else None,
             ),
-            options=options,
+            options={name: rule.beside[name] for name in notifier.options if name in rule.beside},
         )
-        services = replace(self._services(notifier), config=config)
-        try:
-            result = resolve(notifier.send)(notification, services, deadline)
-        except Exception as error:
-            said = error.message if isinstance(error, GertError) else f"{type(error).__name__}: {error}"
-            return Delivery(status="failed", error=masker.mask_text(said))
-        if not isinstance(result, Delivery):
-            return Delivery(status="failed", error=f"notifier {notifier.name!r} returned a {type(result).__name__}")
-        return replace(result, error=masker.mask_text(" ".join(result.error.split())[:500]))
 
     def _rule(self) -> tuple[NotifyRule, Notifier]:
         """Return what the rule says today; one that says something else than when the run began is refused."""
@@ -162,6 +183,10 @@ class Post:
         if self._project is None:
             return ""
         return self._project.model.name or self._project.root.resolve().name
+
+
+def _line(masker: Masker, said: str) -> str:
+    return masker.mask_text(" ".join(said.split())[:_LONGEST])
 
 
 def _host(value: str) -> str | None:

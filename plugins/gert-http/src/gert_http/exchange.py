@@ -11,6 +11,7 @@ from collections.abc import Mapping  # noqa: TC003 - part of a record
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+import httpx2
 from msgspec import Struct
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline: Deadline) 
     Only ``http`` and ``https`` are spoken. A redirect is an answer like any other: it is not followed. Proxies and
     certificates are those of the machine.
     """
-    import httpx2  # noqa: F401 - the time that this takes is not the receiver's
-
     _check(url, body)
     exchange = _Exchange()
     seconds = deadline.remaining()
@@ -89,13 +88,11 @@ def _check(url: str, body: bytes) -> None:
 
 
 def _run(exchange: _Exchange, url: str, body: bytes, headers: Mapping[str, str], limit: float) -> None:
-    """Make the request; what it comes to is in ``exchange``."""
+    """Make the request; what it comes to is in ``exchange``. Certificates are read only for ``https``."""
     try:
-        import httpx2
-
         timeout = httpx2.Timeout(limit, connect=min(limit, _CONNECT))
         with (
-            httpx2.Client(follow_redirects=False, timeout=timeout) as client,
+            httpx2.Client(follow_redirects=False, timeout=timeout, verify=url.startswith("https:")) as client,
             client.stream("POST", url, content=_body(exchange, body), headers=headers) as response,
         ):
             read = bytearray()
@@ -121,8 +118,6 @@ def _body(exchange: _Exchange, body: bytes) -> Iterator[bytes]:
 
 def _no_answer(error: BaseException) -> NoAnswerError:
     """Return what went wrong in a sentence; messages of the library may have the address in them."""
-    import httpx2
-
     if isinstance(error, httpx2.TimeoutException):
         return NoAnswerError("no answer in time")
     if isinstance(error, httpx2.ConnectError):
