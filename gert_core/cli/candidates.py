@@ -41,6 +41,9 @@ ARGUMENTS: Final = {
     "notify list": "runs",
     "notify flush": "runs",
     "notify drop": "runs",
+    "scenario record": "runs",
+    "scenario promote": "scenarios",
+    "scenario demote": "scenarios",
     "approve": "tickets",
     "reject": "tickets",
     "approvals show": "tickets",
@@ -84,10 +87,12 @@ def _tickets(_: Path | None) -> Iterable[str]:
 
 
 def _scenarios(file: Path | None) -> Iterable[str]:
+    from pathlib import Path
+
     from gert_core.documents.scenario import SCENARIO_FILE
     from gert_core.scenarios.find import find_runbooks, scenarios_directory
 
-    folders = [scenarios_directory(runbook) for runbook in find_runbooks([file]).runbooks] if file is not None else []
+    folders = [scenarios_directory(runbook) for runbook in find_runbooks([file or Path()]).runbooks]
     return sorted({path.parent.name for folder in folders for path in folder.glob(f"*/{SCENARIO_FILE}")})
 
 

@@ -17,12 +17,31 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gert exec disk-check.yaml --mode dry-run", "show what would happen"),
         ("gert exec disk-check.yaml --mode replay --scenario nearly-full", "replay a scenario"),
         ("gert exec disk-check.yaml --approval inbox --json", "let others approve later"),
+        ("gert exec disk-check.yaml --record first", "keep the run as a scenario"),
     ),
     "test": (
         ("gert test disk-check.yaml", "its scenarios"),
         ("gert test . -j 4 --junit results.xml", "all runbooks here, in CI"),
         ("gert test . --scenario 'nearly-*' --fail-fast", "some of them"),
     ),
+    "diff": (
+        ("gert diff disk-check.yaml", "do its golden scenarios come to what they came to before?"),
+        ("gert diff . --all --against main", "all scenarios, compared with the documents of a revision"),
+        ("gert diff disk-check.yaml --json", "for a script; exit code 1 when something changed"),
+    ),
+    "scenario list": (("gert scenario list disk-check.yaml", "its scenarios, golden ones with a star"),),
+    "scenario new": (("gert scenario new disk-check.yaml df-fails", "canned answers to start from"),),
+    "scenario record": (("gert scenario record latest --name first", "keep a run that is over"),),
+    "scenario promote": (
+        ("gert scenario promote first", "make it golden"),
+        ("gert scenario promote recordings/first/ --name healthy", "and move it beside its runbook"),
+    ),
+    "scenario demote": (("gert scenario demote first --runbook disk-check.yaml", "keep it, but do not run it"),),
+    "scenario prune": (
+        ("gert scenario prune --older 90d", "recordings that would be deleted"),
+        ("gert scenario prune --older 90d --yes", "delete them"),
+    ),
+    "scenario scan": (("gert scenario scan scenarios/", "is there a token in any of them?"),),
     "graph": (
         ("gert graph disk-check.yaml", "as a tree, in the terminal"),
         ("gert graph disk-check.yaml -o disk-check.svg", "as a picture"),

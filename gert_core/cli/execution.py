@@ -15,7 +15,7 @@ from gert_core.cli.interrupt import interrupts
 from gert_core.cli.lean import restore
 from gert_core.cli.log import mask_log
 from gert_core.cli.render.result import PLANS, show
-from gert_core.cli.render.terminal import out, silence
+from gert_core.cli.render.terminal import err, escape, out, silence
 from gert_core.cli.showing import watcher
 from gert_core.engine.cancel import Stop
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from gert_core.engine.run import Run
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.result import RunResult
+    from gert_core.scenarios.recording.record import Recording
+
+    Recorder = Callable[[Run], Recording | None]
 
 _LAST_CODE: Final = 255
 _FAIL_ON: Final = 4
@@ -44,8 +47,12 @@ def carry_out(
     pending_exit_code: int = 0,
     fail_on: tuple[str, ...] | None = None,
     notify: bool = False,
+    recorder: Recorder | None = None,
 ) -> int:
-    """Start a run with ``begin(stack, console=, progress=, observers=, stop=, environ=)``, execute and report it."""
+    """Start a run with ``begin(stack, console=, progress=, observers=, stop=, environ=)``, execute and report it.
+
+    ``recorder`` is given the run when it has ended, and keeps it as a scenario if that is wanted.
+    """
     if not 0 <= pending_exit_code <= _LAST_CODE:
         raise UsageError(f"--pending-exit-code takes 0 to {_LAST_CODE}, not {pending_exit_code}; nothing was run")
     stop = Stop()
@@ -89,11 +96,16 @@ def carry_out(
     try:
         info = kept_info(run.facts.stored, result)
         document = _masked(run, document_of(result, info)) if as_json or shown.progress == "json" else {}
+        recording = None if recorder is None else recorder(run)
+        if recording is not None:
+            document["record"] = recording.to_json()
         watching.end({"result": document})
         if as_json:
             out(json.dumps(document, ensure_ascii=False, default=str))
         else:
             show(result, info=info, book=run.facts.runbook, faults=run.faults)
+        if recording is not None:
+            show_recording(recording, as_json=as_json)
         _annotate(result, run)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -107,6 +119,16 @@ def carry_out(
         tell(run, environ)
     interrupted = 1 if interrupt.signal is None else interrupt.exit_code  # else another process asked for it
     return exit_code(result, interrupt_code=interrupted, pending=pending_exit_code, fail_on=fail_on)
+
+
+def show_recording(recording: Recording, *, as_json: bool) -> None:
+    """Print where a run was recorded; what prevented it is a warning, whatever the output."""
+    if recording.written and not as_json:
+        out(f"  recorded: {escape(recording.path)}")
+    for warning in recording.warnings:
+        err(escape(f"warning: {warning}"))
+    if recording.problem is not None:
+        err(escape(f"warning: the run was not recorded: {recording.problem}"))
 
 
 def kept_info(stored: StoredRun | None, result: RunResult) -> RunInfo | None:
@@ -158,4 +180,4 @@ def exit_code(result: RunResult, *, interrupt_code: int, pending: int, fail_on: 
     return interrupt_code if result.status is RunStatus.CANCELLED and not result.state.aborted else 1
 
 
-__all__ = ["carry_out", "document_of", "exit_code", "kept_info"]
+__all__ = ["carry_out", "document_of", "exit_code", "kept_info", "show_recording"]

@@ -17,6 +17,11 @@ def fail_on_option() -> Any:
     return typer.Option("--fail-on", metavar="A,B", help="Exit with 4 after these outcomes.")
 
 
+def record_option() -> Any:
+    """Declare ``--record``."""
+    return typer.Option("--record", metavar="DIR|NAME", help="Keep the run as a scenario when it ends.")
+
+
 def verbose_option() -> Any:
     """Declare ``-v``, which may be given twice."""
     return typer.Option("--verbose", "-v", count=True, help="Show descriptions and what tools write; -vv: events too.")
@@ -43,5 +48,6 @@ __all__ = [
     "pending_exit_code_option",
     "progress_option",
     "quiet_option",
+    "record_option",
     "verbose_option",
 ]

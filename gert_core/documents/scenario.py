@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SCENARIO_FILE: Final = "scenario.yaml"
 TEST_FILE: Final = "test.yaml"
+RECORDED: Final = "recorded"
+"""The tag of the tests of scenarios that are recordings of runs."""
 
 
 class ToolResponse(Model):
@@ -64,6 +66,12 @@ class ScenarioModel(Model):
     )
     approvals: dict[Text, list[CannedApproval]] = Field(
         default_factory=dict, description="Approvals by step; a step without any is approved."
+    )
+    principals: dict[Text, Text] = Field(
+        default_factory=dict, description="By step, who answered its questions or stated its result."
+    )
+    runbook: Given[Text] = Field(
+        default=None, description="The runbook's path from here, of a scenario that is kept elsewhere."
     )
 
 
@@ -145,6 +153,7 @@ def load_scenario(directory: Path) -> Scenario:
 
 
 __all__ = [
+    "RECORDED",
     "SCENARIO_FILE",
     "TEST_FILE",
     "CannedApproval",

@@ -56,7 +56,8 @@ def new_place(request: Request, run_id: str, signer: Signer | None, stack: ExitS
         return Place(run_id=run_id, choices=choices, sink=sink or NullSink(), trace=request.trace)
     store = request.store or DirectoryStore(request.runs or runs_root(request.project))
     choices = _choices(request, signer=signer, store=store, run_id=run_id)
-    meta = meta_blob(run_id, runbook=request.runbook, trace=request.trace, extra=choices.to_meta())
+    extra = {**choices.to_meta(), **request.remember}
+    meta = meta_blob(run_id, runbook=request.runbook, trace=request.trace, extra=extra)
     stored = store.create(run_id, blobs={META: meta})
     stack.callback(stored.close)
     lease = hold(stored, stack, alone=request.alone)

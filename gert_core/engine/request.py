@@ -91,6 +91,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """Functions that are given every event once readers of the trace see it, each with a name for messages."""
     cwd: Path | None = None
     """The directory in which programs start, whose ``meta.cwd`` names no other; None: that of this process."""
+    remember: Mapping[str, object] = field(default_factory=dict)
+    """What the host keeps in the run's ``meta.json`` for the process that ends it."""
     runs: Path | None = None
     """The directory of runs, where no ``store`` is given; None: that of the project."""
     store: RunStore | None = None

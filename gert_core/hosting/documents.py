@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gert_core.graph.model import Graph
     from gert_core.hosting.site import Site
     from gert_core.scenarios import ScenarioResult
+    from gert_core.scenarios.diffing.compare import Diffed
     from gert_core.scenarios.plan import Job, Tested
     from gert_core.scenarios.run import ScenarioRunner
     from gert_core.validation.pipeline import Validated
@@ -113,6 +114,30 @@ class Documents:
                 job.report.results.append(result)
                 warnings += result.warnings
         return Tested(runbooks=tuple(plan.reports), warnings=tuple(warnings))
+
+    def diff(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        scenario: Sequence[str] = (),
+        all: bool = False,  # noqa: A002 - the option is called so
+        against: str | None = None,
+    ) -> Diffed:
+        """Replay golden scenarios, and tell what changed since they were recorded or since a revision: ``gert diff``.
+
+        Options are those of the command.
+        """
+        from gert_core.scenarios.diffing.diff import Revision, all_differences
+        from gert_core.scenarios.plan import Plan
+        from gert_core.scenarios.select import Golden
+
+        warnings: list[str] = []
+        files = [self._site.path(path) for path in paths]
+        plan = Plan(files, Golden(names=scenario, everything=all), runner=self._runner, warn=warnings.append)
+        if against is None:
+            return all_differences(plan, earlier=None, warnings=warnings)
+        with Revision(against, self._runner) as revision:
+            return all_differences(plan, earlier=revision.runner, warnings=warnings)
 
     def _runner(self, runbook: Path) -> ScenarioRunner:
         from gert_core.host import SilentConsole

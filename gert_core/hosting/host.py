@@ -22,6 +22,7 @@ from gert_core.hosting.hosted import GRACE, HostedRun
 from gert_core.hosting.inbox import RECORDED, HostInbox
 from gert_core.hosting.looking import Looking
 from gert_core.hosting.people import HOST, People, actor_id, answer_open
+from gert_core.hosting.recordings import HostRecording
 from gert_core.hosting.site import Site
 from gert_core.hosting.views import result_document
 from gert_core.runs.find import find_run
@@ -87,19 +88,23 @@ class Host(Documents, Looking):
         actor_kind: str = "human",
         trace: str | Path | None = None,
         notify: Sequence[str | Path] = (),
+        record: str | None = None,
         on_notice: OnNotice | None = None,
     ) -> HostedRun:
         """Start a run in a thread of its own; raise ``GertError`` for everything that is known before it runs.
 
         ``approval`` is a provider; None is the project's, else ``host``: tickets as in the inbox, for which the run
         waits. ``questions`` are ``ask``, ``suspend`` or ``fail``; None is ``ask`` with ``on_notice``, else
-        ``suspend``. ``trace`` is another file for the trace, ``notify`` are files with rules about who is told. It
-        returns before the first step, or while the run asks for an input.
+        ``suspend``. ``trace`` is another file for the trace, ``notify`` are files with rules about who is told,
+        ``record`` is the name or the directory of the scenario that the run is kept as when it ends. It returns
+        before the first step, or while the run asks for an input.
         """
         path = self._site.path(runbook)
         if not path.is_file():
             raise UsageError(f"{path} does not exist", file=str(path), hint="give the path of a runbook")
+        recorded = HostRecording(self._site, record, path, mode)
         chosen: dict[str, Any] = {
+            "remember": recorded.remember,
             "mode": mode,
             "host_vars": dict(inputs or {}),
             "scenario": None if scenario is None else named_scenario(scenario, path, base=self._site.root).model,
@@ -113,7 +118,7 @@ class Host(Documents, Looking):
         def begin(hosted: HostedRun, stack: ExitStack, _: RunAgain | None) -> Run:
             return prepare(self._request(hosted, people, path, **chosen), stack)
 
-        return self._begin(begin, people)
+        return self._begin(begin, people, recorded)
 
     def resume(
         self,
@@ -239,8 +244,6 @@ class Host(Documents, Looking):
         """Close it."""
         self.close()
 
-    # -- inside --------------------------------------------------------------------------------------------------
-
     def _request(
         self, hosted: HostedRun, people: People, runbook: Path, *, recorded: str | None = None, **chosen: Any
     ) -> Request:
@@ -266,8 +269,9 @@ class Host(Documents, Looking):
             **chosen,
         )
 
-    def _begin(self, begin: Prepare, people: People) -> HostedRun:
+    def _begin(self, begin: Prepare, people: People, recorded: HostRecording | None = None) -> HostedRun:
         hosted = HostedRun(
+            record=(recorded or HostRecording(self._site)).end,
             actor=people.actor,
             asks=people.questions == "ask",
             view=self.run,

@@ -46,12 +46,14 @@ class HostedRun:
         events: Callable[[str, int], Iterator[TraceEvent]],
         since_last: Callable[[ApprovalRequest], Mapping[str, Any] | None],
         over: Callable[[HostedRun], None],
+        record: Callable[[Run], Mapping[str, object] | None],
     ) -> None:
         self.run_id = ""
         """The id of the run; set when ``Host.start`` returns."""
         self._view = view
         self._document = document
         self._over = over
+        self._record = record
         self._run: Run | None = None
         self._pulse = Pulse()
         self._notices = Notices(lambda: self.run_id, mask=self._mask, again=lambda after: events(self.run_id, after))
@@ -169,7 +171,9 @@ class HostedRun:
             self._notices.kept.forgets = run.facts.stored is not None
             self._ready.set()
             result = run.execute()
-        return {"result": self._document(result)}
+        recorded = self._record(run)
+        told = {} if recorded is None else {"record": recorded}
+        return {"result": {**self._document(result), **told}}
 
     def _error(self, error: BaseException) -> Mapping[str, Any]:
         if not self._ready.is_set():

@@ -20,6 +20,7 @@ ONCE: Final = {
     "--questions": "questions",
     "--as": "actor",
     "--store": "store",
+    "--record": "record",
 }
 """Options of ``gert exec`` with one value, and what it is called here."""
 MANY: Final = ("--var", "--input", "--policy", "-p")

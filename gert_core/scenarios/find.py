@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from gert_core.api.errors import GertError, UsageError
 from gert_core.documents.runbook import API_VERSION
-from gert_core.documents.scenario import SCENARIO_FILE, TEST_FILE, load_scenario
+from gert_core.documents.scenario import RECORDED, SCENARIO_FILE, TEST_FILE, load_scenario
 from gert_core.documents.yaml import MAX_BYTES
 from gert_core.kit.files import open_named
 
@@ -30,6 +30,8 @@ class FoundRunbooks(Struct, kw_only=True):
 
     runbooks: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    only: dict[Path, list[Path]] = field(default_factory=dict)
+    """By a runbook (as it is resolved) the scenarios of it that were named by their directories."""
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -52,6 +54,11 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return frozenset(test.tags) if test is not None else frozenset()
 
     @property
+    def recorded(self) -> bool:
+        """Whether it is a recording of a run."""
+        return RECORDED in self.tags
+
+    @property
     def testable(self) -> bool:
         """Whether there is a test (or one that cannot be read)."""
         return self.scenario is None or self.scenario.test is not None
@@ -69,7 +76,7 @@ def find_runbooks(paths: Iterable[Path]) -> FoundRunbooks:
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path} does not exist", file=str(path), hint="give runbooks, or directories of them")
-        below = list(_below(path, found.warnings)) if path.is_dir() else [path]
+        below = _given(path, found)
         if not below:
             raise UsageError(
                 f"there is no runbook with scenarios under {path}",
@@ -81,6 +88,35 @@ def find_runbooks(paths: Iterable[Path]) -> FoundRunbooks:
                 seen.add(runbook.resolve())
                 found.runbooks.append(runbook)
     return found
+
+
+def _given(path: Path, found: FoundRunbooks) -> list[Path]:
+    """Return the runbooks that a path stands for: itself, those of scenarios in it, or those below it."""
+    if not path.is_dir():
+        return [path]
+    named = [path] if (path / SCENARIO_FILE).is_file() else []
+    below = [] if named else list(_below(path, found.warnings))
+    if not named and not below:  # a directory of recordings
+        named = [entry for entry in _directories(path) if (entry / SCENARIO_FILE).is_file()]
+    for directory in named:
+        runbook = runbook_of_scenario(directory, load_scenario(directory))
+        if runbook is None or not runbook.is_file():
+            told = "does not say which runbook it is for" if runbook is None else f"is for {runbook}, which is missing"
+            raise UsageError(f"{directory} {told}", file=str(directory), hint="write its path as `runbook:`")
+        below.append(runbook)
+        found.only.setdefault(runbook.resolve(), []).append(directory)
+    return below
+
+
+def runbook_of_scenario(directory: Path, scenario: Scenario) -> Path | None:
+    """Return the runbook of a scenario: the one that it names, else the one whose scenarios it is among."""
+    if scenario.model.runbook is not None:
+        return Path(os.path.normpath(directory / scenario.model.runbook))
+    stem = directory.absolute().parent
+    if stem.parent.name != DIRECTORY:
+        return None
+    beside = [stem.parent.parent / f"{stem.name}{suffix}" for suffix in _SUFFIXES]
+    return next((file for file in beside if file.is_file()), None)
 
 
 def _below(directory: Path, warnings: list[str]) -> Iterator[Path]:
@@ -123,11 +159,26 @@ def candidates_of(runbook: Path) -> list[Candidate]:
     return [_read(entry) for entry in _directories(scenarios_directory(runbook)) if _is_scenario(entry)]
 
 
+def candidates_for(runbook: Path, found: FoundRunbooks) -> list[Candidate]:
+    """Return the scenarios of a runbook that were asked for: those that were named, else all of them."""
+    named = found.only.get(runbook.resolve())
+    return candidates_of(runbook) if named is None else [_read(directory) for directory in named]
+
+
 def _read(directory: Path) -> Candidate:
     try:
-        return Candidate(name=directory.name, directory=directory, scenario=load_scenario(directory))
+        return Candidate(name=directory.resolve().name, directory=directory, scenario=load_scenario(directory))
     except GertError as problem:
         return Candidate(name=directory.name, directory=directory, problem=problem)
 
 
-__all__ = ["DIRECTORY", "Candidate", "FoundRunbooks", "candidates_of", "find_runbooks", "scenarios_directory"]
+__all__ = [
+    "DIRECTORY",
+    "Candidate",
+    "FoundRunbooks",
+    "candidates_for",
+    "candidates_of",
+    "find_runbooks",
+    "runbook_of_scenario",
+    "scenarios_directory",
+]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gert_core.api.errors import UsageError
-from gert_core.scenarios.find import candidates_of, find_runbooks, scenarios_directory
+from gert_core.scenarios.find import candidates_for, find_runbooks, scenarios_directory
 from gert_core.scenarios.results import RunbookReport, Summary, reports_to_json
 
 if TYPE_CHECKING:
@@ -50,11 +51,12 @@ class Plan:
             warn(remark)
         everyone: list[Candidate] = []
         for runbook in found.runbooks:
-            candidates = candidates_of(runbook)
+            candidates = candidates_for(runbook, found)
             if not candidates:
                 warn(f"{runbook} has no scenarios; they would be in {scenarios_directory(runbook)}")
             everyone += candidates
-            chosen = selection.choose(candidates)
+            named = runbook.resolve() in found.only
+            chosen = (replace(selection, everything=True) if named else selection).choose(candidates)
             report = RunbookReport(runbook=str(runbook))
             self.archived[report.runbook] = chosen.archived
             if chosen.candidates:
@@ -71,7 +73,10 @@ class Plan:
             )
         selection.check_matches(everyone)
         if not self.jobs:
-            raise UsageError("no scenario matches", hint="--all also runs scenarios that are not golden")
+            raise UsageError(
+                "no scenario matches",
+                hint="--all also runs scenarios that are not golden, which `gert scenario promote` makes",
+            )
 
 
 class Tested(Struct, frozen=True, kw_only=True):

@@ -3,35 +3,39 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from gert_core.api import DocumentError, GertError, StepStatus
+from gert_core.api import DocumentError, ErrorKind, GertError, StepStatus
 from gert_core.engine.cancel import Stop
 from gert_core.engine.check import check
 from gert_core.engine.prepare import prepare
 from gert_core.engine.progress import Progress
 from gert_core.engine.request import Request
+from gert_core.engine.state import Layer
 from gert_core.engine.steps.compiled import CompiledRunbook
 from gert_core.governance import load_policies
 from gert_core.kit.log import fault
 from gert_core.scenarios.expect import Observed, check_expectations, unknown_steps
 from gert_core.scenarios.names import impossible_names
+from gert_core.scenarios.observe import ObservingBackend, Seen, StepSeen
 from gert_core.scenarios.results import ScenarioResult, ScenarioStatus
 from gert_core.scenarios.visits import PENDING, UNANSWERED, Visits
 from gert_core.secrets import MINIMUM, collect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from gert_core.api import ApprovalRequest, Console
     from gert_core.documents.project import Project
-    from gert_core.documents.scenario import ExpectationModel, Scenario
+    from gert_core.documents.scenario import ExpectationModel, ScenarioModel
+    from gert_core.documents.tree import Runbook
+    from gert_core.engine.modes.replay import ReplayBackend
     from gert_core.engine.progress import StepInfo
     from gert_core.engine.run import Run
     from gert_core.governance import Policies
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
 ACTOR: Final = "gert-test"
 """The actor of a test: the same everywhere, and not a name that a scenario would use for an approver."""
+
+DENIED: Final = str(ErrorKind.GOVERNANCE_DENIED)
 
 
 @dataclass(kw_only=True)
@@ -55,6 +61,8 @@ class ScenarioRunner:
     environ: Mapping[str, str] = field(default_factory=dict)
     floor: bool = False
     """Whether the machine floor applies; without it scenarios are the same on every machine."""
+    compiled: CompiledRunbook | None = None
+    """The runbook when it is checked and compiled already."""
 
     @cached_property
     def _request(self) -> Request:
@@ -72,15 +80,24 @@ class ScenarioRunner:
     @cached_property
     def _prepared(self) -> tuple[CompiledRunbook, Policies, dict[str, str]] | DocumentError:
         try:
-            book = check(self._request)
+            compiled = self.compiled or CompiledRunbook(check(self._request))
         except DocumentError as error:
             return error
+        book = compiled.runbook
         policies = load_policies(registry=self.registry, project=self.project, files=(), runbook=book, floor=self.floor)
         return (
-            CompiledRunbook(book),
+            compiled,
             policies,
             _without_short_secrets(self.environ, collect(book, self.environ, self.project)),
         )
+
+    @property
+    def book(self) -> Runbook:
+        """Return the runbook; raise ``DocumentError`` when it is invalid."""
+        prepared = self._prepared
+        if isinstance(prepared, DocumentError):
+            raise prepared
+        return prepared[0].runbook
 
     def prepare(self) -> None:
         """Read and check the runbook; raise when a policy is invalid, keep the error of an invalid runbook."""
@@ -102,7 +119,8 @@ class ScenarioRunner:
         if isinstance(prepared, DocumentError):
             return _error(scenario.name, prepared)
         try:
-            return self._replay(scenario, scenario.test, *prepared)
+            with self._replay(scenario.model) as (run, result, recorder):
+                return _scenario_result(scenario.name, scenario.test, run, result, recorder)
         except GertError as error:
             return _error(scenario.name, error)
         except Exception as error:  # an error in one test must not stop the others
@@ -112,19 +130,41 @@ class ScenarioRunner:
             hint = "this is a bug in gert or in a plugin; set GERT_DEBUG=1 to see where"
             return _error(scenario.name, GertError(text, hint=hint))
 
+    def observe(self, scenario: ScenarioModel, backend: ObservingBackend | None = None) -> Seen:
+        """Replay a scenario and return everything that replays are compared by; raise what is wrong with the runbook.
+
+        ``backend`` stands for the one that takes every answer from the scenario.
+        """
+        backend = backend or ObservingBackend(scenario)
+        with self._replay(scenario, backend) as (_, result, recorder):
+            assert isinstance(result.variables, Layer)  # noqa: S101 - a run that was executed has variables
+            denied = {key: "deny" for key, step in recorder.ended.items() if step.data.get("reason") == DENIED}
+            return Seen(
+                status=str(result.status),
+                outcome=result.outcome,
+                statuses={key: step.status for key, step in result.state.steps.items()},
+                outputs=result.variables.globals(),
+                decisions=backend.decisions | denied,
+                visits=recorder.visits,
+                steps=recorder.ended,
+                missed=tuple(dict.fromkeys(backend.missed)),
+                warnings=tuple(recorder.warnings),
+                result=result,
+            )
+
+    @contextmanager
     def _replay(
-        self,
-        scenario: Scenario,
-        test: ExpectationModel,
-        compiled: CompiledRunbook,
-        policies: Policies,
-        environ: dict[str, str],
-    ) -> ScenarioResult:
+        self, scenario: ScenarioModel, backend: ReplayBackend | None = None
+    ) -> Iterator[tuple[Run, RunResult, _VisitRecorder]]:
+        prepared = self._prepared
+        if isinstance(prepared, DocumentError):
+            raise prepared
+        compiled, policies, environ = prepared
         recorder, stop = _VisitRecorder(), Stop()
         request = replace(
             self._request,
-            actor=scenario.model.actor or ACTOR,
-            scenario=scenario.model,
+            actor=scenario.actor or ACTOR,
+            scenario=scenario,
             compiled=compiled,
             governed=policies,
             environ=environ,
@@ -134,8 +174,9 @@ class ScenarioRunner:
         with ExitStack() as stack:
             stack.callback(stop.close)
             run = prepare(request, stack)
-            result = run.execute()
-            return _scenario_result(scenario.name, test, run, result, recorder)
+            if backend is not None:
+                run.services = replace(run.services, backend=backend)
+            yield run, run.execute(), recorder
 
 
 def _scenario_result(
@@ -247,6 +288,7 @@ class _VisitRecorder(Progress):
 
     def __init__(self) -> None:
         self.visits = Visits()
+        self.ended: dict[str, StepSeen] = {}
         self.warnings: list[str] = []
 
     def _note(self, step: StepInfo, status: str | None = None) -> None:
@@ -257,6 +299,7 @@ class _VisitRecorder(Progress):
 
     def finished(self, step: StepInfo, status: StepStatus, data: Mapping[str, object], duration: float) -> None:
         self._note(step, str(status))
+        self.ended[step.key] = StepSeen(str(status), data)
 
     def left_open(self, step: StepInfo, *, cancelled: bool) -> None:
         self._note(step)

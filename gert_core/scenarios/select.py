@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from gert_core.api.errors import UsageError
+from gert_core.documents.scenario import RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +27,8 @@ class Selection(Struct, frozen=True, kw_only=True):
     """The selection made on the command line.
 
     If any scenario of a runbook is golden, only golden ones run, unless ``everything`` is set or scenarios are
-    named. ``tags`` narrow the selection. A scenario without a test is kept, so that it is reported as skipped.
+    named. A recorded one that is not golden runs only if it is asked for: so, or by its tags. ``tags`` narrow the
+    selection. A scenario without a test is kept, so that it is reported as skipped.
     """
 
     names: Sequence[str] = ()
@@ -36,11 +38,18 @@ class Selection(Struct, frozen=True, kw_only=True):
     def choose(self, candidates: Sequence[Candidate]) -> Chosen:
         """Return the scenarios of one runbook that run."""
         wanted = [one for one in candidates if self._named(one) and self._tagged(one)]
-        if self.everything or self.names or not any(one.golden for one in candidates):
+        if self.everything or self.names:
             return Chosen(candidates=tuple(wanted))
-        # A test that cannot be read might be golden, so it is not left out silently.
-        kept = tuple(one for one in wanted if one.golden or one.problem is not None or not one.testable)
+        curated = any(one.golden for one in candidates)
+        kept = tuple(one for one in wanted if self._runs(one, curated=curated))
         return Chosen(candidates=kept, archived=len(wanted) - len(kept))
+
+    def _runs(self, one: Candidate, *, curated: bool) -> bool:
+        """Return whether a scenario runs by default; ``curated``: some of its runbook are golden."""
+        # A test that cannot be read might be golden, so it is not left out silently.
+        if one.golden or one.problem is not None or not one.testable:
+            return True
+        return bool(self.tags) if RECORDED in one.tags else not curated
 
     def _named(self, one: Candidate) -> bool:
         return not self.names or any(fnmatchcase(one.name, pattern) for pattern in self.names)
@@ -61,6 +70,17 @@ class Selection(Struct, frozen=True, kw_only=True):
                 raise UsageError(f"no scenario has the tag {tag!r}", hint=_hint(tag, tags, "tags"))
 
 
+class Golden(Selection, frozen=True, kw_only=True):
+    """The selection for comparing: golden scenarios, and where a runbook has none, all that have a test."""
+
+    def choose(self, candidates: Sequence[Candidate]) -> Chosen:
+        """Return the scenarios of one runbook that are compared."""
+        wanted = [one for one in candidates if self._named(one)]
+        curated = any(one.golden for one in candidates) and not (self.everything or self.names)
+        kept = tuple(one for one in wanted if one.testable and (one.golden or one.problem is not None or not curated))
+        return Chosen(candidates=kept, archived=len(wanted) - len(kept))
+
+
 def _hint(word: str, known: Sequence[str], noun: str) -> str:
     from difflib import get_close_matches  # only mistakes need it
 
@@ -71,4 +91,4 @@ def _hint(word: str, known: Sequence[str], noun: str) -> str:
     return f"existing {noun}: {shown}" if known else f"there are no {noun}"
 
 
-__all__ = ["Chosen", "Selection"]
+__all__ = ["Chosen", "Golden", "Selection"]

@@ -76,6 +76,26 @@ class Visits:
         visit = self._visits.get(key)
         return visit.index if visit is not None else None
 
+    def names(self) -> Iterator[str]:
+        """Yield a name for every step that was executed; items whose keys are numbers are named by their places."""
+        for visit in self:
+            if visit.reached:
+                yield self._name(visit.key)
+
+    def _name(self, key: str) -> str:
+        if "[" not in key:
+            return key
+        found, rest = "", key
+        while rest:
+            part, bracket, behind = rest.partition("[")
+            found += part
+            if not bracket:
+                break
+            label, _, rest = behind.partition("]")
+            place = self._position(key[: len(key) - len(rest)])
+            found += f"[{place}]" if label.isdecimal() and place is not None else f"[{label}]"
+        return found
+
     def path(self) -> tuple[tuple[str, str], ...]:
         """Return step keys with their statuses."""
         return tuple((visit.key, visit.status) for visit in self)

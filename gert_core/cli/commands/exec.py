@@ -13,6 +13,7 @@ from gert_core.cli.run_options import (
     pending_exit_code_option,
     progress_option,
     quiet_option,
+    record_option,
     verbose_option,
 )
 from gert_core.cli.stores import store_of, store_option
@@ -68,6 +69,7 @@ def exec_(
     ] = False,
     fail_on: Annotated[str | None, fail_on_option()] = None,
     no_notify: Annotated[bool, no_notify_option()] = False,
+    record: Annotated[str | None, record_option()] = None,
     verbose: Annotated[int, verbose_option()] = 0,
     quiet: Annotated[bool, quiet_option()] = False,
     progress: Annotated[str, progress_option()] = "auto",
@@ -76,6 +78,7 @@ def exec_(
 ) -> int:
     """Run a runbook: validate it, execute its steps and print the outcome."""
     from gert_core.cli.execution import carry_out
+    from gert_core.cli.recordings import Recordings
     from gert_core.cli.session import project_here, registry_for
     from gert_core.cli.showing import Showing
     from gert_core.engine.prepare import prepare
@@ -102,6 +105,7 @@ def exec_(
     if wanted is not None and mode != "replay":
         raise UsageError("--scenario belongs to --mode replay", hint="add --mode replay")
 
+    recording = Recordings(record, ctx.obj.environ).start(file, mode=mode, project=project)
     kept = store_of(project, ctx.obj, store, registry)
 
     def begin(stack: ExitStack, **given: Any) -> Any:
@@ -125,6 +129,7 @@ def exec_(
             fail_on=fails,
             trace_sync=trace_sync,
             preflight=not no_preflight,
+            remember=recording.remembered,
             probe_effects=(PROBE_EFFECTS if probe_allow_effects is None else frozenset(_words(probe_allow_effects))),
             **given,
         )
@@ -139,6 +144,7 @@ def exec_(
         pending_exit_code=pending_exit_code,
         shown=shown,
         notify=not no_notify,
+        recorder=recording.end,
     )
 
 
@@ -169,4 +175,4 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-__all__ = ["categories", "exec_"]
+__all__ = ["categories", "check_questions", "exec_"]

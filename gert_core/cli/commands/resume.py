@@ -16,6 +16,7 @@ from gert_core.cli.run_options import (
     pending_exit_code_option,
     progress_option,
     quiet_option,
+    record_option,
     verbose_option,
 )
 from gert_core.cli.stores import store_option
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from gert_core.engine.progress import Progress
     from gert_core.engine.resume.read import RecordedRun
     from gert_core.runs.result import RunResult
+    from gert_core.scenarios.recording.record import Recording
 
 
 def resume(
@@ -74,6 +76,7 @@ def resume(
     pending_exit_code: Annotated[int, pending_exit_code_option()] = 0,
     fail_on: Annotated[str | None, fail_on_option()] = None,
     no_notify: Annotated[bool, no_notify_option()] = False,
+    record: Annotated[str | None, record_option()] = None,
     verbose: Annotated[int, verbose_option()] = 0,
     quiet: Annotated[bool, quiet_option()] = False,
     progress: Annotated[str, progress_option()] = "auto",
@@ -83,6 +86,7 @@ def resume(
     """Resume a run where it stopped; steps with a recorded result are not executed again."""
     from gert_core.cli.commands.exec import categories, check_questions
     from gert_core.cli.execution import carry_out
+    from gert_core.cli.recordings import Recordings
     from gert_core.cli.session import project_here, registry_for
     from gert_core.cli.showing import Showing
     from gert_core.cli.stores import store_of
@@ -112,11 +116,13 @@ def resume(
     found = find_run(kept, wanted_run).run_id
 
     needed: RunAgain | None = None
+    recording = Recordings(record)
 
     def begin(stack: ExitStack, **given: Any) -> Any:
         recorded = _read(kept, found, stack, **given)
         runbook = recorded.choices.runbook
         project = project_here(runbook.parent, known=here) if runbook.parent.is_dir() else here
+        recording.begin(recorded, project)
         wanted = Resume(
             run=recorded,
             retry_failed=retry_failed,
@@ -158,9 +164,11 @@ def resume(
                 shown=shown,
                 fail_on=fails,
                 notify=not no_notify,
+                recorder=recording.end,
             )
         except RunFinished as finished:
-            return _show_finished(finished.result, kept.open(found), as_json=json, fail_on=fails)
+            again = recording.of_finished(kept, found, ctx.obj)
+            return _show_finished(finished.result, kept.open(found), as_json=json, fail_on=fails, recording=again)
         except RunAgain as wanted:  # a secret output is needed that only an earlier process knew
             needed = wanted
 
@@ -241,17 +249,27 @@ def parse_outputs(text: str | None, reconciled: dict[str, str]) -> dict[str, Any
     return given
 
 
-def _show_finished(result: RunResult, stored: StoredRun, *, as_json: bool, fail_on: tuple[str, ...] | None) -> int:
+def _show_finished(
+    result: RunResult,
+    stored: StoredRun,
+    *,
+    as_json: bool,
+    fail_on: tuple[str, ...] | None,
+    recording: Recording | None = None,
+) -> int:
     """Print the result of a run that is over and return the exit code it ended with."""
-    from gert_core.cli.execution import document_of, exit_code, kept_info
+    from gert_core.cli.execution import document_of, exit_code, kept_info, show_recording
     from gert_core.cli.render.result import show
     from gert_core.cli.render.terminal import out
 
     info = kept_info(stored, result)
     if as_json:
-        out(json_.dumps(document_of(result, info), ensure_ascii=False))
+        told = {} if recording is None else {"record": recording.to_json()}
+        out(json_.dumps({**document_of(result, info), **told}, ensure_ascii=False))
     else:
         show(result, info=info, executed=False)
+    if recording is not None:
+        show_recording(recording, as_json=as_json)
     return exit_code(result, interrupt_code=1, pending=1, fail_on=fail_on)
 
 

@@ -59,7 +59,7 @@ def run_tests(
     from gert_core.scenarios.results import reports_to_json
 
     selection = Selection(names=scenario or (), tags=tag or (), everything=everything)
-    runner = _Runners(ctx.obj, floor=floor).of
+    runner = Runners(ctx.obj, floor=floor).of
     plan = Plan(files, selection, runner=runner, warn=lambda remark: err(f"warning: {remark}"))
     show = _Show(plan, quiet=json)
     with closing(_results(plan.jobs, seconds=seconds, workers=jobs, fail_fast=fail_fast)) as results:
@@ -76,7 +76,7 @@ def run_tests(
     return 0 if summary.ok else 1
 
 
-class _Runners:
+class Runners:
     """The runners of runbooks; registries are built once per project."""
 
     def __init__(self, options: Any, *, floor: bool) -> None:
@@ -193,4 +193,4 @@ def _write_junit(path: Path, reports: Sequence[RunbookReport]) -> None:
         ) from error
 
 
-__all__ = ["run_tests"]
+__all__ = ["Runners", "run_tests"]

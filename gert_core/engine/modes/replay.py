@@ -23,6 +23,7 @@ from gert_core.api import (
 )
 from gert_core.documents.generated import tools_by_key
 from gert_core.engine.flow.frame import step_id_of
+from gert_core.engine.journal import principal_of
 from gert_core.engine.steps.approval import approval_process
 from gert_core.engine.steps.replies import read_reply
 from gert_core.engine.steps.secret_outputs import learn_outputs
@@ -94,13 +95,27 @@ class ReplayBackend:
         message = given.message or f"the scenario says {given.status}"
         if given.status == "failed":
             return Failed(
-                kind=given.kind or ErrorKind.CANNED, message=message, outputs=given.outputs, fields=given.fields
+                kind=given.kind or ErrorKind.CANNED,
+                message=message,
+                outputs=given.outputs,
+                fields=given.fields,
+                principal=self._person(execution),
             )
         if given.status == "error":
             return Errored(
-                kind=given.kind or ErrorKind.CANNED, message=message, outputs=given.outputs, fields=given.fields
+                kind=given.kind or ErrorKind.CANNED,
+                message=message,
+                outputs=given.outputs,
+                fields=given.fields,
+                principal=self._person(execution),
             )
-        return Completed(outputs=given.outputs, fields=given.fields)
+        return Completed(outputs=given.outputs, fields=given.fields, principal=self._person(execution))
+
+    def _person(self, execution: StepExecution) -> Principal | None:
+        """Return who answered the step's questions, or stated its result, as the scenario tells."""
+        names = self._scenario.principals
+        found = names.get(execution.key) or names.get(execution.compiled.id)
+        return None if found is None else principal_of(found)
 
     def step_seconds(self, began: float) -> float:
         """Return 0: steps of a replay take no time."""
@@ -132,7 +147,7 @@ class ReplayBackend:
             position = self._cursors.get(key, 0)
             if position < len(responses):
                 self._cursors[key] = position + 1
-                reply = _reply(responses[position], tool, action, inputs)
+                reply = canned_reply(responses[position], tool, action, inputs)
                 learn_outputs(execution, tool.contracts[action].secret_outputs, reply.outputs or {})
                 return reply
             used += position
@@ -152,7 +167,7 @@ class ReplayBackend:
         Suspend the run where the scenario has the step with no evidence at all, as it does for an approval without
         answers.
         """
-        person = Principal(kind="human", id=DEFAULT_APPROVER)
+        person = self._person(execution) or Principal(kind="human", id=DEFAULT_APPROVER)
         for name in (execution.key, execution.compiled.id):
             given = self._scenario.evidence.get(name)
             if given is None:
@@ -279,7 +294,7 @@ def _approval() -> CannedApproval:
     return CannedApproval(approved=True, approver_id=DEFAULT_APPROVER)
 
 
-def _reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
+def canned_reply(given: ToolResponse, tool: ToolNode, action: str, inputs: Mapping[str, object]) -> Reply:
     """Return a response as the tool's transport would; without ``outputs`` it goes through ``extract``."""
     reply = Reply(
         exit_code=given.exit_code,
@@ -299,4 +314,4 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-__all__ = ["DEFAULT_APPROVER", "EPOCH", "ReplayBackend"]
+__all__ = ["DEFAULT_APPROVER", "EPOCH", "ReplayBackend", "canned_reply"]

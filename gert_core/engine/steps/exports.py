@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import ErrorKind, StepProblem, StepStatus
 from gert_core.documents.exclusive import exclusive
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gert_core.secrets import Masker
 
 DETAIL_LIMIT = 16 * 1024
+_SHORTENED: Final = "… "
 
 
 def completion_data(
@@ -47,8 +48,13 @@ def _bounded(value: object) -> object:
     start = len(value) - DETAIL_LIMIT
     line = value.find("\n", start, -1) + 1
     if not line:
-        return f"… {start} characters before\n{part(value, start)}"
-    return f"… {value.count(chr(10), 0, line)} lines before\n{part(value, line)}"
+        return f"{_SHORTENED}{start} characters before\n{part(value, start)}"
+    return f"{_SHORTENED}{value.count(chr(10), 0, line)} lines before\n{part(value, line)}"
+
+
+def is_shortened(text: str) -> bool:
+    """Return whether a captured text in a trace is only the end of what was written."""
+    return text.startswith(_SHORTENED)
 
 
 def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
@@ -133,4 +139,4 @@ def holder(execution: StepExecution, name: str) -> str | None:
     return f"step {owner}"
 
 
-__all__ = ["apply_state", "completion_data", "holder", "keep_entry", "mask_failure", "refuse_collision"]
+__all__ = ["apply_state", "completion_data", "holder", "is_shortened", "keep_entry", "mask_failure", "refuse_collision"]

@@ -1,0 +1,1 @@
+"""Differences between what scenarios came to before and come to now."""

@@ -1,0 +1,76 @@
+"""Where a recording is kept: a directory that must be new, written beside its place and renamed when it is complete."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gert_core.api.errors import UsageError
+from gert_core.kit.durable import replace_file, sync_directory
+from gert_core.scenarios.find import scenarios_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+TRACE_FILE: Final = "trace.jsonl"
+_READABLE: Final = 0o644
+
+
+def target_of(name: str, runbook: Path, *, base: Path | None = None) -> Path:
+    """Return the directory of a recording: a bare name is one of the runbook's scenarios, all else is a path."""
+    if name and name == os.path.basename(name) and name not in (os.curdir, os.pardir):  # noqa: PTH119 - as typed
+        return scenarios_directory(runbook) / name
+    return Path(name) if base is None else base / name
+
+
+def check_target(target: Path) -> Path:
+    """Return the directory; raise ``UsageError`` unless it is absent or empty."""
+    hint = "choose another name or directory; gert never overwrites a scenario"
+    if target.name.startswith(".") or not target.name:
+        raise UsageError(f"{str(target)!r} cannot be the directory of a scenario", hint="give it a name without dots")
+    try:
+        if not os.path.lexists(target):
+            return target
+        if target.is_symlink() or not target.is_dir():
+            raise UsageError(f"{target} exists and is not a directory; nothing was run", file=str(target), hint=hint)
+        if any(target.iterdir()):
+            raise UsageError(f"{target} exists and is not empty; nothing was run", file=str(target), hint=hint)
+    except (OSError, ValueError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise UsageError(f"{str(target)!r} cannot be written: {told}; nothing was run", hint=hint) from None
+    return target
+
+
+def write_directory(target: Path, files: Mapping[str, bytes | Iterable[bytes]]) -> None:
+    """Write the files of a recording; all of them are there, or nothing is. Raise ``OSError``."""
+    made = _make_parents(target.parent)
+    beside = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
+    try:
+        beside.mkdir()
+        for name, data in files.items():
+            replace_file(beside / name, data, mode=_READABLE)
+        sync_directory(beside)
+        beside.rename(target)  # takes the place of an empty directory, and of nothing else
+        sync_directory(target.parent)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        for directory in reversed(made):
+            try:
+                directory.rmdir()
+            except OSError:
+                break
+        raise
+
+
+def _make_parents(parent: Path) -> list[Path]:
+    """Make the directories around a recording; return those that did not exist."""
+    made = []
+    for directory in reversed([one for one in (parent, *parent.parents) if not one.exists()]):
+        directory.mkdir(exist_ok=True)
+        made.append(directory)
+    return made
+
+
+__all__ = ["TRACE_FILE", "check_target", "target_of", "write_directory"]

@@ -1,0 +1,84 @@
+"""Look for secrets that no document declares: tokens, keys and passwords that are known by their form."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MASKED: Final = r"(?!<REDACTED)"
+_SCHEMES: Final = r"(?:bearer|basic|token|digest|negotiate|apikey|aws4-hmac-sha256)"
+KINDS: Final[dict[str, re.Pattern[str]]] = {
+    "private key": re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"),
+    "AWS access key": re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{16}(?![A-Za-z0-9])"),
+    "GitHub token": re.compile(r"gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{22,}"),
+    "Slack token": re.compile(r"xox[abprs]-[A-Za-z0-9-]{8,}"),
+    "JSON Web Token": re.compile(r"eyJ[A-Za-z0-9_-]{5,}\.eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
+    "Authorization header": re.compile(
+        r"(?i)(?<![a-z])(?:proxy-)?authorization[\\\"']*\s*[:=]\s*[\\\"']*"
+        rf"(?:{_SCHEMES}\s+)?{_MASKED}(?!{_SCHEMES}\b)[^\s\\\"'<{{]{{4,}}"
+    ),
+    "password in a URL": re.compile(rf"(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@\"'<]*:{_MASKED}[^\s/@\"'{{]+@"),
+}
+"""Patterns by the kind that messages name."""
+_TRIGGERS: Final = ("-----BEGIN", "AKIA", "ASIA", "gh", "xox", "eyJ", "uthorization", "UTHORIZATION", "://")
+"""Texts without any of these have no secret of a known form."""
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """A place with something that has the form of a secret; the value is not part of it."""
+
+    place: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.kind}"
+
+
+def kinds_in(text: str) -> list[str]:
+    """Return the kinds of secrets in a text."""
+    if not any(trigger in text for trigger in _TRIGGERS):
+        return []
+    return [kind for kind, pattern in KINDS.items() if pattern.search(text)]
+
+
+def hits_in(value: object, place: str = "") -> Iterator[Hit]:
+    """Yield every hit in data, its names included; places are paths without what was found."""
+    if isinstance(value, str):
+        for kind in kinds_in(value):
+            yield Hit(place=place, kind=kind)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            name = str(key)
+            for kind in kinds_in(name):
+                yield Hit(place=f"{place} (a name)" if place else "a name", kind=kind)
+            inside = f"{place}{'' if not place or place.endswith(' ') else '.'}{without_secrets(name)}"
+            yield from hits_in(item, inside)
+            if isinstance(item, str) and (found := _header(name, item)):
+                yield Hit(place=inside, kind=found)
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from hits_in(item, f"{place}[{index}]")
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with what was found replaced by its kind."""
+    for kind in kinds_in(text):
+        text = KINDS[kind].sub(f"<{kind}>", text)
+    return text
+
+
+def _header(name: str, value: str) -> str | None:
+    """Return the kind of a field that is an Authorization header by its name."""
+    kind = "Authorization header"
+    lower = name.lower()
+    if lower not in ("authorization", "proxy-authorization") or KINDS[kind].search(value):
+        return None
+    return kind if KINDS[kind].search(f"{name}: {value}") else None
+
+
+__all__ = ["KINDS", "Hit", "hits_in", "kinds_in", "without_secrets"]
