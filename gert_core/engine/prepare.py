@@ -6,7 +6,7 @@ inputs from its trace and continues that; this is in ``engine/resume``, which is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, InputError, Services, UsageError
 from gert_core.documents.limits import declared_at
@@ -35,7 +35,7 @@ from gert_core.kit.log import fault as log_fault
 from gert_core.plugin.config import PluginServices
 from gert_core.plugin.kinds import INPUT
 from gert_core.runs.directory import new_run_id
-from gert_core.secrets import MINIMUM, collect
+from gert_core.secrets import collect
 from gert_core.template import Symbol
 from gert_core.trace.events import EPOCH, timestamp
 from gert_core.trace.signing import signer_from_environ
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from gert_core.governance import Policies
     from gert_core.secrets import Masker, Secrets
     from gert_core.trace.observers import Observer
-
-_Secret = TypeVar("_Secret")
 
 
 def prepare(request: Request, stack: ExitStack) -> Run:
@@ -288,7 +286,7 @@ def _values(
                 inputs = _resolved(request, runbook, plugins, ask=request.mode != "dry-run" and not denied)
                 if denied:
                     inputs = _known(inputs)
-                masker = secrets.masker(_long(inputs.secrets) if request.mode == "replay" else inputs.secrets)
+                masker = secrets.masker(inputs.secrets, placeholders=request.mode == "replay")
     except InputError as error:
         if error.kind not in (ErrorKind.SECRET_TOO_SHORT, ErrorKind.SECRET_NAME):
             error.message = secrets.masker().mask_text(error.message)
@@ -299,11 +297,6 @@ def _values(
     elif resume is None:
         constants = render_constants(runbook.model.meta.constants, inputs.values, about=about, masker=masker)
     return inputs, constants, masker
-
-
-def _long(secrets: Mapping[str, _Secret]) -> dict[str, _Secret]:
-    """Return the secrets of a scenario that are long enough to be masked: a placeholder, such as 0, need not be."""
-    return {name: value for name, value in secrets.items() if len(str(value)) >= MINIMUM}
 
 
 def _resolved(request: Request, runbook: Runbook, plugins: PluginServices, *, ask: bool) -> ResolvedInputs:

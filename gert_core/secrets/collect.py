@@ -8,6 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gert_core.secrets.environ import child_environ, own_secrets, provider_variables
+from gert_core.secrets.forms import MINIMUM
 from gert_core.secrets.masker import Masker
 
 if TYPE_CHECKING:
@@ -72,11 +73,16 @@ class Secrets(Struct, frozen=True, kw_only=True):
         """Return the environment of a child process of ``tool``."""
         return child_environ(environ, self.allowed(tool), declared=(*self.values, *self.withheld))
 
-    def masker(self, inputs: Mapping[str, object] | None = None) -> Masker:
-        """Return the masker of the run; ``inputs`` are the values of inputs declared ``secret: true``."""
+    def masker(self, inputs: Mapping[str, object] | None = None, *, placeholders: bool = False) -> Masker:
+        """Return the masker of the run; ``inputs`` are the values of inputs declared ``secret: true``.
+
+        Those of a scenario are ``placeholders``, of which some, such as 0, are too short to be masked, and need not be.
+        """
         known: dict[str, str | float | None] = dict(self.values)
         for name, value in (inputs or {}).items():
             for label, leaf in leaves(name, value):
+                if placeholders and len(str(leaf)) < MINIMUM:
+                    continue
                 known[label if known.get(label, leaf) == leaf else f"input.{label}"] = leaf
         return Masker(known, always=self.withheld)
 
