@@ -182,8 +182,6 @@ class StepExecution:
         self.deadline = self.frame.deadline.within(self.compiled.timeout)
         return close(self, attempt(self))
 
-    # -- open ----------------------------------------------------------------------------------------------------
-
     def _wanted(self) -> bool:
         if self.compiled.when is None:
             return True
@@ -286,8 +284,6 @@ class StepExecution:
             continue_attempts(self, self.services.recorded)
         if self.services.progress.listens:
             self.services.progress.started(self.info)
-
-    # -- shared --------------------------------------------------------------------------------------------------
 
     @property
     def info(self) -> StepInfo:
