@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from gert_core.api import RunError, StoreError
+from gert_core.api import GertError, RunError, StoreError
 from gert_core.approvals.binding import changed_fields
 from gert_core.approvals.inbox import entry_of
 from gert_core.approvals.standing import UNCHECKED
+from gert_core.kit.log import warning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -62,6 +63,18 @@ def since_last(
     )
 
 
+def since_last_json(
+    store: RunStore, request: ApprovalRequest, *, known: Callable[[], Approvals] = lambda: UNCHECKED
+) -> dict[str, object] | None:
+    """Return the same as an object; None, with a warning, where it cannot be found out."""
+    try:
+        found = since_last(store, request, known=known)
+    except (GertError, OSError) as error:
+        warning("approvals", "the last approval of step %s is not known: %s", request.step_id, error)
+        return None
+    return None if found is None else found.to_json()
+
+
 def _approved(store: RunStore, request: ApprovalRequest, known: Callable[[], Approvals]) -> Iterator[Entry]:
     """Yield the approved tickets of the same step that were requested before, those of the newest run first."""
     for row in store.tickets(status="answered", runbook=request.runbook_name, step_id=request.step_id):
@@ -87,4 +100,4 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[di
         yield {"field": field, "before": old, "after": new}
 
 
-__all__ = ["SinceLast", "since_last"]
+__all__ = ["SinceLast", "since_last", "since_last_json"]

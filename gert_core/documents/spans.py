@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from yaml.error import YAMLError
 from yaml.events import (
     AliasEvent,
-    CollectionEndEvent,
     DocumentStartEvent,
+    MappingEndEvent,
     MappingStartEvent,
     ScalarEvent,
+    SequenceEndEvent,
     SequenceStartEvent,
     StreamEndEvent,
     StreamStartEvent,
@@ -48,21 +49,21 @@ class Ends:
     def _read(self, text: str) -> None:
         lines = re.split(BREAKS, text)
         source: Any = parser(text.encode())
-        open_: list[_Open] = []
-        while not isinstance(event := source.get_event(), StreamEndEvent):
-            if isinstance(event, _HEADS):
+        next_event, open_ = source.get_event, list[_Open]()
+        while (kind := type(event := next_event())) is not StreamEndEvent:  # once per word of the document
+            if kind is ScalarEvent or kind is AliasEvent:
+                start, end = _place(event.start_mark), _place(event.end_mark)
+                if kind is ScalarEvent and event.style in _BLOCK:
+                    end = _text_end(lines, start, end)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                start = _place(event.start_mark)
+                open_.append(_Open(start, mapping=kind is MappingStartEvent, flow=bool(event.flow_style)))
                 continue
-            start = _place(event.start_mark)
-            if isinstance(event, MappingStartEvent | SequenceStartEvent):
-                open_.append(_Open(start, mapping=isinstance(event, MappingStartEvent), flow=bool(event.flow_style)))
-                continue
-            if isinstance(event, CollectionEndEvent):
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 closed = open_.pop()
                 start, end = closed.start, _place(event.end_mark) if closed.flow else closed.last
-            elif isinstance(event, ScalarEvent | AliasEvent):
-                end = _place(event.end_mark)
-                if getattr(event, "style", None) in _BLOCK:
-                    end = _text_end(lines, start, end)
+            elif kind in _HEADS:
+                continue
             else:
                 break  # the end of the document
             self._add(open_[-1] if open_ else None, start, end)
@@ -76,7 +77,7 @@ class Ends:
         (self.keys if is_key else self.values).setdefault(start, end)
         if around is not None:
             around.count += 1
-            around.last = max(end, around.last)
+            around.last = max(around.last, end)
 
 
 class _Open:

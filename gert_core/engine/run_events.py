@@ -9,7 +9,7 @@ from gert_core import __version__
 from gert_core.api import Principal, RunStatus
 from gert_core.api.events import EventType
 from gert_core.contracts import Contracts
-from gert_core.documents.generated import generated_digests, tool_digests
+from gert_core.documents.generated import generated_digests, tool_digests, tools_by_key
 from gert_core.engine.flow.frame import step_id_of
 from gert_core.engine.signals import NO_OUTCOME, Rank, run_status
 from gert_core.engine.steps.secret_outputs import learn_output
@@ -107,6 +107,7 @@ def _facts(run: Run) -> dict[str, object]:
         **({"approval_keys": "environment"} if run.facts.policies.keys_by_environment else {}),
         **run.facts.choices.to_json(),
         **({"notify": list(run.facts.notify)} if run.facts.notify else {}),
+        **(_files(book) if run.facts.choices.runbook_path is not None else {}),
         "inputs": dict(run.facts.inputs.values),
         "input_sources": dict(run.facts.inputs.sources),
         "constants": dict(run.facts.constants),
@@ -119,6 +120,19 @@ def _includes(book: Runbook, documents: Documents) -> dict[str, object]:
     """Return what ``run_start`` records of the runbooks that are included."""
     hashes = {name: one.runbook.document.digest for name, one in book.included.items()}
     return {"include_hashes": hashes, "include_policies": documents.policy_digests()}
+
+
+def _files(book: Runbook) -> dict[str, object]:
+    """Return where tools and included runbooks were, by the names of their digests; nothing where there are none."""
+    found = {
+        "tool_files": {name: tool.document.path for name, tool in tools_by_key(book).items()},
+        "include_files": {name: one.runbook.document.path for name, one in book.included.items()},
+    }
+    return {
+        field: {name: str(path.absolute()) for name, path in files.items() if path is not None}
+        for field, files in found.items()
+        if files
+    }
 
 
 def write_end(run: Run, signal: Signal | None, layer: Layer, seconds: float) -> Outcome | None:

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, GertError, RunStatus
+from gert_core.hosting.drifted import changed_documents
 from gert_core.kit.display import readable_key
-from gert_core.kit.files import open_named
 from gert_core.runs.again import given_again
 from gert_core.runs.answers import answered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gert_core.api import StoredRun
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.state import RunState
 
-_DECISIONS: Final = {
-    "redo": "run {steps} again",
+_INTERRUPTED: Final = {
     "done": "{steps} took effect: go on",
+    "redo": "{steps} did not take effect: run it again",
     "failed": "{steps} did not take effect: let it fail",
 }
+"""What may be stated about steps of which only a person can find out what they did."""
+_FAILED: Final = {
+    "redo": "run {steps} again",
+    "done": "{steps} took effect all the same: go on",
+    "failed": "{steps} did not take effect: let it fail",
+}
+"""What may be stated about steps that reported a failure."""
 _DONE: Final = {"confirm": "yes", "checklist": "all"}
 """What says that everything is done; other kinds have no answer that could be suggested."""
 _FINAL: Final = (ErrorKind.GOVERNANCE_DENIED, ErrorKind.APPROVAL_REJECTED)
 OR: Final = "or"
 AND: Final = "and"
 THEN: Final = "then"
-_LARGEST: Final = 64 * 1024 * 1024
-"""The most bytes of a runbook that are read to see whether it changed."""
 
 
 class NextStep(Struct, frozen=True, kw_only=True):
@@ -76,7 +79,7 @@ def _found(info: RunInfo) -> list[NextStep]:
     if needs == "unblock":
         return list(_unblocking(state))
     if needs == "reconcile":
-        return [*_reconciling(state, point["steps"]), *_ending(state)]
+        return [*_deciding(state, point["steps"]), *_ending(state)]
     if needs == "retry":
         return list(_retrying(state))
     found = list(_approvals(info.run, state))
@@ -91,24 +94,11 @@ def _found(info: RunInfo) -> list[NextStep]:
 
 
 def _resume(state: RunState, why: str, *words: str) -> NextStep:
-    """Return the command that resumes a run; one whose runbook is another by now says that it may be."""
-    if _changed(state):
-        why, words = f"{why}, although the runbook changed since it began", (*words, "--on-drift", "allow")
+    """Return the command that resumes a run; one whose documents are others by now says that they may be."""
+    if changed := changed_documents(state):
+        why = f"{why}, although {' and '.join(changed)} changed since it began"
+        words = (*words, "--on-drift", "allow")
     return NextStep(why=why, command=("gert", "resume", "--run", state.run_id, *given_again(state), *words))
-
-
-def _changed(state: RunState) -> bool:
-    """Return whether the runbook is another one than the run began with; one that is gone is not."""
-    path, known = state.facts.get("runbook_path"), state.facts.get("runbook_hash")
-    try:
-        file = Path(str(path))
-        if not path or not known or not file.is_file():
-            return False
-        with open_named(file) as stream:
-            data = stream.read(_LARGEST + 1)
-        return len(data) <= _LARGEST and f"sha256:{hashlib.sha256(data).hexdigest()}" != str(known)
-    except (OSError, ValueError):
-        return False
 
 
 def _ending(state: RunState) -> Iterator[NextStep]:
@@ -125,10 +115,20 @@ def _unblocking(state: RunState) -> Iterator[NextStep]:
     yield replace(_resume(state, "resume the run when it is unblocked"), lead=THEN)
 
 
-def _reconciling(state: RunState, keys: Sequence[str], *words: str) -> Iterator[NextStep]:
+def _deciding(state: RunState, keys: Sequence[str]) -> Iterator[NextStep]:
+    """Yield what to do about steps that were interrupted: look first, because the wrong statement does harm."""
+    steps = ", ".join(map(readable_key, keys))
+    only = ("--step", keys[0]) if len(keys) == 1 else ()
+    why = f"first find out whether {steps} took effect: it was interrupted"
+    yield NextStep(why=why, command=("gert", "runs", "show", state.run_id, *only))
+    for number, step in enumerate(_reconciling(state, keys, _INTERRUPTED)):
+        yield step if number else replace(step, lead=THEN)
+
+
+def _reconciling(state: RunState, keys: Sequence[str], decisions: Mapping[str, str], *words: str) -> Iterator[NextStep]:
     """Yield a command for each thing that may have become of steps whose effect is unknown."""
     steps = ", ".join(map(readable_key, keys))
-    for decision, sentence in _DECISIONS.items():
+    for decision, sentence in decisions.items():
         stated = [word for key in keys for word in ("--reconcile", f"{key}={decision}")]
         yield replace(_resume(state, sentence.format(steps=steps), *words, *stated), choice=decision)
 
@@ -153,7 +153,7 @@ def _retrying(state: RunState) -> Iterator[NextStep]:
         return
     risky = [record.key for record in state.risky_retries]
     if risky:
-        yield from _reconciling(state, risky, "--retry-failed")
+        yield from _reconciling(state, risky, _FAILED, "--retry-failed")
     else:
         yield _resume(state, f"run {steps} again", "--retry-failed")
 
@@ -196,9 +196,10 @@ def _approvals(run: StoredRun, state: RunState) -> Iterator[NextStep]:
 def _answers(run: StoredRun, state: RunState) -> Iterator[NextStep]:
     asked = state.unanswered
     given = answered(run, asked)
+    declined = {one.step_key for one in given.values() if one.declined is not None}  # their steps fail
     missing: dict[str, list[dict[str, Any]]] = {}
     for question in asked:
-        if question["seq"] not in given:
+        if question["seq"] not in given and question["step_key"] not in declined:
             missing.setdefault(str(question["step_key"]), []).append(question)
     for key, questions in missing.items():
         command = answer_command(state.run_id, key, questions)

@@ -7,12 +7,11 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gert_core.api import ErrorKind, GertError, UsageError
+from gert_core.api import ErrorKind, UsageError
 from gert_core.approvals.known import checked_against
 from gert_core.documents.floor import PluginFloor, plugin_floor
 from gert_core.documents.plugin_choice import build_registry
 from gert_core.documents.project import find_project
-from gert_core.kit.log import warning
 from gert_core.runs.answers import UPLOADS
 from gert_core.runs.directory import runs_root
 from gert_core.runs.find import find_run
@@ -112,14 +111,9 @@ class Site:
 
     def since_last(self, request: ApprovalRequest) -> dict[str, object] | None:
         """Return what changed since the step of a request was approved last; None when it never was, or is unknown."""
-        from gert_core.approvals.since import since_last
+        from gert_core.approvals.since import since_last_json
 
-        try:
-            found = since_last(self.store, request, known=self.known)
-        except (GertError, OSError) as error:
-            warning("hosting", "the last approval of step %s is not known: %s", request.step_id, error)
-            return None
-        return None if found is None else found.to_json()
+        return since_last_json(self.store, request, known=self.known)
 
 
 __all__ = ["Site"]

@@ -1,4 +1,4 @@
-"""The command that resumes a run, with what a person must give again."""
+"""What a person must give again to a command that resumes a run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,6 @@ GIVEN: Final = ("cli", "file", "scenario", "none")
 """Sources of inputs that cannot be asked again: the value was given with the command."""
 
 
-def resume_command(run_id: str, state: RunState | None, option: str) -> str:
-    """Return the command; secret inputs that were given with the last one are given again.
-
-    ``option`` names the store, where that is not the one of the project.
-    """
-    words = () if state is None else given_again(state)
-    return " ".join([f"gert resume --run {run_id}{option}", *words])
-
-
 def given_again(state: RunState) -> tuple[str, ...]:
     """Return the words for secret inputs that were given with a command, with an ellipsis where the value goes."""
     sources = state.facts.get("input_sources") or {}
@@ -27,4 +18,4 @@ def given_again(state: RunState) -> tuple[str, ...]:
     return tuple(word for name in names for word in ("--var", f"{name}=…"))
 
 
-__all__ = ["GIVEN", "given_again", "resume_command"]
+__all__ = ["GIVEN", "given_again"]

@@ -36,6 +36,8 @@ class RunStart(Struct):
     block_hashes: dict[str, str] | None = None
     include_hashes: dict[str, str] | None = None
     include_policies: dict[str, str] | None = None
+    tool_files: dict[str, str] | None = None
+    include_files: dict[str, str] | None = None
     policy_plugins: list[str] | None = None
     plugins: list[_Map] | None = None
     secrets: list[str] | None = None

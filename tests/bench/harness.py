@@ -6,15 +6,20 @@ computed round by round and only then summarised: median and quartiles of the ro
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import random
 import resource
 import statistics
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,6 +61,37 @@ class Command:
 
     def close(self) -> None:
         """Nothing stays."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnTerminal(Command):
+    """A process with a terminal of 80 columns and 24 rows, which is read as fast as it is written."""
+
+    def __call__(self) -> tuple[float, float]:
+        """Seconds and processor seconds."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        used, began = cpu_seconds(), time.perf_counter()
+        process = subprocess.Popen(
+            list(self.argv),
+            cwd=self.cwd,
+            env={**self.environ, "TERM": "xterm-256color"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        said = b""
+        with suppress(OSError):  # the terminal was closed by the last one who had it
+            while data := os.read(ours, 65536):
+                said = (said + data)[-4000:]
+        code = process.wait()
+        taken = time.perf_counter() - began
+        os.close(ours)
+        if code:
+            raise RuntimeError(f"{' '.join(self.argv)} exited with {code}: {said.decode(errors='replace')[-400:]}")
+        return taken, cpu_seconds() - used
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine import Engine
-from harness import Command, Contender, Figure, Samples, Worker, clean_environ, extra, rate, ratio
+from harness import Command, Contender, Figure, OnTerminal, Samples, Worker, clean_environ, extra, rate, ratio
 from workloads import Workloads, assert_step, gert_script, mixed_steps, tool_step
 
 from gert_core.plugin.registry import Registry
@@ -59,7 +59,12 @@ def build(place: Path) -> tuple[dict[str, Contender], list[Row]]:
     work, registry = Workloads(place), Registry.build()
     contenders: dict[str, Contender] = {}
     rows = [*_start_up(work, contenders), *_steps(work, registry, contenders), *_documents(work, contenders)]
-    rows += [*_programs(work, contenders), *_traces(work, registry, contenders), *_discovery(work, contenders)]
+    rows += [
+        *_terminals(work, contenders),
+        *_programs(work, contenders),
+        *_traces(work, registry, contenders),
+        *_discovery(work, contenders),
+    ]
     return contenders, rows
 
 
@@ -141,6 +146,30 @@ def _steps(work: Workloads, registry: Registry, contenders: dict[str, Contender]
             unit_per=1_000,
         ),
     ]
+
+
+def _terminals(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:
+    """Rows that compare a run on a terminal, where it is drawn while it happens, with the same run without one."""
+    books = {
+        "one tool step": work.book("shown1", tool_step(1)),
+        "200 `true` tool steps": work.book("shown200", "".join(tool_step(n) for n in range(STEPS))),
+        "100 parallel 50 ms steps": work.parallel(100),
+    }
+    rows = []
+    for what, book in books.items():
+        argv = [str(gert_script()), "exec", str(book)]
+        contenders[f"exec {what}"] = Command(argv=argv, cwd=work.place)
+        contenders[f"exec {what}, terminal"] = OnTerminal(argv=argv, cwd=work.place)
+        rows.append(
+            against(
+                f"`gert exec` on a terminal, {what}",
+                "the same without a terminal",
+                (1.05, 1.0),
+                f"exec {what}, terminal",
+                theirs=f"exec {what}",
+            )
+        )
+    return rows
 
 
 def _documents(work: Workloads, contenders: dict[str, Contender]) -> list[Row]:

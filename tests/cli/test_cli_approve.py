@@ -101,13 +101,13 @@ def test_approve_writes_an_answer_as_the_current_user(store, capsys, tmp_path):
 def test_the_last_approval_says_how_to_go_on(store, capsys):
     assert main(["approve", "t-1"]) == 0
     assert main(["approve", "t-1", "--as", "bob"]) == 0
-    assert f"Resume with: gert resume --run {RUN}" in capsys.readouterr().out
+    assert f"  next: gert runs show {RUN}\n" in capsys.readouterr().out
 
 
 def test_reject_is_one_answer_and_enough(store, capsys):
     assert main(["reject", "t-1", "--as", "bob", "--reason", "no window"]) == 0
     assert [(a.approved, a.approver_id, a.reason) for a in answers(store)] == [(False, "bob", "no window")]
-    assert "gert resume" in capsys.readouterr().out
+    assert "next: gert" in capsys.readouterr().out
     assert main(["approve", "t-1"]) == 1
     assert "has all the answers" in capsys.readouterr().err
 
@@ -340,7 +340,7 @@ def test_an_answer_that_cannot_count_blocks_no_approver(store, monkeypatch, tmp_
     assert "'alice' has answered" in capsys.readouterr().err
     monkeypatch.delenv("GERT_APPROVAL_SIGNING_KEY")
     assert main(["approve", "t-1", "--as", "bob"]) == 0
-    assert "Resume with" in capsys.readouterr().out
+    assert "next: gert runs show" in capsys.readouterr().out
 
 
 def test_signatures_that_cannot_be_verified_here_decide_nothing(store, monkeypatch, capsys):
@@ -353,4 +353,4 @@ def test_signatures_that_cannot_be_verified_here_decide_nothing(store, monkeypat
     assert (shown["status"], shown["approvers"], shown["unverified"]) == ("pending", [], ["alice"])
     monkeypatch.setenv("GERT_APPROVAL_SIGNING_KEY", base64.b64encode(b"k" * 32).decode())
     assert main(["approve", "t-2", "--as", "alice"]) == 0
-    assert "Resume with" in capsys.readouterr().out
+    assert "next: gert runs show" in capsys.readouterr().out

@@ -56,16 +56,19 @@ def test_an_interrupt_cleans_nothing_up_and_names_the_abort(interrupted):
     unknown = "it writes, is not idempotent and was interrupted"
     assert f"  cannot determine whether deploy/0/push took effect: {unknown}\n" in said
     lines = said.splitlines()
-    at = lines.index(f"  next: gert resume --run {run} --reconcile deploy/0/push=redo  # run deploy/0/push again")
+    look = "first find out whether deploy/0/push took effect: it was interrupted"
+    at = lines.index(f"  next: gert runs show {run} --step deploy/0/push  # {look}")
     assert lines[at + 1 :] == [
-        "    or: …=done, =failed",
+        f"  then: gert resume --run {run} --reconcile deploy/0/push=done  # deploy/0/push took effect: go on",
+        "    or: …=redo  # deploy/0/push did not take effect: run it again",
+        "    or: …=failed  # deploy/0/push did not take effect: let it fail",
         f"    or: gert resume --run {run} --abort  # end the run for good, after its open cleanup",
     ]
 
 
 def test_the_command_after_an_interrupt_works_with_one_of_its_choices(interrupted):
     shell, _, said = interrupted
-    command = re.search(r"next: gert (.*)  # run", said)[1].replace("=redo", "=done")
+    command = re.search(r"then: gert (.*)  # deploy/0/push took effect", said)[1]
     shell.gert(*shlex.split(command))
     assert notes(shell) == ["lock", "unlock", "after"]
 

@@ -45,13 +45,13 @@ def test_the_command_that_is_printed_resumes_the_run(gert, store, given):
     run = re.search(r"run: (\S+)", said.out)[1]
     first = shlex.join(["gert", "resume", "--run", run, "--var", "pw=…", *store])
     assert f"  then: {first}  # resume the run when that is done\n" in said.out
-    command = " ".join(["gert", "resume", "--run", run, *store, "--var pw=…"])
+    command = shlex.join(["gert", "resume", "--run", run, "--var", "pw=…", *store])
     shown = json.loads(gert("runs", "show", run, "--json", *store).out)
     assert ["gert", "resume", "--run", run, "--var", "pw=…", *store] in [step["command"] for step in shown["next"]]
     (ticket,) = shown["pending"]
     said = gert("approve", ticket["ticket_id"], "--as", "ann", *store)
     assert said.code == 0, said.all
-    assert f"Resume with: {command}\n" in said.out
+    assert f"  next: {command}\n" in said.out
     words = shlex.split(command.replace("…", "sesame-77"))[1:]
     done = gert(*words)
     assert done.code == 0, done.all

@@ -224,9 +224,9 @@ def test_one_run_is_shown_with_its_steps_and_the_way_on(bench):
     said = bench.gert("runs", "show", bench.run_id)
     assert "read (tool): success" in said.stdout
     resume = f"gert resume --run {bench.run_id} --reconcile write"
-    assert f"  next: {resume}=redo  # run write again\n" in said.stderr
-    assert "    or: …=done, =failed\n" in said.stderr
-    assert [step["command"][-1] for step in shown["next"]] == ["write=redo", "write=done", "write=failed"]
+    assert f"  then: {resume}=done  # write took effect: go on\n" in said.stderr
+    assert "    or: …=redo  # write did not take effect: run it again\n    or: …=failed  # " in said.stderr
+    assert [step["command"][-1] for step in shown["next"]] == ["write", "write=done", "write=redo", "write=failed"]
     missing = bench.gert("runs", "show", "nope")
     assert (missing.returncode, "there is no run nope" in missing.stderr) == (2, True)
     bench.trace.write_bytes(b"what\n")

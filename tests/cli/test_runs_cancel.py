@@ -50,11 +50,11 @@ def test_a_run_is_cancelled_and_goes_on_when_it_is_resumed(gert, tmp_path, store
         assert said.code == 0, said.all
         assert process.wait(30) == 1
         run = gert("runs", "list", "--ids", *at).out.strip()
-        option = "" if store == "file:runs" else f" --store {store}"
-        first, second = said.out.splitlines()
+        option = f" --store {store}"
+        first, second, third = said.out.splitlines()
         assert first == f"Run {run} has stopped: it is cancelled."
-        assert second.startswith(f"Resume with: gert resume {run}")
-        assert option in second
+        assert second == f"  next: gert resume --run {run}{option}  # resume the run where it stopped"
+        assert third.startswith(f"    or: gert resume --run {run} --abort{option}  # ")
     lines = [json.loads(line) for line in gert("runs", "tail", run, "--json", *at).out.splitlines()]
     assert (lines[-1]["type"], lines[-1]["data"]["reason"]) == ("run_complete", "alice: wrong server")
     stands = gert("runs", "status", run, "--json", *at).document

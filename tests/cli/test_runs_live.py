@@ -73,5 +73,11 @@ def test_after_a_kill_nothing_is_running(run):
     text = gert("runs", "show", gert.run().name)
     assert "pick/0/write (tool): interrupted" in text.out
     assert "running" not in text.out
-    again = f"gert resume --run {gert.run().name} --reconcile pick/0/write=redo  # run pick/0/write again"
-    assert text.err == f"  next: {again}\n    or: …=done, =failed\n"
+    run = gert.run().name
+    look = "first find out whether pick/0/write took effect: it was interrupted"
+    assert text.err.splitlines() == [
+        f"  next: gert runs show {run} --step pick/0/write  # {look}",
+        f"  then: gert resume --run {run} --reconcile pick/0/write=done  # pick/0/write took effect: go on",
+        "    or: …=redo  # pick/0/write did not take effect: run it again",
+        "    or: …=failed  # pick/0/write did not take effect: let it fail",
+    ]

@@ -60,7 +60,7 @@ def test_a_result_is_only_recorded_with_no_resume(gert, tmp_path, result, code, 
     run = gert.run().name
     said = gert("runs", "reconcile", "latest", f"a={result}", "--as", "alice", "--no-resume")
     assert (said.code, said.err) == (0, ""), said.all
-    assert said.out == f"Recorded.\nResume with: gert resume --run {run}\n"
+    assert said.out == f"Recorded.\n  next: gert resume --run {run}\n"
     events = gert.events()[-3:]
     assert [event["type"] for event in events] == ["run_resumed", "step_complete", "run_suspended"]
     assert (events[0]["data"]["actor"], events[0]["data"]["reconciled"]) == ("alice", {"a": result})

@@ -74,7 +74,7 @@ def test_a_question_suspends_the_run_until_it_is_answered(shell):
         ("look", "seen", "checklist"), ("look", "cause", "text"), ("look", "colour", "choice"),
     ]  # fmt: skip
     first = shell.gert("answer", run, "look", "seen=all", "--as", "alice")
-    assert f"Still open: cause, colour. Answer with: gert answer {run} look" in first.stdout
+    assert f"Still open: cause, colour.\n  next: gert answer {run} look  # " in first.stdout
     half = shell.gert("runs", "show", run)
     assert "seen of step look was answered by alice" in half.stdout
     told = shell.json("answer", run, "look", "cause=dust", "colour=2")
@@ -109,7 +109,7 @@ def test_what_only_a_person_can_say_is_asked_for_by_the_command_on_the_screen(sh
     typed = shell.gert("answer", run, "look", stdin="3\nall\ndust\nblue\nred\n")
     assert "Answer with numbers from 1 to 2" in typed.stderr
     assert "or with one of the answers: red, green." in typed.stderr
-    assert f"Resume with: gert resume --run {run}" in typed.stdout
+    assert f"  next: gert resume --run {run}\n" in typed.stdout
     assert shell.json("resume", run)["outcome"]["code"] == "ok"
 
 

@@ -79,7 +79,7 @@ def test_life_block_unblock_a_step_pauses_until_it_is_unblocked(shell):
     assert refused["hint"] == f"gert runs unblock {run} --key window, then resume it"
     assert effects(shell) == 0
     freed = shell.gert("runs", "unblock", run, "--key", "window", "--as", "alice")
-    assert freed.stdout == f"Unblocked window.\nResume with: gert resume --run {run}\n"
+    assert freed.stdout == f"Unblocked window.\n  next: gert resume --run {run}\n"
     resumed, queued = shell.events()[-2:]
     assert (resumed["type"], resumed["data"]["reason"], resumed["data"]["actor"]) == ("run_resumed", "unblock", "alice")
     assert (queued["type"], queued["data"]["status"]) == ("run_suspended", "queued")

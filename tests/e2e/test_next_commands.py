@@ -48,9 +48,9 @@ class Advice:
         self.words: list[tuple[str, list[str]]] = []
         for lead, line in self.lines:
             if line.startswith("…"):
-                first = self.words[0][1]
-                for choice in re.findall(r"=(\w+)", line):
-                    self.words.append((lead, [re.sub("=redo$", f"={choice}", word) for word in first]))
+                (first,) = [words for _, words in self.words if "--reconcile" in words][:1]
+                choice = re.match(r"…=(\w+)  # ", line)[1]
+                self.words.append((lead, [re.sub("=(redo|done)$", f"={choice}", word) for word in first]))
             else:
                 self.words.append((lead, shlex.split(line, comments=True)))
         self.more = [words for lead, words in self.words if lead == "more"]
@@ -126,8 +126,8 @@ def test_a_failed_write_is_decided_by_a_person(gert, number, code, times, store)
     assert did(gert, "write") == times
 
 
-@pytest.mark.parametrize(("number", "code", "times"), [(0, 0, 2), (1, 0, 1), (2, 1, 1)], ids=["redo", "done", "failed"])
-def test_an_interrupted_write_is_decided_by_a_person(gert, number, code, times):
+@pytest.mark.parametrize(("number", "code", "times"), [(1, 0, 1), (2, 0, 2), (3, 1, 1)], ids=["done", "redo", "failed"])
+def test_an_interrupted_write_is_looked_at_and_decided_by_a_person(gert, number, code, times):
     dies = (
         TOOL.replace("NAME", "write").replace("CONTRACT", WRITE).replace("test -e sick", "test -e go || kill -9 $PPID")
     )
@@ -137,7 +137,9 @@ def test_an_interrupted_write_is_decided_by_a_person(gert, number, code, times):
     (gert.root / "go").touch()
     run = gert.run().name
     advice = Advice(gert, f"run: {run}\n{gert('runs', 'show', run).err}")
-    assert advice.leads == ["next", "or", "or"]
+    assert advice.leads == ["next", "then", "or", "or"]
+    looked = advice.run(0)
+    assert 'writes=["db"]' in looked.out, "what it may have changed is what a person has to look at"
     advice.run(number, code=code)
     assert did(gert, "write") == times
 
@@ -194,6 +196,38 @@ def test_an_answer_is_given_and_the_run_goes_on(gert, store):
 
 
 @pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
+def test_each_command_on_the_way_says_the_next_one(gert, store):
+    """From the first result on, only what is printed is typed: approve one, answer one in part, then the rest."""
+    rules = ", governance: { rules: [ { effects: [network], action: require-approval, exclude_actor: false } ] }"
+    ask = "{ id: ask, type: manual, instructions: Look., required_evidence: [ { kind: text, name: a }, { kind: text, name: b } ] }"
+    forked = f"      - {{ steps: [ {step('left')[4:].strip()} ] }}\n      - {{ steps: [ {ask} ] }}\n"
+    book(gert, f"  - id: fork\n    type: parallel\n    branches:\n{forked}", meta=rules)
+    advice = executed(gert, "--approval", "inbox", "--questions", "suspend", code=0, store=store)
+    assert advice.leads == ["next", "or", "and", "then"]
+    run = advice.words[2][1][2]
+    said = advice.run(0)
+    second = Advice(gert, f"run: {run}\n{said.out}", *store)
+    assert [words[1] for _, words in second.words] == ["answer", "resume"]
+    words = second.words[0][1][1:]
+    at = words.index("fork/1/ask") + 1
+    said = gert(*words[:at], "a=dust", *words[at:])
+    assert "Still open: b." in said.out
+    third = Advice(gert, f"run: {run}\n{said.out}", *store)
+    assert [words[1] for _, words in third.words] == ["answer", "resume"]
+    said = gert(*words[:at], "b=none", *words[at:], "--json")
+    assert [one["command"][1] for one in said.document["next"]] == ["resume"]
+    done = gert(*said.document["next"][0]["command"][1:])
+    assert "resolved (fine)" in done.out, done.all
+
+
+def test_a_declined_question_is_not_asked_for_again(gert):
+    book(gert, "  - { id: ask, type: manual, instructions: Look., required_evidence: [ { kind: text, name: a } ] }\n")
+    executed(gert, "--questions", "suspend", code=0)
+    said = gert("answer", "latest", "ask", "--reject", "too dark")
+    assert re.findall(r"^ +(\w+): gert (\w+)", said.out, re.MULTILINE) == [("next", "resume")]
+
+
+@pytest.mark.parametrize("store", STORES, ids=["directory", "store"])
 def test_a_blocked_run_is_unblocked_and_goes_on(gert, store):
     book(gert, "  - { id: ask, type: manual, instructions: Look. }\n")
     said = gert("exec", "book.yaml", "--questions", "suspend", *store)
@@ -202,7 +236,8 @@ def test_a_blocked_run_is_unblocked_and_goes_on(gert, store):
     shown = gert("runs", "show", run, *store)
     advice = Advice(gert, f"run: {run}\n{shown.err}", *store)
     assert advice.leads == ["next", "then"]
-    advice.run(0)
+    said = advice.run(0)
+    assert re.findall(r"^ +(\w+): gert (\w+)", said.out, re.MULTILINE)[-1][1] == "resume"
     assert "Answer pending" in advice.run(1).out, "it waits for what it waited for before"
 
 
@@ -232,6 +267,46 @@ def test_a_run_whose_runbook_changed_goes_on_when_that_is_meant(gert):
     run = gert.run().name
     advice = Advice(gert, f"run: {run}\n{gert('runs', 'show', run).err}")
     assert advice.words[0][1][-2:] == ["--on-drift", "allow"]
+    assert "resolved (fine)" in advice.run(0).out
+
+
+PART = "apiVersion: kernel/v0\nmeta: { name: part }\ntools: [read]\nsteps:\n"
+POLICY = "apiVersion: policy/v0\nmeta: { name: p }\nrules: [ { effects: [network], action: allow%s } ]\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "changed", "named"),
+    [
+        ("tools/read.tool.yaml", "# other\n", "tool"),
+        ("part.yaml", "# other\n", "runbook"),
+        ("given.yaml", POLICY % ", min_approvers: 2", "policy"),
+        ("floor.yaml", POLICY % ", min_approvers: 2", "policy"),
+        ("gert-project.yaml", "name: x\n", "the list of policies"),
+        ("given.yaml", f"# a remark\n{POLICY % ''}", None),
+        ("gert-project.yaml", "name: x\npolicies: [floor.yaml]\n", None),
+        ("tools/other.tool.yaml", TOOL, None),
+    ],
+    ids=["tool", "part", "given", "floor", "list", "remark", "name", "other"],
+)
+def test_every_document_that_changed_is_named(gert, file, changed, named):
+    """What was read for the run is drift, and nothing else: the command resumes the run as it is printed."""
+    book(gert, "  - { id: part, type: runbook, runbook: part.yaml }\n" + step("look"))
+    end = "  - { type: end, outcome: { category: resolved, code: fine } }\n"
+    gert.write(part=f"{PART}{step('inner')}{end}", given=POLICY % "", floor=POLICY % "")
+    (gert.root / "gert-project.yaml").write_text("policies: [floor.yaml]\n")
+    (gert.root / "sick").write_text("down")
+    executed(gert, "--policy", "given.yaml", code=1)
+    (gert.root / "sick").unlink()
+    target = gert.root / file
+    target.write_text(f"{target.read_text()}{changed}" if changed == "# other\n" else changed)
+    run = gert.run().name
+    advice = Advice(gert, f"run: {run}\n{gert('runs', 'show', run).err}")
+    (shown,) = gert("runs", "show", run, "--json").document["next"]
+    allowed = shown["command"][-2:] == ["--on-drift", "allow"]
+    assert (allowed, f"although {named} " in shown["why"]) == (named is not None, named is not None), shown
+    if named is not None and "list" not in named:
+        assert file in shown["why"]
+        assert gert(*[word for word in shown["command"][1:] if word not in ("--on-drift", "allow")]).code == 1
     assert "resolved (fine)" in advice.run(0).out
 
 

@@ -130,6 +130,30 @@ def test_a_question_is_a_notice_and_its_answer_a_line(gert):
     assert answer == {"question_id": "q1", "by": "", "declined": False}
 
 
+@pytest.mark.parametrize("store", [(), ("--store", "sqlite:runs.db")], ids=["directory", "store"])
+def test_an_approval_says_what_changed_since_the_last_one(gert, store):
+    rules = ", inputs: { n: { type: string, default: a } }, governance: { rules: [ { effects: [network], RULE } ] }"
+    book(gert, TALK, meta=rules.replace("RULE", "action: require-approval, exclude_actor: false"))
+
+    def asked(*words: str) -> dict:
+        said = gert("exec", "book.yaml", "--approval", "inbox", "--progress", "json", "--json", *words, *store)
+        assert said.code == 0, said.all
+        told = [json.loads(line) for line in said.err.splitlines()]
+        (one,) = [one for one in told if one["kind"] == "approval"]
+        assert one["step_key"] == "talk"
+        return one["data"]
+
+    first = asked()
+    assert first["since_last"] is None
+    ticket = first["request"]["ticket_id"]
+    assert gert("approve", ticket, "--as", "ann", *store).code == 0
+    assert gert("resume", "latest", *store).code == 0
+    again = asked()["since_last"]
+    assert (again["ticket_id"], again["approvers"], again["changed"]) == (ticket, ["ann"], [])
+    (gert.root / "book.yaml").write_text((gert.root / "book.yaml").read_text() + "# changed\n")
+    assert [one["field"] for one in asked()["since_last"]["changed"]] == ["runbook"]
+
+
 def test_an_error_before_the_run_is_the_end_of_the_notices(gert):
     book(gert, TALK, meta=", inputs: { host: { type: string, required: true } }")
     said = gert("exec", "book.yaml", "--progress", "json", "--no-input", "--json")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json as json_
-import shlex
 from typing import TYPE_CHECKING, Annotated
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import UsageError
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.result import following, show_following
 from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.stores import store_here, store_option
-from gert_core.hosting.advice import answer_command
-from gert_core.runs.again import resume_command
 
 if TYPE_CHECKING:
     from gert_core.engine.answering import OpenQuestions
@@ -86,21 +84,14 @@ def _typed(asked: OpenQuestions) -> dict[str, str]:
 
 
 def _say(asked: OpenQuestions, stored: list[StoredAnswer]) -> None:
-    run_id, option = asked.run.run_id, asked.run.option
     for one in stored:
         verb = "Answered" if one.declined is None else "Declined"
         out(escape(f"{verb} {one.name} of step {one.step_key} as {one.by}."))
     refused = any(one.declined is not None for one in asked.given.values())
     if asked.missing and not refused:
         names = ", ".join(str(question["name"]) for question in asked.missing)
-        command = f"{shlex.join(answer_command(run_id, asked.key, asked.missing))}{option}"
-        out(escape(f"Still open: {names}. Answer with: {command}"))
-    others = [one for one in asked.state.unanswered if one["step_key"] != asked.key]
-    if others:
-        keys = ", ".join(dict.fromkeys(str(one["step_key"]) for one in others))
-        out(escape(f"Other steps ask too: {keys}; gert runs show {run_id}{option} says what."))
-    if not asked.missing or refused:
-        out(escape(f"Resume with: {resume_command(run_id, asked.state, option)}"))
+        out(escape(f"Still open: {names}."))
+    show_following(asked.run)
 
 
 def _json(asked: OpenQuestions, stored: list[StoredAnswer]) -> dict[str, object]:
@@ -109,7 +100,8 @@ def _json(asked: OpenQuestions, stored: list[StoredAnswer]) -> dict[str, object]
         for one in stored
     ]
     missing = [str(question["name"]) for question in asked.missing]
-    return {"run_id": asked.run.run_id, "step_key": asked.key, "answers": answers, "missing": missing}
+    shown = {"run_id": asked.run.run_id, "step_key": asked.key, "answers": answers, "missing": missing}
+    return {**shown, "next": following(asked.run)}
 
 
 __all__ = ["answer"]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json as json_
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
-from gert_core.api import RunError
 from gert_core.approvals.inbox import find, respond
 from gert_core.approvals.known import checked_against
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.result import following, show_following
 from gert_core.cli.render.terminal import err, escape, out
 from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.stores import store_of, store_option
-from gert_core.runs.again import resume_command
 
 if TYPE_CHECKING:
     from gert_core.api import ApprovalResponse
     from gert_core.approvals.inbox import Entry
-    from gert_core.runs.state import RunState
 
 
 def approve(
@@ -83,17 +80,7 @@ def _say(entry: Entry, response: ApprovalResponse) -> None:
     missing = entry.missing
     if response.approved and missing > 0:
         out(f"{missing} more approval{'s' if missing > 1 else ''} needed.")
-    else:
-        out(escape(f"Resume with: {resume_command(request.run_id, _state(entry), entry.run.option)}"))
-
-
-def _state(entry: Entry) -> RunState | None:
-    """Return the run of a ticket; None when its trace cannot be read, which the command to resume it will say."""
-    from gert_core.runs.cache import load_state
-
-    with suppress(RunError):
-        return load_state(entry.run)
-    return None
+    show_following(entry.run)
 
 
 def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:
@@ -103,6 +90,7 @@ def _json(entry: Entry, response: ApprovalResponse) -> dict[str, object]:
         "step_id": entry.request.step_id,
         "response": response.to_json(),
         "missing": entry.missing,
+        "next": following(entry.run),
     }
 
 

@@ -6,11 +6,13 @@ import json as json_
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.result import following, show_following
 from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.session import project_here, registry_for
 from gert_core.cli.stores import store_of, store_option
 
 if TYPE_CHECKING:
+    from gert_core.api import RunStore
     from gert_core.runs.lifecycle.status import Standing
 
 
@@ -36,7 +38,7 @@ def block(
     if stands.status == "running" and not json:
         out(escape(f"Run {stands.run_id} is being executed, and will be blocked on {key} before its next step."))
         return 0
-    return say(stands, f"Blocked on {key}.", given["store"].option, as_json=json)
+    return say(stands, f"Blocked on {key}.", given["store"], as_json=json)
 
 
 def unblock(
@@ -54,7 +56,7 @@ def unblock(
 
     given = _given(ctx, as_, store)
     stands = write(run_id, key=key, **given)
-    return say(stands, f"Unblocked {key}.", given["store"].option, as_json=json)
+    return say(stands, f"Unblocked {key}.", given["store"], as_json=json)
 
 
 def _given(ctx: typer.Context, as_: str | None, store: str | None) -> dict[str, Any]:
@@ -70,15 +72,15 @@ def _given(ctx: typer.Context, as_: str | None, store: str | None) -> dict[str, 
     }
 
 
-def say(stands: Standing, done: str, option: str, *, as_json: bool) -> int:
-    """Print what was done to a run, and where it stands then."""
-    if as_json:
-        out(json_.dumps(stands.to_json(), ensure_ascii=False))
-        return 0
-    waiting = ", ".join(str(one) for one in stands.blocked_on)
-    out(escape(f"{done}{f' It waits for {waiting}.' if waiting else ''}"))
-    if stands.status != "blocked":
-        out(escape(f"Resume with: gert resume --run {stands.run_id}{option}"))
+def say(stands: Standing, done: str, store: RunStore, *, as_json: bool) -> int:
+    """Print what was done to a run, where it stands then and what to do next."""
+    with store.open(stands.run_id) as run:
+        if as_json:
+            out(json_.dumps({**stands.to_json(), "next": following(run)}, ensure_ascii=False))
+            return 0
+        waiting = ", ".join(str(one) for one in stands.blocked_on)
+        out(escape(f"{done}{f' It waits for {waiting}.' if waiting else ''}"))
+        show_following(run)
     return 0
 
 

@@ -6,6 +6,7 @@ import json as json_
 from typing import Annotated
 
 from gert_core.cli.lazy import typer
+from gert_core.cli.render.result import following, show_following
 from gert_core.cli.render.terminal import escape, out
 from gert_core.cli.stores import store_here, store_option
 
@@ -31,12 +32,12 @@ def cancel(
     by = default_actor(environ) if as_ is None else as_
     found = store_here(ctx.obj, store)
     stands = stop(run_id, store=found, by=by, reason=reason, environ=environ)
-    if json:
-        out(json_.dumps(stands.to_json(), ensure_ascii=False))
-    else:
-        out(escape(f"Run {stands.run_id} has stopped: it is {stands.status}."))
-        if stands.status == "cancelled":
-            out(escape(f"Resume with: gert resume {stands.run_id}{found.option}"))
+    with found.open(stands.run_id) as run:
+        if json:
+            out(json_.dumps({**stands.to_json(), "next": following(run)}, ensure_ascii=False))
+        else:
+            out(escape(f"Run {stands.run_id} has stopped: it is {stands.status}."))
+            show_following(run)
     return 0
 
 

@@ -106,7 +106,7 @@ def _state(
                 kind=ErrorKind.GOVERNANCE_DENIED,
             )
         state_results(run)
-    return say(standing_of(run_info(recorded.stored)), "Recorded.", found.option, as_json=as_json)
+    return say(standing_of(run_info(recorded.stored)), "Recorded.", found, as_json=as_json)
 
 
 __all__ = ["reconcile"]

@@ -13,6 +13,7 @@ from gert_core.cli.render.terminal import escape_output, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TextIO
 
     from gert_core.api import Deadline, Question
 
@@ -24,11 +25,15 @@ _HANGUP: Final = 0.5
 class TerminalConsole:
     """Reads standard input line by line without losing what a pipe already delivered.
 
-    ``quiet`` is called around a dialogue so that a live progress line does not run through it.
+    ``quiet`` is called around a dialogue so that a live progress line does not run through it; ``stream`` is where it
+    is shown, standard error by default.
     """
 
-    def __init__(self, *, no_input: bool = False, quiet: Callable[[bool], None] | None = None) -> None:
+    def __init__(
+        self, *, no_input: bool = False, quiet: Callable[[bool], None] | None = None, stream: TextIO | None = None
+    ) -> None:
         self._no_input = no_input
+        self._stream = stream
         self._quiet = quiet
         self._lock = threading.RLock()
         self._buffer = b""
@@ -80,8 +85,9 @@ class TerminalConsole:
     def show(self, text: str) -> None:
         """Write to standard error; where that is impossible an answer may come all the same."""
         with suppress(OSError):
-            write_text(sys.stderr, escape_output(text, colour=False))
-            sys.stderr.flush()
+            stream = self._stream or sys.stderr
+            write_text(stream, escape_output(text, colour=False))
+            stream.flush()
 
     def _forget(self) -> None:
         """Throw away what was typed, or pushed into the terminal's input, and not read yet."""

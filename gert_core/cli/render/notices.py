@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TextIO
 
-    from gert_core.api import Deadline, Question, TraceEvent
+    from gert_core.api import ApprovalRequest, Deadline, Question, TraceEvent
     from gert_core.engine.progress import Progress
     from gert_core.engine.run import Run
     from gert_core.trace.observers import Observer
@@ -65,7 +65,8 @@ class NoticeProgress:
     def __init__(self, stream: TextIO) -> None:
         self._notices = NoticeLines(stream)
         self._ticker = Ticker()
-        self._progress = HostProgress(self._notices, self._ticker, named=self._name, since_last=lambda _: None)
+        self._run: Run | None = None
+        self._progress = HostProgress(self._notices, self._ticker, named=self._name, since_last=self._since_last)
 
     @property
     def listener(self) -> Progress:
@@ -79,6 +80,7 @@ class NoticeProgress:
 
     def attach(self, run: Run) -> None:
         """Take the run that is about to be executed."""
+        self._run = run
         self._progress.begin(run)
 
     def console(self, *, no_input: bool) -> TerminalConsole:
@@ -95,6 +97,22 @@ class NoticeProgress:
 
     def _name(self, run_id: str) -> None:
         self._notices.run_id = run_id
+
+    def _since_last(self, request: ApprovalRequest) -> Mapping[str, Any] | None:
+        """Return what changed since the step was approved last."""
+        from gert_core.approvals.checks import Approvals
+        from gert_core.approvals.since import since_last_json
+
+        facts = None if self._run is None else self._run.facts
+        if facts is None or facts.store is None:
+            return None
+        known = Approvals(
+            actors=frozenset(),
+            schemes=facts.registry.signature_scheme,
+            environ=facts.environ,
+            people=facts.policies.people,
+        )
+        return since_last_json(facts.store, request, known=lambda: known)
 
 
 class NoticeConsole(TerminalConsole):

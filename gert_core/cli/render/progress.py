@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import StepStatus
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from gert_core.api import ApprovalRequest, TraceEvent
+    from gert_core.cli.render.caught import Caught
     from gert_core.engine.progress import CallWatcher, Progress, StepInfo
     from gert_core.engine.run import Run
     from gert_core.secrets.masker import Masker
@@ -47,9 +50,11 @@ class TerminalProgress(StepLines):
         start: float = 5.0,
         again: float = 30.0,
     ) -> None:
-        super().__init__(stream or sys.stderr, described=described or verbose > 0)
+        self._given = stream or sys.stderr
+        super().__init__(_apart(self._given) if live else self._given, described=described or verbose > 0)
         self._live = Live(self._stream, self._titled)
         self._draws = live
+        self._caught: Caught | None = None
         self._verbose = verbose
         self._start, self._again = start, again
         self.watches = live or verbose > 0
@@ -74,10 +79,12 @@ class TerminalProgress(StepLines):
         self._masker = run.services.masker
         self.mask = run.services.masker.mask_text
         self._live.name = run.facts.runbook.name
+        if self._stream is not self._given:
+            self._catch()
 
     def console(self, *, no_input: bool) -> TerminalConsole:
         """Return who asks people meanwhile; nothing is drawn into a dialogue."""
-        return TerminalConsole(no_input=no_input, quiet=self.hold)
+        return TerminalConsole(no_input=no_input, quiet=self.hold, stream=self._stream if self._draws else None)
 
     def hold(self, held: bool) -> None:
         """Hold back all output during a dialogue; lines of other branches are printed after the answer."""
@@ -85,8 +92,14 @@ class TerminalProgress(StepLines):
 
     def close(self) -> None:
         """Remove the block from the screen."""
-        self._screen.close()
         self._ticker.end()
+        if self._caught is not None:
+            self._caught.end()
+            self._caught = None
+        self._screen.close()
+        if self._stream is not self._given:
+            self._stream.close()
+            self._stream = self._screen.stream = self._given
 
     def end(self, data: Mapping[str, Any]) -> None:
         """Take how the run ended, which is told by its result."""
@@ -202,6 +215,17 @@ class TerminalProgress(StepLines):
                 self._screen.draw(self._live.lines(*self._screen.size))
         self._tick()
 
+    def _catch(self) -> None:
+        """Catch what else is written to this terminal; where that is impossible, the block is drawn all the same."""
+        from gert_core.cli.render.caught import Caught
+
+        with suppress(OSError, RuntimeError, MemoryError):
+            terminal = os.fstat(self._stream.fileno())
+            # The results of a plan go to standard output itself, and nothing else does.
+            others = (2,) if self._given is not sys.stderr else (1, 2)
+            found = [number for number in others if os.path.samestat(os.fstat(number), terminal)]
+            self._caught = Caught(found, self._screen.print, self.mask)
+
     def _beat(self) -> None:
         with self._screen.lock:
             for leaf in self._live.leaves.values():
@@ -216,6 +240,14 @@ class TerminalProgress(StepLines):
         else:
             since = self._again * (leaf.reminded - 1)
             self._print(f"{indent_of(leaf.step)}… {name_of(leaf.step)} {since:g}s", masked=True)
+
+
+def _apart(stream: TextIO) -> TextIO:
+    """Return the terminal of a stream as a stream of its own, which stays when that one is caught."""
+    try:
+        return os.fdopen(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors, newline="")
+    except (OSError, ValueError):  # it has no descriptor
+        return stream
 
 
 __all__ = ["TerminalProgress"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import RunStatus
 from gert_core.cli.render.durations import time_taken
@@ -15,7 +15,7 @@ from gert_core.kit.display import readable_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gert_core.api import Outcome
+    from gert_core.api import Outcome, StoredRun
     from gert_core.documents.tree import Runbook
     from gert_core.hosting.advice import NextStep
     from gert_core.runs.holds import Hold
@@ -135,17 +135,42 @@ def show_holds(holds: Sequence[Hold]) -> None:
 def show_next(steps: Sequence[NextStep], *, to: Callable[[str], None] = err) -> None:
     """Print what can be done about a run next: the command to take first, then the others.
 
-    Commands that differ only in what they state about steps are one line.
+    Of commands that differ only in what they state about steps, the first is whole.
     """
-    stated = [step.choice for step in steps[1:] if step.choice]
+    first = next((step for step in steps if step.choice), None)
     for number, step in enumerate(steps):
         lead = "next" if number == 0 else step.lead
-        if number and step.choice:
-            if step.choice == stated[0]:
-                to(f"    or: …{', '.join(f'={choice}' for choice in stated)}")
-            continue
+        command = shlex.join(step.command) if not step.choice or step is first else f"…={step.choice}"
         why = f"  # {step.why}" if len(steps) > 1 else ""
-        to(escape(f"  {lead:>4}: {shlex.join(step.command)}{why}"))
+        to(escape(f"  {lead:>4}: {command}{why}"))
+
+
+def show_following(run: StoredRun) -> None:
+    """Print what to do about a run next, after a command changed what it waits for."""
+    info = _info(run)
+    if info.live:
+        out(escape(f"Run {info.run_id} is being executed, and goes on by itself."))
+    show_next(_following(info), to=out)
+
+
+def following(run: StoredRun) -> list[dict[str, Any]]:
+    """Return the same as ``next`` of a JSON document."""
+    return [step.to_json() for step in _following(_info(run))]
+
+
+def _info(run: StoredRun) -> RunInfo:
+    from gert_core.runs.listing import run_info
+
+    return run_info(run)
+
+
+def _following(info: RunInfo) -> list[NextStep]:
+    from gert_core.hosting.advice import NextStep, next_steps_of
+
+    if info.state is None:
+        words = ("gert", "runs", "show", info.run_id, *shlex.split(info.run.option))
+        return [NextStep(why="see why the run cannot be read", command=words)]
+    return next_steps_of(info)
 
 
 def _show_more(result: RunResult, info: RunInfo) -> None:
@@ -155,4 +180,4 @@ def _show_more(result: RunResult, info: RunInfo) -> None:
         out(escape(f"  more: gert runs show {result.run_id} --step {shlex.quote(key)}{info.run.option}"))
 
 
-__all__ = ["PLANS", "label", "mode_of", "show", "show_holds", "show_next"]
+__all__ = ["PLANS", "following", "label", "mode_of", "show", "show_following", "show_holds", "show_next"]

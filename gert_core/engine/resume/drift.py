@@ -87,7 +87,7 @@ def changes(
     found += [f"tool {name} (no longer listed)" for name in before if name not in tools]
     found += _changed_blocks(facts.get("block_hashes"), generated_digests(runbook))
     if facts.get("policy_digest") != policies.digest:
-        found += _changed_policies(facts.get("policies"), policies.to_json())
+        found += changed_policies(facts.get("policies"), policies.to_json())
     plugins = facts.get("policy_plugins")
     if isinstance(plugins, list):  # early runs of 0.1 did not record them
         found += [f"policy plugin {name}" for name in sorted({*plugins} ^ {*policies.plugins})]
@@ -137,7 +137,7 @@ def refuse(found: list[str]) -> None:
         raise RunError(f"{' and '.join(found)} changed since the run started", kind=ErrorKind.DRIFT, hint=_HINT)
 
 
-def _changed_policies(recorded: object, now: Sequence[Mapping[str, Any]]) -> list[str]:
+def changed_policies(recorded: object, now: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the changed documents; they keep their order, so another spelling of a path does not count.
 
     Which packs a plugin gives, and what it gives as data, may depend on the time: of packs only a file that both lists
@@ -162,4 +162,4 @@ def _is_file_of_pack(source: Mapping[str, Any]) -> bool:
     return source.get("kind") == _PACK and "answer" not in source
 
 
-__all__ = ["changes", "floor_changed", "refuse", "same_policies", "same_runbook"]
+__all__ = ["changed_policies", "changes", "floor_changed", "refuse", "same_policies", "same_runbook"]

@@ -178,7 +178,7 @@ def test_store_hints_name_a_store_that_is_not_the_usual_one(stores):
         assert re.search(rf"then: gert resume --run \S+ {re.escape(option)}  # ", said)
         (ticket,) = shell.json("approvals", "list", "--store", url)["approvals"]
         said = shell.gert("approve", ticket["ticket_id"], "--as", "alice", "--store", url).stdout
-        command = re.search(r"Resume with: gert (.*)", said)[1]
+        command = re.search(r"next: gert (.*)", said)[1]
         assert command.endswith(option)
         assert "completed" in shell.gert(*shlex.split(command), "--json").stdout
         shell.environ["GERT_STORE"] = url

@@ -1,0 +1,88 @@
+"""Tell which documents of a run changed since it began, so that what is advised resumes it all the same.
+
+What resumes a run reads and compares everything exactly; this looks at files only, without any plugin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gert_core.api import GertError
+from gert_core.kit.files import open_named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gert_core.runs.state import RunState
+
+_LARGEST: Final = 64 * 1024 * 1024
+"""The most bytes of a document that are read to see whether it changed."""
+_KINDS: Final = ("project", "file")
+"""The policies whose files a run names; those of the machine are not drift, and packs belong to plugins."""
+
+
+def changed_documents(state: RunState) -> list[str]:
+    """Return the documents that are others than the run began with, as messages name them; one that is gone is not."""
+    return list(dict.fromkeys((*_changed_files(state.facts), *_changed_policies(state.facts))))
+
+
+def _changed_files(facts: Mapping[str, Any]) -> Iterator[str]:
+    if _differs(facts.get("runbook_path"), facts.get("runbook_hash")):
+        yield f"runbook {facts['runbook_path']}"
+    for word, kind in (("runbook", "include"), ("tool", "tool")):
+        hashes = facts.get(f"{kind}_hashes") or {}
+        for name, path in (facts.get(f"{kind}_files") or {}).items():
+            if _differs(path, hashes.get(name)):
+                yield f"{word} {path}"
+
+
+def _differs(path: object, known: object) -> bool:
+    try:
+        file = Path(str(path))
+        if not path or not known or not file.is_file():
+            return False
+        with open_named(file) as stream:
+            data = stream.read(_LARGEST + 1)
+        return len(data) <= _LARGEST and f"sha256:{hashlib.sha256(data).hexdigest()}" != str(known)
+    except (OSError, ValueError):
+        return False
+
+
+def _changed_policies(facts: Mapping[str, Any]) -> list[str]:
+    """Return the policies of the project and of ``--policy`` that are others; none when no file was written since."""
+    recorded = facts.get("policies")
+    before = [one for one in recorded if one.get("kind") in _KINDS] if isinstance(recorded, list) else []
+    project_file = facts.get("project_file")
+    given = [Path(str(file)) for file in facts.get("policy_files") or ()]
+    root = None if project_file is None else Path(str(project_file)).parent
+    files = [*given, *([] if root is None else [Path(str(project_file)), *(root / one["name"] for one in before)])]
+    if not _written_since(files, str(facts.get("started") or "")):
+        return []
+    from gert_core.documents.project import find_project
+    from gert_core.engine.resume.drift import changed_policies
+    from gert_core.governance.sources import load_policies
+
+    try:
+        project = None if root is None else find_project(root)
+        now = load_policies(registry=None, project=project, files=given, runbook=None, floor=False).to_json()
+    except (GertError, OSError):
+        return []  # the run cannot be resumed, and what resumes it says why
+    return changed_policies(before, [one for one in now if one.get("kind") in _KINDS])
+
+
+def _written_since(files: list[Path], started: str) -> bool:
+    """Return whether the system changed a file after a moment; that time, unlike another, cannot be set back."""
+    with suppress(ValueError):
+        since = datetime.fromisoformat(started).timestamp()
+        for file in files:
+            with suppress(OSError):
+                if file.stat().st_ctime >= since:
+                    return True
+    return False
+
+
+__all__ = ["changed_documents"]
