@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import GertError
+from gert_core.documents.kinds import DocumentKind
 from gert_core.kit.files import open_named
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ _KINDS: Final = ("project", "file")
 """The policies whose files a run names; those of the machine are not drift, and packs belong to plugins."""
 
 
+_FIELDS: Final = {DocumentKind.RUNBOOK: "include", DocumentKind.TOOL: str(DocumentKind.TOOL)}
+"""By kind of document how the fields of ``run_start`` begin that have the files and digests."""
+
+
 def changed_documents(state: RunState) -> list[str]:
     """Return the documents that are others than the run began with, as messages name them; one that is gone is not."""
     return list(dict.fromkeys((*_changed_files(state.facts), *_changed_policies(state.facts))))
@@ -32,12 +37,12 @@ def changed_documents(state: RunState) -> list[str]:
 
 def _changed_files(facts: Mapping[str, Any]) -> Iterator[str]:
     if _differs(facts.get("runbook_path"), facts.get("runbook_hash")):
-        yield f"runbook {facts['runbook_path']}"
-    for word, kind in (("runbook", "include"), ("tool", "tool")):
-        hashes = facts.get(f"{kind}_hashes") or {}
-        for name, path in (facts.get(f"{kind}_files") or {}).items():
+        yield f"{DocumentKind.RUNBOOK} {facts['runbook_path']}"
+    for kind, field in _FIELDS.items():
+        hashes = facts.get(f"{field}_hashes") or {}
+        for name, path in (facts.get(f"{field}_files") or {}).items():
             if _differs(path, hashes.get(name)):
-                yield f"{word} {path}"
+                yield f"{kind} {path}"
 
 
 def _differs(path: object, known: object) -> bool:

@@ -287,7 +287,7 @@ class Host(Documents, Looking):
             busy = sum(not run.waits for run in self._runs)
             if busy >= self._limit:
                 raise UsageError(
-                    f"{busy} runs are at work in this host, and it has a limit of {self._limit}",
+                    f"this host has a limit of {self._limit} at once, and so many runs are at work",
                     kind=ErrorKind.HOST_BUSY,
                     hint="wait until one of them has ended, or give the host another limit",
                 )

@@ -81,7 +81,7 @@ class Live:
         self._titled = titled
         self.name = ""
         """The name of the runbook."""
-        self._began = time.monotonic()
+        self.began = time.monotonic()
         self.loops: dict[str, Loop] = {}
         self.leaves: dict[str, Leaf] = {}
         """By step key, in the order they began."""
@@ -116,7 +116,7 @@ class Live:
         done, failed, skipped = self._over
         counts = {"failed": failed, "skipped": skipped, "running": len(self.leaves), "waiting": len(self.waiting)}
         told = ", ".join([f"{done} done", *(f"{count} {word}" for word, count in counts.items() if count)])
-        return f"{self.name}  {elapsed(time.monotonic() - self._began, digits=0)}  {told}"
+        return f"{self.name}  {elapsed(time.monotonic() - self.began, digits=0)}  {told}"
 
     def _fit(self, text: str, columns: int) -> str:
         """Return a text in which every character is seen, short enough to leave the last column free."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -78,7 +79,7 @@ class TerminalProgress(StepLines):
         """Take the run that is about to be executed: its name and its secrets."""
         self._masker = run.services.masker
         self.mask = run.services.masker.mask_text
-        self._live.name = run.facts.runbook.name
+        self._live.name, self._live.began = run.facts.runbook.name, time.monotonic()
         if self._stream is not self._given:
             self._catch()
 
