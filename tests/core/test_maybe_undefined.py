@@ -201,6 +201,25 @@ def test_until_is_asked_with_the_steps_of_the_round(lab):
 
 
 LOOP = "- { id: l, type: tool, tool: lab, for_each: { as: n, over: [1] }%s }\n"
+ENDS = LOOP.replace("[1]", "[1, 2], until: '{{ .on }}'") % ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("{{ .l.1.value }}", "`until` may end `l` before it"),
+        ("{{ .step.l.1.value }}", "`until` may end `l` before it"),
+        ("{{ .l.0.value }}", None),
+        ("{{ .l }}", None),
+        ('{{ pluck .l "value" }}', None),
+    ],
+)
+def test_an_item_that_a_loop_may_not_come_to(lab, expression, why):
+    found = warnings(lab, ENDS + use(expression))
+    assert [one.message.partition(": ")[2] for one in found] == ([why] if why else [])
+    for one in found:
+        written = re.fullmatch(r"write `(.*)`", one.hint)[1].replace("'", '"')
+        assert warnings(lab, ENDS + use(f"{{{{ {written} }}}}")) == []
 
 
 @pytest.mark.parametrize("more", [", when: '{{ .on }}'", ", continue_on_fail: true"])

@@ -114,6 +114,12 @@ def _may_lack(step: StepNode) -> bool:
     return guarded(step) or step.fields.continue_on_fail
 
 
+def may_end_before(step: StepNode, item: tuple[str, ...]) -> bool:
+    """Return whether a loop may end early, before it comes to an item; the first one always runs."""
+    loop = step.fields.for_each
+    return loop is not None and loop.until is not None and item[1:2] not in ((), ("0",))
+
+
 def why_uncertain(step: StepNode, *, item: bool) -> str:
     """Return why an output of a step, or of an item of a loop, may be missing."""
     if item and _may_lack(step):
@@ -131,4 +137,13 @@ def default_of(kind: str, shown: str, *, kernel: bool) -> str:
     return f"({shown} | default {value})" if kernel else f"({shown[1:]} | default({jinja}))"
 
 
-__all__ = ["FAILED", "default_of", "is_certain", "is_protected", "own_statuses", "possible", "why_uncertain"]
+__all__ = [
+    "FAILED",
+    "default_of",
+    "is_certain",
+    "is_protected",
+    "may_end_before",
+    "own_statuses",
+    "possible",
+    "why_uncertain",
+]

@@ -10,6 +10,7 @@ from gert_core.validation.domain.certainty import (
     default_of,
     is_certain,
     is_protected,
+    may_end_before,
     own_statuses,
     possible,
     why_uncertain,
@@ -87,13 +88,15 @@ class Doubts:
         if is_protected(template, path, lambda more: self._certain(steps, path, both((self.known, more)))):
             return False
         shown, item = "." + ".".join(path), self._item(steps[0], path)
+        early = may_end_before(steps[0], item)
+        why = f"`until` may end `{steps[0].id}` before it" if early else why_uncertain(steps[0], item=len(item) == 2)
         fallback = default_of(kind, shown, kernel=shown in str(text.value))
         target = ".".join(item or (steps[0].id,))
         refs.ctx.add(
             "maybe-undefined",
-            f"`{shown}` may be undefined: {why_uncertain(steps[0], item=len(item) == 2)}",
+            f"`{shown}` may be undefined: {why}",
             path=text.path,
-            hint=f"write `{fallback}`, or read it only where `.{target}.status` is `success`",
+            hint=f"write `{fallback}`" + ("" if early else f", or read it only where `.{target}.status` is `success`"),
             offset=offset_of(text.value, path=path, offset=reference.offset),
         )
         return True
@@ -152,6 +155,8 @@ class Doubts:
             elif item:
                 ran = left != STATUSES or excluded >= _ABSENT
                 left = own_statuses(step) if ran else STATUSES
+                if may_end_before(step, item):
+                    left, known = STATUSES, NOTHING  # nothing is known of an item that is not in the result
                 excluded = known.get(item, frozenset()) | (FAILED if excluded >= FAILED else frozenset())
             left -= excluded
             if left <= _RAN and self._is_field(step, path):

@@ -314,7 +314,8 @@ class Variables:
         """Define the results of a for_each under its id: a list, or a map when it has a key."""
         env, fields = self.env, step.fields
         keyed = fields.for_each is not None and fields.for_each.key is not None
-        items = holds and not guarded(step) and not fields.continue_on_fail
+        until = fields.for_each.until if fields.for_each is not None else None
+        items = holds and not guarded(step) and not fields.continue_on_fail and until is None
         env.define(step.id, collection(item, keyed=keyed), step, sure=sure, holds=items)
         if fields.scope is not None:
             segments, templated = scope_segments(fields.scope)
