@@ -145,3 +145,14 @@ def test_a_step_stated_to_have_failed_keeps_nothing(gert_here):
     run.cut(run.lines_in_the_step()[0])
     assert run.resume("--reconcile", "a=failed")[0] == 1
     assert run.summaries() == []
+
+
+def test_the_checkpoint_of_a_loop_is_kept_once(gert_here, tmp_path):
+    loop = "checkpoint: after\n    for_each: { as: n, over: [1, 2] }"
+    (tmp_path / "b.yaml").write_text(BOOK.replace("checkpoint: after", loop))
+    run = Run(gert_here)
+    kept = [number for number, line in enumerate(run.whole, start=1) if b"checkpoint::after" in line]
+    assert len(kept) == 1
+    run.cut(run.whole[: kept[0]])
+    assert run.resume()[0] == 0
+    assert run.summaries().count("checkpoint::after") == 1

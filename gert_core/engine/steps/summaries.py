@@ -70,9 +70,9 @@ def read_artifact(execution: StepExecution, key: str) -> Any:
 
 
 def recorded_types(execution: StepExecution) -> set[object]:
-    """Return the types of the summaries that an earlier process wrote for a step with blocks."""
+    """Return the types of the summaries that an earlier process wrote for a step with blocks, or for a loop."""
     recorded, found, number = execution.services.recorded, set[object](), 0
-    if recorded is None or execution.compiled.leaf:
+    if recorded is None or (execution.compiled.leaf and not execution.collected):
         return found
     while (event := recorded.event(execution.key, EventType.RUN_SUMMARY, number)) is not None:
         found.add(event.get("summary_type"))
