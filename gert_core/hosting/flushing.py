@@ -43,6 +43,11 @@ class Entry(Struct, frozen=True, kw_only=True):
         """Return ``owed`` for what was never tried, else ``delivered``, ``failed``, ``refused`` or ``dead``."""
         return "owed" if self.rounds.last is None else self.rounds.last.status
 
+    @property
+    def is_dropped(self) -> bool:
+        """Return whether somebody decided that it is not told."""
+        return self.rounds.last is not None and self.rounds.last.dropped_by is not None
+
     def to_json(self) -> dict[str, Any]:
         """Return an entry of ``gert notify list --json``."""
         last = self.rounds.last

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHECKS = [
     *("versions", "plugins", "project", "floor", "policies", "people", "approval key", "trace key", "secrets"),
     *("tools", "providers", "scenarios"),
-    *("runs", "disk", "ledger", "interrupted", "tickets", "terminal"),
+    *("runs", "disk", "ledger", "interrupted", "tickets", "notifications", "terminal"),
 ]
 TOOL = """\
 apiVersion: tool/v0
@@ -167,6 +167,21 @@ def broken_ticket(gert):
     file.write_text("{")
 
 
+def untold(gert):
+    project = (gert.root / "gert-project.yaml").read_text() if (gert.root / "gert-project.yaml").exists() else ""
+    (gert.root / "gert-project.yaml").write_text(f"{project}\nnotify: [{{on: resolved, webhook: env/HOOK}}]\n")
+    gert.write(told=BOOK.replace("[danger]", "[nothing]").replace("name: book", "name: told"))
+    (gert.root / "tools" / "act.tool.yaml").write_text(
+        TOOL.replace("[danger]", "[network]").replace("[production]", "[]")
+    )
+    assert gert("exec", "told.yaml", "--no-notify").code == 0
+
+
+def refused(gert):
+    untold(gert)
+    assert gert("notify", "flush", HOOK="ftp://127.0.0.1/x").code == 1
+
+
 @pytest.mark.parametrize(
     ("prepare", "check", "status", "said"),
     [
@@ -182,6 +197,8 @@ def broken_ticket(gert):
         (unreadable, "interrupted", "warn", "of 1 runs 1 unreadable: 20260101T000000Z-x-00000000"),
         (expired, "tickets", "warn", "1 expired without an answer: t-"),
         (broken_ticket, "tickets", "warn", "cannot be read: "),
+        (untold, "notifications", "warn", "1 not delivered yet"),
+        (refused, "notifications", "warn", "1 refused or given up, of "),
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_do(gert, prepare, check, status, said):

@@ -126,6 +126,7 @@ NEVER = {
 NO_DOCUMENTS = NEVER | {"pydantic", "pydantic_core", "yaml", "dataclasses"}
 OUTSIDE = {
     *("gert_core.approvals", "gert_core.scenarios", "gert_core.testing", "gert_core.host", "gert_core.cli.build"),
+    *("gert_core.documents.notify", "gert_core.engine.notify", "gert_core.runs.owed", "gert_core.hosting.deliveries"),
     *("gert_core.documents.governance", "gert_core.documents.parts", "gert_core.documents.retry"),
 }
 """Parts of gert that a plain runbook never reaches."""

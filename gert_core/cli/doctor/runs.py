@@ -58,6 +58,7 @@ def check_runs(store: RunStore) -> Iterator[Checked]:
     yield ok("ledger", "can be used") if problem is None else fail("ledger", problem, hint)
     yield _waiting(store)
     yield _tickets(store)
+    yield _notifications(store)
 
 
 def check_owner(root: Path) -> Checked:
@@ -145,6 +146,24 @@ def _tickets(store: RunStore) -> Checked:
         hint = f"resume their runs to end them: `gert approvals list --all{store.option}` names the runs"
         return warn("tickets", message, hint)
     return ok("tickets", f"{pending} pending, none expired")
+
+
+def _notifications(store: RunStore) -> Checked:
+    """Look for what people were to be told and were not."""
+    from gert_core.hosting.flushing import entries as owed
+
+    waiting, lost = 0, []
+    with suppress(RunError):  # the check of the runs reports it
+        for entry in owed(store):
+            waiting += entry.status in ("owed", "failed")
+            if entry.status in ("refused", "dead") and not entry.is_dropped:
+                lost.append(entry.run_id)
+    hint = f"`gert notify list{store.option}` says why, and `gert notify flush{store.option}` tries what is due"
+    if lost:
+        return warn("notifications", f"{len(lost)} refused or given up, of {_some(list(dict.fromkeys(lost)))}", hint)
+    if waiting:
+        return warn("notifications", f"{waiting} not delivered yet", hint)
+    return ok("notifications", "none is owed")
 
 
 def _some(names: list[str]) -> str:
