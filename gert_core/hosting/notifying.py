@@ -73,7 +73,7 @@ class Post:
         masker = self._masker(value, config)
         try:
             function = resolve(notifier.send)
-        except Exception as error:
+        except BaseException as error:  # of a plugin, in a thread of its own: also one that exits
             raise _later(masker.mask_text(f"notifier {notifier.name!r}: {type(error).__name__}: {error}")) from None
         notification = self._notification(rule, notifier, value, config, masker)
         services = replace(self._services(notifier), config=config)
@@ -81,7 +81,7 @@ class Post:
         def attempt(deadline: Deadline) -> Delivery:
             try:
                 result = function(notification, services, deadline)
-            except Exception as error:
+            except BaseException as error:
                 said = error.message if isinstance(error, GertError) else f"{type(error).__name__}: {error}"
                 return Delivery(status="failed", error=_line(masker, said))
             if not isinstance(result, Delivery):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,6 +16,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from gertproc import COMMAND, Gert
 
+from gert_core import hookimpl
+from gert_core.api import Delivery, Notifier
+from gert_core.host import run
 from gert_core.hosting import deliveries, flushing
 from gert_core.hosting.flushing import entries, flush
 from gert_core.kit.times import parse_time
@@ -219,6 +225,61 @@ def test_an_interrupted_run_is_told_by_flush_a_minute_later(gert, tmp_path):
         with at(datetime.now(UTC) + timedelta(seconds=70)):
             (one,) = list(entries(DirectoryStore(tmp_path / "runs")))
             assert (one.owed.event, one.status) == ("interrupted", "owed")
+
+
+def test_what_is_posted_by_exec_is_signed_and_the_trace_still_ends_with_the_run(gert, tmp_path):
+    key = b"a shared key of enough bytes"
+    with Receiver() as receiver:
+        written = f"hmac-sha256:{base64.b64encode(key).decode()}"
+        assert gert("exec", "book.yaml", HOOK=receiver.url(), GERT_WEBHOOK_SIGNING_KEY=written).code == 0
+    (got,) = receiver.got
+    moment, _, given = got.headers["gert-signature"].removeprefix("t=").partition(",v1=")
+    assert given == hmac.new(key, moment.encode() + b"." + got.body, "sha256").hexdigest()
+    (trace,) = tmp_path.glob("runs/*/trace.jsonl")
+    assert json.loads(trace.read_text().splitlines()[-1])["type"] == "run_complete"
+    assert gert("trace", "verify", str(trace)).code == 0
+
+
+def test_an_address_of_a_notifiers_own_host_is_sent_by_it_whichever_field_has_it(gert, tmp_path):
+    told = []
+
+    class Chat:
+        @staticmethod
+        @hookimpl
+        def gert_notifiers():
+            def send(notification, services, deadline):
+                told.append((notification.value, notification.document["text"]))
+                return Delivery(status="delivered")
+
+            return [Notifier(name="chat", keys=("chat",), send=send, hosts=("chat.example.com",))]
+
+    address = "https://chat.example.com/services/x"
+    assert gert("exec", "book.yaml", "--no-notify", HOOK=address).code == 0
+    store = DirectoryStore(tmp_path / "runs")
+    (one,) = flush(store, registry=Registry.build(extra_plugins=[Chat()]), environ={"HOOK": address})
+    assert (one.sent.status, one.sent.notifier) == ("delivered", "chat")
+    assert told[0][0] == address
+    assert told[0][1].startswith("disk-check: escalated (disk_full)")
+
+
+@pytest.mark.parametrize(
+    "send",
+    [lambda *_: 1 / 0, lambda *_: None, lambda *_: sys.exit(3), "no_such_module:send"],
+    ids=["raises", "returns nothing", "exits", "is missing"],
+)
+def test_no_run_fails_by_a_notifier_that_is_broken(tmp_path, send):
+    class Broken:
+        @staticmethod
+        @hookimpl
+        def gert_notifiers():
+            return [Notifier(name="broken", keys=("broken",), send=send)]
+
+    registry = Registry.build(extra_plugins=[Broken()])
+    (tmp_path / "book.yaml").write_text(BOOK)
+    (tmp_path / "gert-project.yaml").write_text("notify: [{on: escalated, broken: x}]\n")
+    assert str(run(tmp_path / "book.yaml", registry=registry).status) == "completed"
+    (one,) = flush(DirectoryStore(tmp_path / "runs"), registry=registry, environ={})
+    assert (one.sent.status, one.sent.notifier) == ("failed", "broken")
 
 
 # -- receivers that do not take it -------------------------------------------------------------------------------
