@@ -55,7 +55,7 @@ class CheckedLines:
         run, self.chain = self._run, Chain()
         try:
             for line in self.chain.lines(iter(run.lines())):
-                if self.chain.events == 1 and (found := decode(line).run_id) != run.run_id:
+                if line is self.chain.first and (found := decode(line).run_id) != run.run_id:
                     raise other_run(run.place, found, run.run_id)
                 yield line
         except (AlteredError, ValueError) as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from enum import StrEnum
 from hashlib import sha256
-from itertools import chain as chained
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,15 +87,10 @@ def verify(source: Path | StoredRun, *, key_for: KeyFor, schemes: Schemes) -> Ve
 
     A key that is not known is ``None``.
     """
-    seals: list[Seal] = []
-    if isinstance(source, Path):
-        place, raw = str(source), _file_lines(source)
-    else:
-        place, raw = source.place, source.lines()
+    chain = Chain()
+    place = str(source) if isinstance(source, Path) else source.place
     try:
-        first = next(raw, b"")
-        events, complete = _walk(chained((first,), raw) if first else raw, seals)
-        facts = _facts(first)
+        _check(chain, source)
     except AlteredError as error:
         return Verification(
             status=TraceStatus.ALTERED, events=error.event, first_bad_event=error.event, detail=str(error)
@@ -106,8 +101,9 @@ def verify(source: Path | StoredRun, *, key_for: KeyFor, schemes: Schemes) -> Ve
         raise
     except OSError as error:
         raise UsageError(f"the trace {place} cannot be read: {error.strerror}", file=place) from None
+    events, seals, facts = chain.events, chain.seals, _facts(chain.first)
     mode = str(facts["mode"]) if facts.get("mode") else None
-    if not complete:
+    if not chain.sealed:
         return Verification(
             status=TraceStatus.TRUNCATED,
             events=events,
@@ -135,64 +131,65 @@ def _facts(first: bytes) -> dict[str, object]:
     return data if isinstance(data, dict) else {}
 
 
-def _file_lines(path: Path) -> Iterator[bytes]:
-    with open_named(path) as file:
-        yield from lines(file, path)
+def _check(chain: Chain, source: Path | StoredRun) -> None:
+    """Take every line of a file or a stored run through the chain."""
+    if isinstance(source, Path):
+        with open_named(source) as file:
+            deque(chain.lines(lines(file, source)), maxlen=0)
+    else:
+        deque(chain.lines(source.lines()), maxlen=0)
 
 
 class Chain:
     """Checks the lines of a trace one after the other: their order, hashes and seals."""
 
-    __slots__ = ("events", "prev_hash", "run", "sealed", "seals", "torn")
+    __slots__ = ("events", "first", "prev_hash", "sealed", "seals", "torn")
 
-    def __init__(self, seals: list[Seal] | None = None) -> None:
+    def __init__(self) -> None:
         self.events = 0
         """How many complete events there are so far."""
         self.prev_hash = ZEROS
         """The hash of the last one."""
-        self.seals = [] if seals is None else seals
+        self.seals: list[Seal] = []
         self.sealed = False
         """Whether the last event ends or suspends the run."""
         self.torn = 0
         """How many bytes follow that are not a complete event."""
-        self.run = b""
+        self.first = b""
+        """The line of the first event."""
 
     def lines(self, found: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield the complete lines, each once it is checked; raise ``AlteredError`` at the first that is wrong."""
-        for line in found:
-            if line[-1] != 10:
-                _check_fragment(line, self.events + 1, sealed=self.sealed)
-                self.torn, self.sealed = len(line), False
-                return
-            self._take(line, found)
-            yield line
+        """Yield the complete lines, each once it is checked; raise ``AlteredError`` at the first that is wrong.
 
-    def _take(self, line: bytes, rest: Iterator[bytes]) -> None:
-        self.events += 1
-        number, body = self.events, line[:-1]
-        if number == 1:
-            self.run = _first_run(body)
-        end = line.find(b'","timestamp":"', 9, 300)
-        # 42 = the length of the text just found and of the fixed-width timestamp after it
-        if not line.startswith(b'%b%d,"' % (self.run, number), end + 42) or not line.startswith(_OPENING) or end < 0:
-            raise AlteredError(number, f"event {number} has an unexpected format, run id or number")
-        if not line.endswith(b',"prev_hash":"%b"}\n' % self.prev_hash.encode()):
-            raise _broken(body, number, rest)
-        kind = line[9:end]
-        if self.sealed and kind != _RESUMED:
-            raise AlteredError(number, f"event {number} follows the end of the run and is not run_resumed")
-        self.sealed = kind in _SEALED
-        if self.sealed:
-            self.seals.append(read_seal(body, number))
-        self.prev_hash = sha256(body).hexdigest()
-
-
-def _walk(found: Iterator[bytes], seals: list[Seal]) -> tuple[int, bool]:
-    """Check every line; return the number of complete events and whether the last one ends the run."""
-    chain = Chain(seals)
-    for _ in chain.lines(found):
-        pass
-    return chain.events, chain.sealed
+        What is known of them is written to the chain at the end: every trace that is verified, copied or exported
+        passes this loop, and each further call or attribute in it costs some percent.
+        """
+        number, previous, sealed, run = 0, ZEROS, False, b""
+        try:
+            for line in found:
+                if line[-1] != 10:
+                    _check_fragment(line, number + 1, sealed=sealed)
+                    self.torn, sealed = len(line), False
+                    return
+                number += 1
+                body = line[:-1]
+                if number == 1:
+                    self.first, run = line, _first_run(body)
+                end = line.find(b'","timestamp":"', 9, 300)
+                # 42 = the length of the text just found and of the fixed-width timestamp after it
+                if not line.startswith(b'%b%d,"' % (run, number), end + 42) or end < 0 or line[:9] != _OPENING:
+                    raise AlteredError(number, f"event {number} has an unexpected format, run id or number")
+                if not line.endswith(b',"prev_hash":"%b"}\n' % previous.encode()):
+                    raise _broken(body, number, found)
+                kind = line[9:end]
+                if sealed and kind != _RESUMED:
+                    raise AlteredError(number, f"event {number} follows the end of the run and is not run_resumed")
+                if sealed := kind in _SEALED:
+                    self.seals.append(read_seal(body, number))
+                previous = sha256(body).hexdigest()
+                yield line
+        finally:
+            self.events, self.prev_hash, self.sealed = number, previous, sealed
 
 
 def _first_run(body: bytes) -> bytes:
