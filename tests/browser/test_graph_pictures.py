@@ -91,23 +91,23 @@ steps:
 
 
 def test_wide_letters_jumps_and_a_run_fit_too(tmp_path):
-    with Gert(tmp_path) as gert:
-        gert.write(wide=WIDE)
-        assert gert("exec", "wide.yaml", "--no-input").code == 1
-        for more in ((), ("--run", "latest")):
-            said = gert("graph", "wide.yaml", "--format", "svg", *more)
-            assert look_at(said.out, tmp_path)["wrong"] == []
+    gert = Gert(tmp_path)
+    gert.write(wide=WIDE)
+    assert gert("exec", "wide.yaml", "--no-input").code == 1
+    for more in ((), ("--run", "latest")):
+        said = gert("graph", "wide.yaml", "--format", "svg", *more)
+        assert look_at(said.out, tmp_path)["wrong"] == []
 
 
 def test_a_hostile_text_runs_nothing(tmp_path):
     text = json.dumps(
         "</text></svg><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
     )
-    with Gert(tmp_path) as gert:
-        gert.write(
-            evil=f"apiVersion: kernel/v0\nmeta: {{ name: {text} }}\nsteps: [{{ id: a, type: manual, instructions: x, description: {text} }}]\n"
-        )
-        svg = gert("graph", "evil.yaml", "--format", "svg").out
+    gert = Gert(tmp_path)
+    gert.write(
+        evil=f"apiVersion: kernel/v0\nmeta: {{ name: {text} }}\nsteps: [{{ id: a, type: manual, instructions: x, description: {text} }}]\n"
+    )
+    svg = gert("graph", "evil.yaml", "--format", "svg").out
     page = tmp_path / "page.html"
     page.write_text(f"<!doctype html><title>mine</title>{svg}", encoding="utf-8")
     profile = f"--user-data-dir={tmp_path / 'profile'}"

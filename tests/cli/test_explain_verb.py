@@ -88,9 +88,9 @@ FIELDS = [
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        made.write(sample=BOOK, child=CHILD, strict=STRICT, tool_box=TOOL)
-        yield made
+    made = Gert(tmp_path)
+    made.write(sample=BOOK, child=CHILD, strict=STRICT, tool_box=TOOL)
+    return made
 
 
 def one(gert, name, *more):

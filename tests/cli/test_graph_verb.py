@@ -95,9 +95,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        made.write(ways=BOOK, child=CHILD, tool_box=TOOL)
-        yield made
+    made = Gert(tmp_path)
+    made.write(ways=BOOK, child=CHILD, tool_box=TOOL)
+    return made
 
 
 def test_the_text_is_a_tree_of_steps_blocks_and_jumps(gert):

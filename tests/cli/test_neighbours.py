@@ -15,9 +15,9 @@ BOOK = "apiVersion: kernel/v0\nmeta: { name: done }\nsteps: [{ type: end, outcom
 
 @pytest.fixture
 def made(tmp_path):
-    with Gert(tmp_path) as one:
-        one.write(book=BOOK)
-        yield one
+    one = Gert(tmp_path)
+    one.write(book=BOOK)
+    return one
 
 
 @pytest.mark.parametrize(

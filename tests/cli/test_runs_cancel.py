@@ -37,9 +37,9 @@ actions:
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        made.write(book=BOOK, tool_slow=SLOW)
-        yield made
+    made = Gert(tmp_path)
+    made.write(book=BOOK, tool_slow=SLOW)
+    return made
 
 
 @pytest.mark.parametrize("store", ["file:runs", "sqlite:runs.db"])

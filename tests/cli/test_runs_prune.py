@@ -19,8 +19,7 @@ NOW = datetime.now(UTC)
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        yield made
+    return Gert(tmp_path)
 
 
 def make(gert: Gert, ending: str | None, *, days: float, **more: object) -> str:

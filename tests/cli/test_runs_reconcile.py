@@ -24,11 +24,11 @@ actions: {a: {argv: [sh, -c, "echo x >> did; test -e go || kill -9 $PPID"]}}
 @pytest.fixture
 def gert(tmp_path):
     """A run whose only step took effect and was interrupted."""
-    with Gert(tmp_path) as made:
-        made.write(book=BOOK, tool_t=TOOL)
-        assert made("exec", "book.yaml").code != 0
-        (tmp_path / "go").touch()
-        yield made
+    made = Gert(tmp_path)
+    made.write(book=BOOK, tool_t=TOOL)
+    assert made("exec", "book.yaml").code != 0
+    (tmp_path / "go").touch()
+    return made
 
 
 @pytest.mark.parametrize(("result", "code", "status", "times"), [("done", 0, "completed", 1), ("redo", 0, "completed", 2), ("failed", 1, "failed", 1)])  # fmt: skip

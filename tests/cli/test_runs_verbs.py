@@ -35,8 +35,7 @@ VERBS = ["status", "tail", "verify-ledger", "summaries", "artifacts", "resume-po
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        yield made
+    return Gert(tmp_path)
 
 
 @pytest.fixture

@@ -33,8 +33,7 @@ OVER = "20260101T000000Z-many-1"
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        yield made
+    return Gert(tmp_path)
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ actions:
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        made.write(tool_box=TOOL)
-        yield made
+    made = Gert(tmp_path)
+    made.write(tool_box=TOOL)
+    return made
 
 
 def test_the_list_has_the_tools_here_and_those_of_packs(gert):

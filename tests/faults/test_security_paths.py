@@ -22,8 +22,7 @@ from gert_core.testing import GertRunner
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        yield made
+    return Gert(tmp_path)
 
 
 HOSTILE = [

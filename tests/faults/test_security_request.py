@@ -50,8 +50,7 @@ END = "  - {type: end, outcome: {category: resolved, code: acted}}\n"
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path, TOKEN="token-of-the-tool") as made:
-        yield made
+    return Gert(tmp_path, TOKEN="token-of-the-tool")
 
 
 def requested(gert: Gert) -> tuple[dict, dict]:

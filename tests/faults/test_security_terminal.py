@@ -30,9 +30,9 @@ APPROVE = "governance: {rules: [{effects: [network], action: require-approval}]}
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        made.write(tool_evil=TOOL)
-        yield made
+    made = Gert(tmp_path)
+    made.write(tool_evil=TOOL)
+    return made
 
 
 def book(*steps: str, govern: str = "description: plain") -> str:

@@ -272,7 +272,7 @@ def _child(job: dict[str, Any], out: Path) -> int:
     return code
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """One run here first: what every run needs is imported then, and a child is ready in milliseconds."""
     from gert_core.cli import main
 
@@ -285,6 +285,8 @@ def _warm_up() -> None:
         Path("warm.yaml").write_text(_BOOK)
         main(["exec", "warm.yaml", "--json"])
         main(["resume", "--json", "--run", next(Path("runs").glob("[!.]*")).name])
+        main(["validate", "warm.yaml"])
+        main(["runs", "show", "latest"])
         os.chdir(here)
     sys.stdout, sys.stderr = said
 
@@ -304,7 +306,7 @@ steps: [{type: tool, tool: "yes"}, {type: end, outcome: {category: resolved, cod
 
 
 def _serve() -> None:
-    _warm_up()
+    warm_up()
     for name in sys.argv[1:]:
         import_module(name)
     background: dict[int, Path] = {}

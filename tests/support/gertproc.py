@@ -12,12 +12,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faulty import Faulty
+import warm
+from warm import COMMAND
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-COMMAND = [sys.executable, "-m", "gert_core"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,22 +39,12 @@ class Said:
 class Gert:
     """A project directory in which gert is called."""
 
-    def __init__(self, root: Path, **environ: str) -> None:
+    def __init__(self, root: Path, *, cold: bool = False, **environ: str) -> None:
         self.root = root
-        self._server: Faulty | None = None
+        self.cold = cold
         given = {name: value for name, value in os.environ.items() if not name.startswith("GERT_")}
         path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"  # noqa: PTH120
         self.environ = {**given, "PATH": path, **environ}
-
-    def __enter__(self) -> Gert:
-        """From here on calls without answers are forked from one warm process, which is much faster."""
-        self._server = Faulty(self.root).__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._server is not None:
-            self._server.__exit__()
-            self._server = None
 
     def write(self, **files: str) -> None:
         """``write(book=...)`` is a runbook, ``write(tool_x=...)`` the tool x."""
@@ -66,18 +55,7 @@ class Gert:
             path.write_text(text, encoding="utf-8")
 
     def __call__(self, *argv: str, answers: str = "", **environ: str) -> Said:
-        if self._server is not None and not answers:
-            forked = self._server(*argv, environ=self.environ | environ)
-            return Said(code=forked.code, out=forked.out, err=forked.err)
-        done = subprocess.run(
-            [*COMMAND, *argv],
-            cwd=self.root,
-            input=answers.encode(),
-            capture_output=True,
-            env=self.environ | environ,
-            timeout=60,
-            check=False,
-        )
+        done = warm.run(argv, cwd=self.root, stdin=answers.encode(), environ=self.environ | environ, cold=self.cold)
         said = [stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr)]
         return Said(code=done.returncode, out=said[0], err=said[1])
 

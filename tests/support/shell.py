@@ -13,6 +13,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+import warm
+
 if TYPE_CHECKING:
     from faulty import Faulty
 
@@ -60,6 +62,8 @@ class Shell:
     environ: dict[str, str] = field(default_factory=dict)
     server: Faulty | None = None
     """Forks each gert from a warm process, which is much faster."""
+    cold: bool = False
+    """Whether each gert is started as people do, where the forks of ``warm`` differ."""
 
     def __post_init__(self) -> None:
         (self.root / "bin").mkdir()
@@ -114,16 +118,10 @@ class Shell:
             forked = self.server(*args, environ={**self.environ, **environ}, cwd=self.root)
             done = subprocess.CompletedProcess(args, forked.code, forked.out, forked.err)
         else:
-            done = subprocess.run(
-                self.command(*args),
-                capture_output=True,
-                text=True,
-                check=False,
-                cwd=self.root,
-                input=stdin,
-                env={**self.environ, **environ},
-                timeout=60,
+            said = warm.run(
+                args, cwd=self.root, stdin=(stdin or "").encode(), environ={**self.environ, **environ}, cold=self.cold
             )
+            done = subprocess.CompletedProcess(args, said.returncode, said.stdout.decode(), said.stderr.decode())
         assert "Traceback" not in done.stderr, done.stderr
         assert code is None or done.returncode == code, f"exit {done.returncode}\n{done.stdout}{done.stderr}"
         return done
