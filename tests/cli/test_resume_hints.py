@@ -32,8 +32,7 @@ actions: {run: {argv: [echo, "{{ .what }}"]}}
 def gert(tmp_path):
     made = Gert(tmp_path)
     made.write(book=BOOK, tool_act=TOOL)
-    with made:
-        yield made
+    return made
 
 
 @pytest.mark.parametrize("store", [(), ("--store", "sqlite:kept.db")])

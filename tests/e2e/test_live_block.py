@@ -40,7 +40,13 @@ def step(name: str, script: str, more: str = "") -> str:
 
 def held(text: str, number: int = 0) -> str:
     """A script that writes a text and waits until it may go on."""
-    return f"echo {text}; while ! test -e go{number or ''}; do sleep 0.05; done"
+    file = f"go{number or ''}"
+    return f"echo {text}; {until(file)}"
+
+
+def until(file: str) -> str:
+    """Wait for a file, half a minute at most: whoever should make it may have been killed."""
+    return f"for _ in $(seq 600); do test -e {file} && break; sleep 0.05; done"
 
 
 def timeless(lines: list[str]) -> list[str]:
@@ -62,7 +68,7 @@ SHOWN = f"""
 - {
     step(
         "each",
-        "test {{ .n }} != b || exit 1; test {{ .n }} != d || while ! test -e go2; do sleep 0.05; done",
+        "test {{ .n }} != b || exit 1; test {{ .n }} != d || " + until("go2"),
         ', continue_on_fail: true, for_each: { as: n, over: [a, b, c, d, e, f], key: "{{ .n }}" }',
     )
 }

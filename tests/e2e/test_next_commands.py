@@ -26,8 +26,7 @@ def gert(tmp_path):
     made = Gert(tmp_path, GERT_ACTOR="olga")
     made.write(tool_read=TOOL.replace("NAME", "read").replace("CONTRACT", READ))
     made.write(tool_write=TOOL.replace("NAME", "write").replace("CONTRACT", WRITE))
-    with made:
-        yield made
+    return made
 
 
 def book(gert: Gert, steps: str, meta: str = "", name: str = "book") -> None:

@@ -28,8 +28,7 @@ FAIL = "  - { id: fail, type: tool, tool: sh, inputs: { s: \"seq 120 >&2; echo '
 def gert(tmp_path):
     made = Gert(tmp_path, GERT_ACTOR="olga")
     made.write(tool_sh=TOOL)
-    with made:
-        yield made
+    return made
 
 
 def book(gert: Gert, steps: str, meta: str = "") -> None:

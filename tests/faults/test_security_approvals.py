@@ -60,8 +60,7 @@ def gert(tmp_path):
         .replace("EFFECT", "danger")
         .replace("ARGV", "[touch, acted]"),
     )
-    with made:
-        yield made
+    return made
 
 
 def start(gert: Gert, *, signed: str, more: str = "{}") -> None:

@@ -45,8 +45,7 @@ def write(place, name: str, **more: object) -> None:
 def gert(tmp_path):
     made = Gert(tmp_path)
     made.write(tool_act=TOOL, book=BOOK)
-    with made:
-        yield made
+    return made
 
 
 @pytest.mark.parametrize("stronger", STRONGER.values(), ids=STRONGER.keys())

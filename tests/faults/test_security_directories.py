@@ -50,8 +50,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give fil
 def gert(tmp_path):
     made = Gert(tmp_path)
     made.write(book=BOOK, tool_box=TOOL)
-    with made:
-        yield made
+    return made
 
 
 def pending(gert, **environ):

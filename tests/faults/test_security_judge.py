@@ -215,8 +215,7 @@ def test_the_seal_of_an_answer_covers_everything_that_counts(field):
 def gert(tmp_path):
     made = Gert(tmp_path)
     made.write(tool_act=TOOL, book=BOOK)
-    with made:
-        yield made
+    return made
 
 
 def policy(gert: Gert, **more: object) -> tuple[str, str]:

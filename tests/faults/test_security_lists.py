@@ -30,10 +30,9 @@ steps:
 def gert(tmp_path):
     made = Gert(tmp_path)
     made.write(book=BOOK)
-    with made:
-        assert made("exec", "book.yaml").code == 0
-        time.sleep(0.12)  # what was written only now is not remembered
-        yield made
+    assert made("exec", "book.yaml").code == 0
+    time.sleep(0.12)  # what was written only now is not remembered
+    return made
 
 
 def plant(gert, **changes):
@@ -114,25 +113,24 @@ def test_nothing_is_answered_resumed_or_verified_by_the_index(tmp_path, lie):
     gert = Gert(tmp_path)
     rules = "governance: {rules: [{effects: [danger], action: require-approval, exclude_actor: false}]}"
     gert.write(tool_act=TOOL, book=ASKING.replace("meta: {name: people}", f"meta: {{name: people, {rules}}}"))
-    with gert:
-        assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
-        run = gert.run()
-        time.sleep(0.12)
-        plant_waiting(gert, **lie)
-        (entry,) = gert("approvals", "list", "--json").document["approvals"]
-        ticket = entry["request"]
-        assert ticket["run_id"] == run.name
-        assert gert("runs", "status", run.name, "--json").document["status"] == "approval_pending"
-        assert gert("runs", "verify-ledger", run.name).out == "valid\n"
-        assert gert("trace", "verify", os.fspath(run / "trace.jsonl")).code == 0
-        assert gert("runs", "prune", "--older-than", "1d").code == 0
-        gert("runs", "cleanup", "--older-than", "1s")
-        assert gert("runs", "show", run.name, "--json").document["status"] == "approval_pending"
-        assert gert("resume", "--run", run.name, "--json").document["status"] == "approval_pending"
-        assert not (gert.root / "acted").exists()
-        plant_waiting(gert, **lie)
-        assert gert("approve", ticket["ticket_id"], "--as", "ann").code == 0
-        assert gert("resume", "latest", "--json").document["status"] == "completed"
+    assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
+    run = gert.run()
+    time.sleep(0.12)
+    plant_waiting(gert, **lie)
+    (entry,) = gert("approvals", "list", "--json").document["approvals"]
+    ticket = entry["request"]
+    assert ticket["run_id"] == run.name
+    assert gert("runs", "status", run.name, "--json").document["status"] == "approval_pending"
+    assert gert("runs", "verify-ledger", run.name).out == "valid\n"
+    assert gert("trace", "verify", os.fspath(run / "trace.jsonl")).code == 0
+    assert gert("runs", "prune", "--older-than", "1d").code == 0
+    gert("runs", "cleanup", "--older-than", "1s")
+    assert gert("runs", "show", run.name, "--json").document["status"] == "approval_pending"
+    assert gert("resume", "--run", run.name, "--json").document["status"] == "approval_pending"
+    assert not (gert.root / "acted").exists()
+    plant_waiting(gert, **lie)
+    assert gert("approve", ticket["ticket_id"], "--as", "ann").code == 0
+    assert gert("resume", "latest", "--json").document["status"] == "completed"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

@@ -38,8 +38,7 @@ SMALL_ORDER = (
 def gert(tmp_path):
     made = Gert(tmp_path)
     made.write(tool_act=TOOL, book=BOOK)
-    with made:
-        yield made
+    return made
 
 
 def policy(gert: Gert, *, rule: str = "", **more: object) -> tuple[str, str]:

@@ -36,9 +36,8 @@ steps:
 def gert(tmp_path):
     made = Gert(tmp_path, PWX=SECRET, PARTSX=PARTS, TOKEN=TOKEN)
     made.write(book=BOOK)
-    with made:
-        assert made("exec", "book.yaml", "--questions", "suspend").code == 0
-        yield made
+    assert made("exec", "book.yaml", "--questions", "suspend").code == 0
+    return made
 
 
 def everything(gert):
@@ -133,18 +132,17 @@ def test_answers_hide_secret_inputs_and_the_run_has_them_again(gert):
 def test_no_reason_of_an_approval_has_a_secret_in_it(tmp_path, verb):
     gert = Gert(tmp_path, PWX=SECRET, PARTSX=PARTS, TOKEN=TOKEN)
     gert.write(book=BOOK.partition("steps:")[0] + APPROVAL)
-    with gert:
-        assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
-        (ticket,) = (gert.run() / "tickets").glob("*.json")
-        for secret in (SECRET, TOKEN, "first-part-of-it"):
-            for what, flag, given in (("reason", "--reason", f"for {secret}."), ("name", "--as", secret)):
-                said = gert(verb, ticket.stem, flag, given)
-                assert (said.code, said.err.splitlines()[0]) == (
-                    2,
-                    f"error: the {what} has a secret of the run in it",
-                )
-                assert secret not in said.all + everything(gert)
-        assert gert(verb, ticket.stem, "--reason", "for the token", "--as", "bob").code == 0
+    assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
+    (ticket,) = (gert.run() / "tickets").glob("*.json")
+    for secret in (SECRET, TOKEN, "first-part-of-it"):
+        for what, flag, given in (("reason", "--reason", f"for {secret}."), ("name", "--as", secret)):
+            said = gert(verb, ticket.stem, flag, given)
+            assert (said.code, said.err.splitlines()[0]) == (
+                2,
+                f"error: the {what} has a secret of the run in it",
+            )
+            assert secret not in said.all + everything(gert)
+    assert gert(verb, ticket.stem, "--reason", "for the token", "--as", "bob").code == 0
 
 
 @pytest.mark.parametrize("name", ["TOKEN", "pw", "GERT_TRACE_SIGNING_KEY"])
@@ -155,22 +153,21 @@ def test_a_name_that_looks_like_a_mask_is_one_name_and_tells_no_secret(tmp_path,
         tmp_path, PWX=SECRET, PARTSX=PARTS, TOKEN=TOKEN, GERT_TRACE_SIGNING_KEY=key, GERT_TRACE_SIGNING_KEY_ID="k"
     )
     gert.write(book=BOOK.partition("steps:")[0] + APPROVAL.replace("message:", "min_approvers: 2, message:"))
-    with gert:
-        assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
-        (ticket,) = (gert.run() / "tickets").glob("*.json")
-        answers = ticket.with_suffix(".answers")
-        gert("approve", ticket.stem, "--as", f"<REDACTED:{name}>")
-        if not answers.exists():  # refused: then somebody writes the file
-            assert gert("approve", ticket.stem, "--as", "somebody").code == 0
-            (file,) = answers.iterdir()
-            file.write_text(file.read_text().replace("somebody", f"<REDACTED:{name}>"))
-        for _ in range(3):
-            said = gert("resume", "--run", gert.run().name, "--json")
-            assert said.document["status"] == "approval_pending", said.all
-        assert not [secret for secret in (SECRET, TOKEN, key) if secret in everything(gert) + said.all]
-        assert gert("approve", ticket.stem, "--as", "bob").code == 0
+    assert gert("exec", "book.yaml", "--approval", "inbox").code == 0
+    (ticket,) = (gert.run() / "tickets").glob("*.json")
+    answers = ticket.with_suffix(".answers")
+    gert("approve", ticket.stem, "--as", f"<REDACTED:{name}>")
+    if not answers.exists():  # refused: then somebody writes the file
+        assert gert("approve", ticket.stem, "--as", "somebody").code == 0
+        (file,) = answers.iterdir()
+        file.write_text(file.read_text().replace("somebody", f"<REDACTED:{name}>"))
+    for _ in range(3):
         said = gert("resume", "--run", gert.run().name, "--json")
-        assert not [secret for secret in (SECRET, TOKEN, key) if secret in everything(gert) + said.all]
+        assert said.document["status"] == "approval_pending", said.all
+    assert not [secret for secret in (SECRET, TOKEN, key) if secret in everything(gert) + said.all]
+    assert gert("approve", ticket.stem, "--as", "bob").code == 0
+    said = gert("resume", "--run", gert.run().name, "--json")
+    assert not [secret for secret in (SECRET, TOKEN, key) if secret in everything(gert) + said.all]
 
 
 def test_what_the_shell_does_not_know_is_not_hidden_in_an_answer(gert):

@@ -31,8 +31,7 @@ def gert(tmp_path):
     made = Gert(tmp_path)
     put(tmp_path, "act")
     made.write(tool_act=TOOL, book=f"{BOOK}  - {{id: act, type: tool, tool: act}}\n{END}")
-    with made:
-        yield made
+    return made
 
 
 def approved(gert: Gert) -> str | None:

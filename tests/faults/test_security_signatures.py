@@ -135,8 +135,7 @@ def pending(tmp_path):
     gert.write(tool_touch=TOOL, book=BOOK.replace("SIGNED", ""))
     said = gert("exec", "book.yaml", "--approval", "inbox")
     assert "Approval pending" in said.out, said.err
-    with gert:
-        yield gert
+    return gert
 
 
 def forge_approval(events: list[dict], **more) -> list[dict]:
