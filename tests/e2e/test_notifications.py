@@ -78,10 +78,10 @@ def kill(gert, *argv, when, **environ):
 
 @pytest.fixture
 def gert(tmp_path):
-    with Gert(tmp_path) as made:
-        made.write(book=BOOK)
-        (tmp_path / "gert-project.yaml").write_text(PROJECT)
-        yield made
+    made = Gert(tmp_path)
+    made.write(book=BOOK)
+    (tmp_path / "gert-project.yaml").write_text(PROJECT)
+    return made
 
 
 @pytest.mark.parametrize("store", ["file:runs", "sqlite:runs.db"])

@@ -34,8 +34,7 @@ def gert(tmp_path):
     policy = {"apiVersion": "policy/v0", "meta": {"name": "p"}, "people": people, "require_signed_approvals": True}
     (tmp_path / "policy.yaml").write_text(json.dumps(policy | {"rules": RULES}))
     (tmp_path / "gert-project.yaml").write_text("name: here\npolicies: [policy.yaml]\n")
-    with made:
-        yield made
+    return made
 
 
 def waiting(gert, book: str, actor: str, **environ: str) -> str:
