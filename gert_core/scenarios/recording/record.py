@@ -15,15 +15,15 @@ from gert_core.scenarios.recording.fold import Taken
 from gert_core.scenarios.recording.place import TRACE_FILE, check_target, write_directory
 from gert_core.scenarios.recording.placeholders import Placeholders
 from gert_core.scenarios.recording.prove import prove
-from gert_core.scenarios.recording.scan import hits_in
+from gert_core.scenarios.recording.scan import hits_in, hits_in_trace
 from gert_core.scenarios.recording.text import to_yaml
 from gert_core.trace.reader import read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from gert_core.api import StoredRun, TraceEvent
+    from gert_core.api import StoredRun
     from gert_core.scenarios.recording.prove import Proof
     from gert_core.scenarios.recording.scan import Hit
     from gert_core.scenarios.run import ScenarioRunner
@@ -74,8 +74,7 @@ def record(
 def _record(
     stored: StoredRun, target: Path, runner: ScenarioRunner, known: Mapping[str, str], *, new: bool
 ) -> Recording:
-    found: list[Hit] = []
-    taken = Taken(_scanned(read(stored), found))
+    taken = Taken(read(stored))
     problem = why_not(taken)
     if problem is not None:
         return Recording(written=False, path=str(target), problem=problem)
@@ -85,7 +84,8 @@ def _record(
     test = expectations(taken, faithful=proof.faithful)
     if new and (same := _known_way(test, runner)) is not None:
         return Recording(written=False, path=str(target), warnings=(f"not recorded: scenario {same} went this way",))
-    hits = [*hits_in(scenario, f"{SCENARIO_FILE}: "), *hits_in(test, f"{TEST_FILE}: "), *found]
+    hits = [*hits_in(scenario, f"{SCENARIO_FILE}: "), *hits_in(test, f"{TEST_FILE}: ")]
+    hits += hits_in_trace(stored.lines(), TRACE_FILE)
     if hits:
         return Recording(written=False, path=str(target), problem=_refusal(hits))
     text = to_yaml(scenario).encode()
@@ -107,14 +107,6 @@ def why_not(taken: Taken) -> str | None:
     if taken.drifted:
         return "documents changed while the run was under way, so that no replay can come to the same"
     return None
-
-
-def _scanned(events: Iterable[TraceEvent], found: list[Hit]) -> Iterator[TraceEvent]:
-    """Yield events, and add what has the form of a secret in them."""
-    for event in events:
-        lead = f"{TRACE_FILE}:{event.seq}: {event.type}"
-        found += hits_in({**event.data, "step_key": event.step_key or ""}, lead)
-        yield event
 
 
 def _refusal(hits: list[Hit]) -> str:

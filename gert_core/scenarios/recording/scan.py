@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from gert_core.trace.reader import decode
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _MASKED: Final = r"(?!<REDACTED)"
 _SCHEMES: Final = r"(?:bearer|basic|token|digest|negotiate|apikey|aws4-hmac-sha256)"
@@ -25,8 +27,10 @@ KINDS: Final[dict[str, re.Pattern[str]]] = {
     "password in a URL": re.compile(rf"(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@\"'<]*:{_MASKED}[^\s/@\"'{{]+@"),
 }
 """Patterns by the kind that messages name."""
-_TRIGGERS: Final = ("-----BEGIN", "AKIA", "ASIA", "gh", "xox", "eyJ", "uthorization", "UTHORIZATION", "://")
-"""Texts without any of these have no secret of a known form."""
+_TRIGGER: Final = r"-----BEGIN |AKIA|ASIA|gh[pousr]_|github_pat_|xox[abprs]-|eyJ|(?i:authorization)|://"
+_ANY: Final = re.compile(_TRIGGER)
+_ANY_IN_LINE: Final = re.compile(_TRIGGER.encode())
+"""Texts, and lines of traces, without any of these have no secret of a known form."""
 
 
 class Hit(Struct, frozen=True, kw_only=True):
@@ -41,9 +45,18 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 def kinds_in(text: str) -> list[str]:
     """Return the kinds of secrets in a text."""
-    if not any(trigger in text for trigger in _TRIGGERS):
+    if _ANY.search(text) is None:
         return []
     return [kind for kind, pattern in KINDS.items() if pattern.search(text)]
+
+
+def hits_in_trace(lines: Iterable[bytes], name: str) -> Iterator[Hit]:
+    """Yield every hit in the lines of a trace, which is called ``name``; only suspicious ones are decoded."""
+    for number, line in enumerate(lines, 1):
+        if _ANY_IN_LINE.search(line) is not None:
+            event = decode(line)
+            found = {**event.data, "step_key": event.step_key or ""}
+            yield from hits_in(found, f"{name}:{number}: {event.type}")
 
 
 def hits_in(value: object, place: str = "") -> Iterator[Hit]:
@@ -81,4 +94,4 @@ def _header(name: str, value: str) -> str | None:
     return kind if KINDS[kind].search(f"{name}: {value}") else None
 
 
-__all__ = ["KINDS", "Hit", "hits_in", "kinds_in", "without_secrets"]
+__all__ = ["KINDS", "Hit", "hits_in", "hits_in_trace", "kinds_in", "without_secrets"]
