@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from faulty import Faulty
@@ -364,3 +365,120 @@ def test_a_recorded_scenario_is_tested_only_when_it_is_asked_for(shell):
     done = shell.gert("test", "book.yaml")
     assert "✓ one" in done.stdout
     assert "other" not in done.stdout
+
+
+def test_sub_runbooks_extensions_and_artifacts_are_recorded(shell):
+    shell.program(
+        "gert-ext-twice",
+        """
+        #!/usr/bin/env python3
+        import json, sys
+        for line in sys.stdin:
+            call = json.loads(line)
+            if "id" not in call:
+                continue
+            said = {"outputs": {"twice": call["params"]["inputs"]["word"] * 2}} if call["method"] == "execute" else {}
+            print(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": said}), flush=True)
+        """,
+    )
+    shell.write(
+        "sub.yaml",
+        """
+        apiVersion: kernel/v0
+        meta: { name: sub, inputs: { item: { type: string } } }
+        tools: [look]
+        steps:
+          - { id: inner, type: tool, tool: look, inputs: { item: "{{ .item }}" } }
+          - { type: end, outcome: { category: resolved, code: "{{ .word }}" } }
+        """,
+    )
+    shell.write("kept.txt", "kept")
+    shell.book(
+        """
+        - { id: first, type: tool, tool: look, inputs: { item: a }, artifacts: [kept.txt] }
+        - { id: child, type: runbook, runbook: ./sub.yaml, inputs: { item: b } }
+        - id: ext
+          type: extension
+          extension: twice
+          inputs: { word: "{{ .child.outcome.code }}" }
+          contract: { effects: [network], inputs: { word: { type: string } }, outputs: { twice: { type: string } } }
+        - { type: end, outcome: { category: resolved, code: "{{ .twice }}" } }
+        """,
+        tools="look",
+    )
+    ran = shell.json("exec", "book.yaml", "--record", "one")
+    assert ran["outcome"]["code"] == "bb"
+    assert ran["record"]["written"] is True, ran["record"]
+    text = scenario_of(shell, "one")
+    assert "twice: bb" in text
+    assert text.count("looked at") == 2
+    assert "child/0/inner" in scenario_of(shell, "one", "test.yaml")
+    assert "unfaithful" not in scenario_of(shell, "one", "test.yaml")
+    replayed(shell, "one")
+
+
+def test_a_tool_name_that_means_two_documents_is_recorded_by_step_key(shell):
+    shell.write(
+        "sub/sub.yaml",
+        """
+        apiVersion: kernel/v0
+        meta: { name: sub }
+        tools: [look]
+        steps:
+          - { id: inner, type: tool, tool: look }
+          - { type: end, outcome: { category: resolved, code: ok } }
+        """,
+    )
+    other = (shell.root / "tools/look.tool.yaml").read_text().replace('"{{ .item }}"', "other")
+    shell.write("sub/tools/look.tool.yaml", other)
+    shell.book(ONE + "\n- { id: child, type: runbook, runbook: ./sub/sub.yaml }", tools="look")
+    ran = shell.json("exec", "book.yaml", "--record", "one")
+    assert ran["record"]["written"] is True, ran["record"]
+    text = scenario_of(shell, "one")
+    assert "tool_responses" not in text
+    assert "child/0/inner: {outputs: {word: other}, fields: {exit_code: 0}}" in text
+    replayed(shell, "one")
+
+
+def test_a_full_disk_is_a_warning(shell, warm):
+    shell.book(ONE, tools="look")
+    environ = dict(shell.environ)
+    args = ("exec", "book.yaml", "--record", "one", "--json")
+    good = warm(*args, environ=environ, cwd=shell.root)
+    assert good.document["record"]["written"] is True
+    own = [number for number, call in enumerate(good.calls, 1) if "/scenarios/book/" in call]
+    assert len(own) >= 3, good.calls
+    failed = 0
+    for number in own:
+        shutil.rmtree(shell.root / "scenarios")
+        done = warm(*args, environ=environ, cwd=shell.root, fail_at=number, once=True)
+        assert (done.code, done.document["status"]) == (0, "completed"), done
+        record, left = done.document["record"], list(shell.root.glob("scenarios/book/*"))
+        assert record["written"] is bool(left), (record, left, good.calls[number - 1])
+        assert record["written"] or "No space left on device" in record["problem"]
+        failed += not record["written"]
+        (shell.root / "scenarios").mkdir(exist_ok=True)
+    assert failed >= 3
+
+
+def test_people_with_keys_need_no_signature_in_a_replay(shell):
+    key = json.loads(shell.gert("keys", "new", "alice", "--json").stdout)
+    meta = "governance: { rules: [{ writes: [host], action: require-approval }] }"
+    shell.book("- { id: change, type: tool, tool: change }", tools="change", meta=meta)
+    shell.write(
+        "policy.yaml",
+        f"""
+        apiVersion: policy/v0
+        meta: {{ name: people }}
+        people: {{ alice: {{ keys: ["{key["public"]}"] }} }}
+        rules: [{{ writes: [host], action: require-approval, approvers: [alice] }}]
+        """,
+    )
+    shell.write("gert-project.yaml", "name: book\npolicies: [policy.yaml]\n")
+    pending = shell.json("exec", "book.yaml", "--record", "one", "--approval", "inbox")
+    ticket = pending["pending"][0]["ticket_id"]
+    shell.gert("approve", ticket, "--as", "alice", GERT_APPROVAL_SIGNING_KEY=key["private"])
+    ran = shell.json("resume", "latest")
+    assert ran["record"]["written"] is True, ran["record"]
+    assert "unfaithful" not in scenario_of(shell, "one", "test.yaml")
+    replayed(shell, "one")

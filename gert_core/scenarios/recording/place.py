@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -53,7 +54,6 @@ def write_directory(target: Path, files: Mapping[str, bytes | Iterable[bytes]]) 
             replace_file(beside / name, data, mode=_READABLE)
         sync_directory(beside)
         beside.rename(target)  # takes the place of an empty directory, and of nothing else
-        sync_directory(target.parent)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         for directory in reversed(made):
@@ -62,6 +62,8 @@ def write_directory(target: Path, files: Mapping[str, bytes | Iterable[bytes]]) 
             except OSError:
                 break
         raise
+    with suppress(OSError):  # it is there; a power loss may take it away
+        sync_directory(target.parent)
 
 
 def _make_parents(parent: Path) -> list[Path]:
