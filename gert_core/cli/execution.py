@@ -14,8 +14,8 @@ from gert_core.cli.errors import report
 from gert_core.cli.interrupt import interrupts
 from gert_core.cli.lean import restore
 from gert_core.cli.log import mask_log
-from gert_core.cli.render.result import PLANS, show
-from gert_core.cli.render.terminal import err, escape, out, silence
+from gert_core.cli.render.result import PLANS, show, show_next
+from gert_core.cli.render.terminal import err, escape, flush, out, silence
 from gert_core.cli.showing import watcher
 from gert_core.engine.cancel import Stop
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gert_core.api import StoredRun
-    from gert_core.cli.showing import Showing
+    from gert_core.cli.showing import Showing, Watcher
     from gert_core.engine.run import Run
     from gert_core.runs.listing import RunInfo
     from gert_core.runs.result import RunResult
@@ -79,6 +79,7 @@ def carry_out(
         watching.attach(run)
         mask_log(run.services.masker.mask_text)
         interrupt.run = run
+        interrupt.last = lambda: _last_words(watching, run, as_json=as_json)
         try:
             with only_results(descriptor=aside):
                 result = run.execute()
@@ -129,6 +130,21 @@ def show_recording(recording: Recording, *, as_json: bool) -> None:
         err(escape(f"warning: {warning}"))
     if recording.problem is not None:
         err(escape(f"warning: the run was not recorded: {recording.problem}"))
+
+
+def _last_words(watching: Watcher, run: Run, *, as_json: bool) -> None:
+    """Remove what is drawn, and say what to do about a run that did not stop when it was cancelled."""
+    watching.close()
+    if run.facts.stored is None or as_json:
+        return
+    from msgspec.structs import replace
+
+    from gert_core.hosting.advice import next_steps_of
+    from gert_core.runs.listing import run_info
+
+    err(escape(f"cancelled before run {run.facts.run_id} stopped by itself; its programs were killed"))
+    show_next(next_steps_of(replace(run_info(run.facts.stored), live=False)))  # by this process, which ends now
+    flush()
 
 
 def kept_info(stored: StoredRun | None, result: RunResult) -> RunInfo | None:

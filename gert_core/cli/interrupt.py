@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Final
 from gert_core.cli.early import is_early
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from gert_core.engine.cancel import Stop
     from gert_core.engine.run import Run
 
 GRACE: Final = 12.0
 """Seconds after cancel: children get 5 to end by themselves before they are killed."""
+_LAST: Final = 2.0
+"""Seconds for the last words about a run that did not stop."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,6 +38,8 @@ class Interrupt:
         self.stop = stop
         self.signal: int | None = None
         self.run: Run | None = None
+        self.last: Callable[[], None] | None = None
+        """What is done at the end of a run that does not stop: nothing waits longer than a moment for it."""
         self._read, self._write = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
         os.set_blocking(self._write, False)
         self._watcher: threading.Thread | None = threading.Thread(target=self._watch, name="gert-signals", daemon=True)
@@ -101,6 +105,11 @@ class Interrupt:
         if run is not None:
             with contextlib.suppress(Exception):
                 run.abandon()
+        if self.last is not None:
+            with contextlib.suppress(RuntimeError, MemoryError):
+                thread = threading.Thread(target=self.last, name="gert-last", daemon=True)
+                thread.start()
+                thread.join(_LAST)  # the terminal may be stopped
         os._exit(self.exit_code)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import signal
 import time
 
 import pytest
@@ -188,6 +189,25 @@ def test_a_question_is_not_drawn_over(shell):
         (shell.root / "go").touch()
         seen.end()
     assert seen.code == 0
+
+
+def test_a_run_that_is_interrupted_twice_leaves_the_screen_in_order(shell):
+    """The second interrupt ends a run whose step does not stop: the block goes, and what to type next is said."""
+    shell.book(f"- {step('stuck', 'trap : TERM; ' + held('working'))}", tools="script")
+    with on_screen(shell) as seen:
+        seen.until(lambda s: "working" in str(s.block))
+        seen.process.send_signal(signal.SIGINT)
+        seen.frames(2)
+        seen.process.send_signal(signal.SIGINT)
+        seen.end()
+    assert seen.code == 130
+    run = shell.runs()[0].name
+    shown = "".join(seen.everything)  # a line may be longer than the screen
+    assert "running" not in shown
+    assert f"cancelled before run {run} stopped by itself; its programs were killed" in shown
+    assert f"next: gert resume --run {run}  # resume the run where it stopped" in shown
+    (shell.root / "go").touch()
+    assert "resolved (ok)" in shell.gert("resume", "--run", run).stdout
 
 
 def test_ten_mebibytes_are_shown_by_their_last_line(shell):
