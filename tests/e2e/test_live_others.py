@@ -64,7 +64,7 @@ def shell(tmp_path, fake_dist: FakeDist) -> Shell:
     fake_dist.add("gert-step-noisy", STEP)
     shell = Shell(tmp_path)
     shell.environ |= {"PYTHONPATH": str(fake_dist.directory), "NO_COLOR": "1", "GERT_LOG": "debug"}
-    shell.tool("hold", '["sh", "-c", "echo working; while ! test -e go; do sleep 0.05; done"]')
+    shell.tool("hold", '["sh", "-c", "echo working; for _ in $(seq 600); do test -e go && break; sleep 0.05; done"]')
     book = """
     - id: fork
       type: parallel
