@@ -9,8 +9,6 @@ from gertproc import COMMAND, Gert
 
 from gert_core.testing.receivers import Receiver
 
-pytest.importorskip("gert_notify_webhook")
-
 BOOK = """\
 apiVersion: kernel/v0
 meta: { name: disk-check }
