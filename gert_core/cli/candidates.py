@@ -53,6 +53,8 @@ ARGUMENTS: Final = {
 """The kind of value that a command takes as its argument."""
 
 
+_HERE: Final = ("scenario promote", "scenario demote")
+"""Commands whose scenarios are those of all runbooks in the working directory."""
 _THEN_STEPS: Final = ("runs logs",)
 """Commands whose argument behind the run is a step."""
 
@@ -64,6 +66,10 @@ def values(kind: str, file: Path | None, *, run: str | None = None, command: str
     """
     if run is not None and (kind == STEPS or command in _THEN_STEPS):
         return list(_steps_of_run(run))
+    if file is None and command in _HERE:
+        from pathlib import Path
+
+        file = Path()
     return list(KINDS[kind](file))
 
 
@@ -87,12 +93,10 @@ def _tickets(_: Path | None) -> Iterable[str]:
 
 
 def _scenarios(file: Path | None) -> Iterable[str]:
-    from pathlib import Path
-
     from gert_core.documents.scenario import SCENARIO_FILE
     from gert_core.scenarios.find import find_runbooks, scenarios_directory
 
-    folders = [scenarios_directory(runbook) for runbook in find_runbooks([file or Path()]).runbooks]
+    folders = [scenarios_directory(runbook) for runbook in find_runbooks([file]).runbooks] if file is not None else []
     return sorted({path.parent.name for folder in folders for path in folder.glob(f"*/{SCENARIO_FILE}")})
 
 
