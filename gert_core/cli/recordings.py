@@ -60,9 +60,7 @@ class Recordings:
         """Record a run that this process executed, if that is wanted."""
         if self._wanted is None and run.facts.resumption is None:
             return None
-        from gert_core.runs.meta import read_meta
-
-        if self._wanted is None and (run.facts.stored is None or "record" not in read_meta(run.facts.stored)):
+        if self._wanted is None and not _remembers(run):
             return None
         from gert_core.scenarios.recording.wanted import record_ended
 
@@ -78,6 +76,17 @@ class Recordings:
         registry = registry_for(self._project, options, warn=False)
         to, project = self._wanted.to if self._wanted is not None else None, self._project
         return record_old(store, run_id, to, registry=registry, project=project, environ=options.environ)
+
+
+def _remembers(run: Run) -> bool:
+    """Return whether a resumed run was started to be recorded; it costs a look at a small file."""
+    from gert_core.api.errors import GertError
+    from gert_core.runs.meta import read_meta
+
+    try:
+        return run.facts.stored is not None and "record" in read_meta(run.facts.stored)
+    except (GertError, OSError):
+        return False
 
 
 __all__ = ["AUTO", "Recordings"]

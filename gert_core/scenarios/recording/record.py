@@ -20,7 +20,7 @@ from gert_core.scenarios.recording.text import to_yaml
 from gert_core.trace.reader import read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from gert_core.api import StoredRun
@@ -40,6 +40,13 @@ class Recording(Struct, frozen=True, kw_only=True):
     path: str
     problem: str | None = None
     warnings: tuple[str, ...] = ()
+
+    def masked(self, mask: Callable[[str], str]) -> Recording:
+        """Return it with all texts masked."""
+        problem = None if self.problem is None else mask(self.problem)
+        return Recording(
+            written=self.written, path=mask(self.path), problem=problem, warnings=tuple(map(mask, self.warnings))
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return the ``record`` object of results."""

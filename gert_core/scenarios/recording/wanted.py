@@ -77,7 +77,22 @@ def remember(stored: StoredRun, wanted: Wanted) -> None:
 
 
 def record_ended(run: Run, wanted: Wanted | None, project: Project | None) -> Recording | None:
-    """Record a run that this process executed, if it is over and that was wanted now or when it began."""
+    """Record a run that this process executed, if it is over and that was wanted now or when it began.
+
+    Nothing is raised, and secrets of the run are masked in what is told.
+    """
+    try:
+        done = _record_ended(run, wanted, project)
+    except (GertError, OSError) as error:
+        if wanted is None:
+            return None
+        told = error.message if isinstance(error, GertError) else str(error.strerror or error)
+        done = Recording(written=False, path=str(wanted.to or ""), problem=told)
+    mask = run.services.masker.mask_text
+    return None if done is None else done.masked(mask)
+
+
+def _record_ended(run: Run, wanted: Wanted | None, project: Project | None) -> Recording | None:
     facts = run.facts
     if facts.store is None or facts.stored is None or facts.mode != "real":
         return None
