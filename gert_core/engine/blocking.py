@@ -16,12 +16,11 @@ from gert_core.engine.request import Resume
 from gert_core.engine.resume.read import read_run
 from gert_core.engine.resume.trust import refuse_forged
 from gert_core.engine.run_events import suspension
-from gert_core.engine.steps.pausing import key_fault
 from gert_core.governance.people import id_fault
 from gert_core.runs.cache import load_state
 from gert_core.runs.control import CancelRequest
 from gert_core.runs.find import find_run
-from gert_core.runs.holds import BLOCK, UNBLOCK
+from gert_core.runs.holds import BLOCK, UNBLOCK, key_fault
 from gert_core.runs.lifecycle.status import standing_of
 from gert_core.runs.lifecycle.words import INTERRUPTED
 from gert_core.runs.listing import run_info

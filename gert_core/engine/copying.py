@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from gert_core.api import ErrorKind, EventType, RunError, StoreError
 from gert_core.engine.holding import hold
+from gert_core.runs.directory import check_run_id
 from gert_core.runs.export import CheckedLines, blob_names, read_blobs
 from gert_core.runs.meta import read_meta
 from gert_core.runs.moved import Moved, mark, moved, refuse_moved
@@ -98,6 +99,7 @@ def move_run(source: RunStore, run_id: str, target: RunStore, *, by: str, output
 
 def _transfer(source: RunStore, run: StoredRun, target: RunStore, *, output: bool) -> Copied:
     """Write a run into a store that does not have it, the entries of the ledger first, and read it again there."""
+    check_run_id(run.run_id)
     lines, names = CheckedLines(run), blob_names(run, output=output)
     ledger = None
     for entry in source.ledger().entries(run.run_id):

@@ -10,6 +10,7 @@ from msgspec import Struct
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import RunError, StoreError
 from gert_core.kit.files import MIB
+from gert_core.runs.holds import key_fault
 
 if TYPE_CHECKING:
     from gert_core.api.store_records import Lease
@@ -69,6 +70,8 @@ def read_request(run: StoredRun) -> CancelRequest | None:
     if not isinstance(told, dict):
         return None
     worker, fence, block = told.get("worker"), told.get("fence"), told.get("block")
+    if block is not None and key_fault(block) is not None:
+        return None  # whoever wrote it was not gert, and the run could never be unblocked
     return CancelRequest(
         by=str(told.get("by") or "unknown"),
         reason=str(told.get("reason") or ""),

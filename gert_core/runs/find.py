@@ -20,14 +20,14 @@ _SHOWN: Final = 10
 def find_run(store: RunStore, name: str) -> StoredRun:
     """Open the run of this id, else the only one whose id begins so, or for ``latest`` the newest."""
     try:
-        return store.open(name)
+        return store.open(check_run_id(name))
     except StoreError as error:
         if error.kind != ErrorKind.RUN_NOT_FOUND:
             raise
         if name == LATEST:
             found = list(islice(store.run_ids(), 1))
         else:
-            found = [run_id for run_id in store.run_ids() if run_id.startswith(check_run_id(name))]
+            found = [run_id for run_id in store.run_ids() if run_id.startswith(name)]
         if not found:
             raise
     if name != LATEST and len(found) > 1:
@@ -37,7 +37,7 @@ def find_run(store: RunStore, name: str) -> StoredRun:
             kind=ErrorKind.RUN_ID,
             hint="give more of the id, or `latest` for the newest run",
         )
-    return store.open(found[0])
+    return store.open(check_run_id(found[0]))  # what another program wrote into a store may have any id
 
 
 __all__ = ["LATEST", "find_run"]

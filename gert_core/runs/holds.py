@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 BLOCK: Final = "block"
 UNBLOCK: Final = "unblock"
 """The reasons of a ``run_resumed`` that only blocks or unblocks the run: nothing is executed."""
+LONGEST: Final = 200
+"""The most characters of a key that unblocks a run."""
 
 
 class Hold(Struct, frozen=True, kw_only=True):
@@ -35,6 +37,13 @@ class Hold(Struct, frozen=True, kw_only=True):
             "metadata": self.metadata,
             "since": self.since,
         }
+
+
+def key_fault(key: object) -> str | None:
+    """Return what is wrong with a key that is to unblock a run; None when it can be given on a command line."""
+    if not isinstance(key, str) or not key.strip() or key != key.strip() or not key.isprintable():
+        return "is not a word or a line of text"
+    return f"has more than {LONGEST} characters" if len(key) > LONGEST else None
 
 
 def pause(state: RunState, event: TraceEvent) -> None:
@@ -84,4 +93,4 @@ def forget(state: RunState, step_key: str) -> None:
         state.holds = [hold for hold in state.holds if hold.step_key != step_key]
 
 
-__all__ = ["BLOCK", "UNBLOCK", "Hold", "forget", "pause", "resume", "suspend"]
+__all__ = ["BLOCK", "UNBLOCK", "Hold", "forget", "key_fault", "pause", "resume", "suspend"]

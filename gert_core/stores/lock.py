@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import stat
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gert_core.api.error_kinds import ErrorKind
@@ -15,16 +17,19 @@ from gert_core.api.store_records import Lease
 from gert_core.kit.files import UnreadableError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gert_core.kit.owners import Owners
 
 _NOFOLLOW: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LONGEST: Final = 1024
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,9}")
+_LOCKS: Final = Path("/proc/locks")
 
 
 class LockFile:
-    """The file ``lock`` of a run: line 1 is the process that holds it, line 2 its worker id; both only for messages."""
+    """The file ``lock`` of a run: line 1 is the process that holds it, line 2 its worker id; both only for messages.
+
+    A process may be sent a signal, so one is told only if the kernel says as well that it has the lock.
+    """
 
     __slots__ = ("_fd", "_lease", "path")
 
@@ -103,7 +108,21 @@ def _told(fd: int) -> Lease:
     process, worker = "", ""
     with contextlib.suppress(OSError):
         process, worker, *_ = [*os.pread(fd, _LONGEST, 0).decode("utf-8", "replace").split("\n"), "", ""]
-    return Lease(worker_id=worker, process=int(process) if process.isdecimal() else None)
+    return Lease(worker_id=worker, process=int(process) if _has_lock(process, os.fstat(fd).st_ino) else None)
+
+
+def _has_lock(process: str, inode: int) -> bool:
+    """Return whether a process has locked a file; where the kernel does not tell, any number may be one."""
+    if _NUMBER.fullmatch(process) is None:
+        return False
+    try:
+        told = _LOCKS.read_text("ascii", "replace")
+    except OSError:
+        return True
+    return any(
+        words[1:2] == ["FLOCK"] and words[4:5] == [process] and words[5:6] and words[5].endswith(f":{inode}")
+        for words in map(str.split, told.splitlines())
+    )
 
 
 def _lock(fd: int) -> bool:

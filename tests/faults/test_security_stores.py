@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -11,13 +12,15 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 
+import gert_store_sqlite.store
 import pytest
 from binding import acted, bound_gert, pending
 
 from gert_core.api import GertError
-from gert_core.api.store_records import RunQuery
+from gert_core.api.store_records import RunQuery, StoreServices
 from gert_core.approvals import inbox
 from gert_core.engine.copying import move_run
+from gert_core.runs.control import read_request
 from gert_core.runs.document import run_document
 from gert_core.runs.listing import run_info
 from gert_core.stores.directory import DirectoryStore
@@ -136,6 +139,99 @@ def test_a_view_or_trigger_among_the_tables_is_refused(gert, tmp_path, script, k
     for command in (("runs", "show", "latest"), ("runs", "list"), ("exec", "plain.yaml")):
         said = gert(*command, "--store", KEPT)
         assert (said.code, f"has a {kind}, which gert did not make" in said.err) == (2, True), said.all
+
+
+ENDLESS_SEARCH = "instr(zeroblob(100000000), zeroblob(50000000) || x'01')"
+COMPUTED = f"""
+    ALTER TABLE gert_runs RENAME COLUMN runbook TO other;
+    ALTER TABLE gert_runs ADD COLUMN runbook TEXT GENERATED ALWAYS AS ({ENDLESS_SEARCH}) VIRTUAL;
+"""
+CHECKED = f"""
+    DROP TABLE gert_leases;
+    CREATE TABLE gert_leases (run_id TEXT PRIMARY KEY, worker TEXT NOT NULL CHECK ({ENDLESS_SEARCH}),
+        fence INTEGER NOT NULL, expires REAL NOT NULL);
+"""
+INDEXED = f"""
+    DELETE FROM gert_leases;
+    CREATE INDEX more ON gert_leases ((worker || {ENDLESS_SEARCH}));
+"""
+VIRTUAL = """
+    DROP TABLE gert_events;
+    CREATE VIEW other (id, run_id, seq, line) AS
+    WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n, 'x', n, 'x' FROM c WHERE n < 0;
+    CREATE VIRTUAL TABLE gert_events USING fts5 (run_id, seq, line, content='other', content_rowid='id');
+"""
+
+
+@pytest.mark.parametrize("script", [COMPUTED, CHECKED, INDEXED, VIRTUAL])
+def test_what_is_executed_with_a_table_is_refused(gert, tmp_path, script):
+    """A computed column, a condition, an index of expressions or a virtual table can take for ever."""
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    with sqlite3.connect(tmp_path / "kept.db") as database:
+        database.executescript(script)
+    database.close()
+    for command in (("runs", "list"), ("exec", "plain.yaml")):
+        said = gert(*command, "--store", KEPT)
+        assert (said.code, ", which gert did not make" in said.err) == (2, True), said.all
+
+
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_a_pipe_beside_a_database_is_not_waited_for(gert, tmp_path, suffix):
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    os.mkfifo(tmp_path / f"kept.db{suffix}")
+    said = gert("runs", "list", "--store", KEPT)
+    assert (said.code, f"kept.db{suffix} is not a regular file" in said.err) == (2, True), said.all
+
+
+def test_long_lines_are_read_one_at_a_time(gert, tmp_path):
+    """Forty of them at once would take all memory; here it is asked how many are."""
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    statement = "INSERT INTO gert_events SELECT run_id, last_seq + ?, zeroblob(40000000) FROM gert_runs"
+    for number in range(1, 3):
+        change(tmp_path, statement, number)
+    store = gert_store_sqlite.store.open_store(KEPT, StoreServices(root=tmp_path, environ={}, config={}, warn=print))
+    with store, store.open(next(store.run_ids())) as run:
+        taken = []
+        read = run._database.read
+        run._database.read = lambda sql, values=(): taken.append(found := read(sql, values)) or found
+        assert [len(line) for line in run.lines()][-2:] == [40_000_001] * 2
+    assert max(sum(len(one) for row in rows for one in row if isinstance(one, bytes)) for rows in taken) < 50_000_000
+
+
+def test_the_id_of_a_run_in_a_database_is_not_taken_for_a_path(gert, tmp_path):
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    for table in ("gert_runs", "gert_events", "gert_blobs"):
+        change(tmp_path, f"UPDATE {table} SET run_id = '../../escape'")
+    for command in (("runs", "export", "latest", "--out", "x.tar"), ("runs", "show", "../../escape")):
+        said = gert(*command, "--store", KEPT)
+        assert (said.code, "'../../escape' is not a valid run id" in said.err) == (2, True), said.all
+    said = gert("store", "copy", KEPT, "sqlite:other.db")
+    assert (said.code, "'../../escape' is not a valid run id" in said.err) == (2, True), said.all
+    assert not (tmp_path / "x.tar").exists()
+
+
+def test_a_lock_tells_no_process_that_does_not_have_it(gert):
+    """`gert runs cancel` would send a signal to it: to one of somebody else, or as 0 to all that belong to gert."""
+    run = finished(gert)
+    node = os.uname().nodename
+    with (run / "lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for number in ("1", "0", str(os.getppid()), "9" * 400):
+            lock.truncate(0)
+            os.pwrite(lock.fileno(), f"{number}\n{node}:{number}:exec\n".encode(), 0)
+            holder = DirectoryStore(run.parent).open(run.name).holder()
+            assert (holder.process, holder.worker_id) == (None, f"{node}:{number}:exec")
+        os.pwrite(lock.fileno(), f"{os.getpid()}\nx\n".ljust(450).encode(), 0)
+        assert DirectoryStore(run.parent).open(run.name).holder().process == os.getpid()
+
+
+@pytest.mark.parametrize("key", ["", " x ", "a\nb", "x" * 201, 5])
+def test_a_planted_request_to_block_on_a_key_that_cannot_be_given_is_none(gert, key):
+    """The run could never be unblocked."""
+    run = finished(gert)
+    (run / "control").mkdir(mode=0o700)
+    (run / "control" / "cancel.json").write_text(json.dumps({"by": "x", "block": key}))
+    assert read_request(DirectoryStore(run.parent).open(run.name)) is None
 
 
 # -- values of every type in every column --------------------------------------------------------------------------

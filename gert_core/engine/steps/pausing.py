@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gert_core.api import ErrorKind, EventType, StepProblem
 from gert_core.engine.signals import Rank, Signal, Unwind
 from gert_core.engine.steps.claims import go_on
+from gert_core.runs.holds import key_fault
 from gert_core.trace.writer import EventDataError
 
 if TYPE_CHECKING:
     from gert_core.api import Json
     from gert_core.engine.steps.execution import StepExecution
-
-LONGEST: Final = 200
-"""The most characters of a key that unblocks a run."""
-
-
-def key_fault(key: object) -> str | None:
-    """Return what is wrong with a key that is to unblock a run; None when it can be given on a command line."""
-    if not isinstance(key, str) or not key.strip() or key != key.strip() or not key.isprintable():
-        return "is not a word or a line of text"
-    return f"has more than {LONGEST} characters" if len(key) > LONGEST else None
 
 
 def pause(execution: StepExecution, key: str, *, reason: str, metadata: Mapping[str, Json] | None, number: int) -> None:
@@ -72,4 +63,4 @@ def _refuse(execution: StepExecution) -> None:
         )
 
 
-__all__ = ["key_fault", "pause"]
+__all__ = ["pause"]

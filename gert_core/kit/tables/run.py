@@ -30,6 +30,8 @@ _POLL: Final = 0.1
 _FEW: Final = 64
 _MANY: Final = 2048
 _CHUNK: Final = 4 * MIB
+_MOST: Final = 64 * MIB
+"""The most bytes of lines that are read at once, if there is more than one."""
 _QUIET: Final = 60.0
 """The seconds for which a person is not warned again of a connection that was lost."""
 _MARGIN: Final = 5.0
@@ -60,6 +62,7 @@ class TableRun(StoredRun):
         """Yield the lines behind a number, some at a time."""
         size = _FEW
         while True:
+            size = self._fitting(since_seq, size)
             rows = self._database.read(
                 "SELECT seq, line FROM gert_events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?",
                 (self.run_id, since_seq, size),
@@ -72,6 +75,16 @@ class TableRun(StoredRun):
                 return
             average = sum(len(line) for _, line in found) // size + 1
             size = max(1, min(_MANY, _CHUNK // average))
+
+    def _fitting(self, since_seq: int, size: int) -> int:
+        """Return how many of the next lines are read at once: a few long ones would take all memory."""
+        found = self._database.read(
+            "SELECT MAX(n) FROM (SELECT LENGTH(line) AS n FROM gert_events WHERE run_id = ? AND seq > ? "
+            "ORDER BY seq LIMIT ?) AS part",
+            (self.run_id, since_seq, size),
+        )
+        longest = whole_of(found[0][0] or 0) if found else 0
+        return size if longest * size <= _MOST else max(1, _MOST // longest)
 
     def line(self, seq: int) -> bytes:
         """Return one line by its number."""

@@ -9,10 +9,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from gert_core.api import StoreError
+from gert_core.api.store_records import BLOB_LIMIT
 from gert_core.kit.durable import sync_directory
+from gert_core.kit.files import LINE_LIMIT, MIB
 from gert_core.kit.tables.database import Database, Transaction
 from gert_core.kit.tables.rows import assignments
 from gert_store_sqlite.faults import refuse_network, told
+from gert_store_sqlite.plain import refuse_strange_files, strange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BUSY_SECONDS: Final = 10.0
 """How long a connection waits for another one that writes."""
+LONGEST: Final = max(LINE_LIMIT, BLOB_LIMIT) + MIB
+"""The most bytes of one row: of a line, or a part of a blob, and what stands beside it."""
 OLDEST: Final = (3, 35, 0)
 """The first version of SQLite that returns what a statement changed."""
 _NOW: Final = "((julianday('now') - 2440587.5) * 86400.0)"
@@ -72,18 +77,19 @@ class SqliteDatabase(Database):
             raise StoreError(f"{self.path} cannot be read: {error.strerror}") from None
 
     def has_tables(self) -> bool:
-        """Return whether the file has gert's tables; raise ``StoreError`` when a view or trigger takes part in them."""
+        """Return whether the file has gert's tables; raise ``StoreError`` when others than plain ones are there."""
         with self._connected() as connection:
-            found = connection.execute("SELECT type, name FROM sqlite_master WHERE tbl_name LIKE 'gert^_%' ESCAPE '^'")
-            kinds = {name: kind for kind, name in found.fetchall()}
-        for name, kind in kinds.items():
-            if kind not in ("table", "index"):  # it may give rows without end, or change what is written
+            found = connection.execute(
+                "SELECT type, name, sql FROM sqlite_master WHERE tbl_name LIKE 'gert^_%' ESCAPE '^'"
+            ).fetchall()
+        for kind, name, sql in found:
+            if (what := strange(kind, sql)) is not None:
                 raise StoreError(
-                    f"{self.path} has a {kind} {name}, which gert did not make",
+                    f"{self.path} has {what} {name}, which gert did not make",
                     file=str(self.path),
                     hint="another program has changed the file: restore a backup",
                 )
-        return "gert_schema" in kinds
+        return any(name == "gert_schema" for _, name, _ in found)
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query; none when there is no file."""
@@ -160,6 +166,7 @@ class SqliteDatabase(Database):
                 hint="use a Python that was built with a newer SQLite",
             )
         refuse_network(self.path)
+        refuse_strange_files(self.path)
         fresh = not self.exists()
         if fresh:
             self._make_file()
@@ -167,6 +174,7 @@ class SqliteDatabase(Database):
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
         )
         try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)  # a small file can claim a row of any size
             # Kept in the file: once is enough, and asking for it again takes a lock.
             if fresh or connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode = WAL")
