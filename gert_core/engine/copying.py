@@ -126,8 +126,13 @@ def _there(target: RunStore, run: StoredRun) -> StoredRun | None:
 
 
 def _same(found: StoredRun, run: StoredRun) -> bool:
+    """Return whether a run is the same, by its last line and the chain before it; raise ``TraceError`` if it broke."""
     with found:
-        return found.last_line() == run.last_line()
+        if found.last_line() != run.last_line():
+            return False
+        for _ in CheckedLines(found)():
+            pass
+        return True
 
 
 def _continues(found: StoredRun, run: StoredRun) -> bool:

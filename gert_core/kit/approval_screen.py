@@ -22,7 +22,11 @@ LINES: Final = 20
 """How many lines of one value are shown."""
 _GUTTER: Final = "| "
 _LABEL: Final = 11
-_NARROWEST: Final = 8
+_INDENT: Final = "  "
+_BESIDE: Final = 22
+"""From how many columns on values stand beside their labels; on a narrower terminal they stand below them."""
+NARROWEST: Final = 8
+"""The least columns on which a request can be shown so that no value begins a line."""
 _USUAL: Final = 80
 _SHOWN: Final = ("program", "connect", "method", "stdin", "env", "cwd")
 
@@ -117,10 +121,15 @@ def _pairs(frame: _Frame, label: str, values: Mapping[str, Any]) -> Iterator[str
 
 
 class _Frame:
-    """The gutter and the column of labels, with what is to the right of them wrapped."""
+    """The gutter and the column of labels, with what is to the right of them wrapped.
+
+    On a narrow terminal a label has a line of its own, and what stands below it is indented.
+    """
 
     def __init__(self, columns: int) -> None:
-        self._width = max(columns - len(_GUTTER) - _LABEL - 1, _NARROWEST)
+        self._beside = columns >= _BESIDE
+        self._width = max(columns - len(_GUTTER) - (_LABEL if self._beside else len(_INDENT)) - 1, 1)
+        self._columns = columns
 
     def rows(self, label: str, value: object, *, lead: str = "") -> Iterator[str]:
         """Yield a value behind its label; one with a name that takes several lines stands below it, behind a bar."""
@@ -128,18 +137,26 @@ class _Frame:
         parts = self._wrapped([f"{lead} {lines[0]}".lstrip(), *lines[1:]])
         if lead and len(parts) > 1:
             bar = len("| ")
-            inner = [part for line in lines for part in wrap(escape(line), self._width - bar)]
+            inner = [part for line in lines for part in wrap(escape(line), max(self._width - bar, 1))]
             parts = [*self._wrapped([lead]), *(f"| {part}" for part in inner)]
-        for number, part in enumerate(parts[:LINES]):
-            yield f"{_GUTTER}{'' if number else label:<{_LABEL}}{part}".rstrip(" ")
+        yield from self._labelled(label, parts[:LINES])
         if len(parts) > LINES:
             whole = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
             digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-            for number, part in enumerate(self._wrapped([f"{len(whole)} characters in all, SHA-256 {digest}"])):
-                yield f"{_GUTTER}{'' if number else '(cut)':<{_LABEL}}{part}"
+            yield from self._labelled("(cut)", self._wrapped([f"{len(whole)} characters in all, SHA-256 {digest}"]))
+
+    def _labelled(self, label: str, parts: list[str]) -> Iterator[str]:
+        if self._beside:
+            for number, part in enumerate(parts):
+                yield f"{_GUTTER}{'' if number else label:<{_LABEL}}{part}".rstrip(" ")
+            return
+        if label:
+            yield cut(f"{_GUTTER}{label}", self._columns - 1)
+        for part in parts:
+            yield f"{_GUTTER}{_INDENT}{part}".rstrip(" ")
 
     def _wrapped(self, lines: list[str]) -> list[str]:
         return [part for line in lines for part in wrap(escape(line), self._width)]
 
 
-__all__ = ["LINES", "describe", "name_of", "width"]
+__all__ = ["LINES", "NARROWEST", "describe", "name_of", "width"]

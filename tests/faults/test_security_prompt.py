@@ -205,6 +205,42 @@ def wcwidth(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
+@pytest.mark.parametrize("columns", [21, 16, 12, 8])
+def test_no_value_begins_a_line_of_a_narrow_terminal(gert, columns):
+    """Where it is too narrow for values beside their labels they stand below them, behind the gutter all the same."""
+    with Terminal(gert, "exec", "book.yaml", "--var", f"note={'Q' * 300}", columns=columns) as terminal:
+        terminal.until("[: reason]")
+        lines = terminal.lines
+        terminal.type("n\n").end()
+    first = next(number for number, line in enumerate(lines) if line.startswith("| "))
+    asked = next(number for number, line in enumerate(lines) if line.startswith("Approve "))
+    request = lines[first:asked]
+    assert all(f"{line} ".startswith("| ") and len(line) < columns for line in request), request
+    labels = [line[2:] for line in request if line[2:3].strip() and line[2:4] != "(c"]
+    assert labels[0] == labels[-1] == ("command" if columns > 9 else "co...")
+    assert any(set(line[2:].strip(" |")) == {"Q"} and line[2:4] == "  " for line in request)
+
+
+def test_a_terminal_that_is_too_narrow_for_a_request_is_not_asked(gert):
+    with Terminal(gert, "exec", "book.yaml", "--var", "note=x", columns=7) as terminal:
+        seen = terminal.end()
+    assert "A terminal of 7 columns cannot show the request" in seen
+    assert (terminal.code, "Approve" in seen) == (1, False)
+
+
+def test_the_name_of_an_item_in_the_question_goes_on_in_no_other_line(gert):
+    item = "x" * 26 + "| command    true"
+    loop = f"for_each: {{ over: ['{item}'], as: it, key: '{{{{ .it }}}}' }}, "
+    book = (gert.root / "book.yaml").read_text()
+    (gert.root / "book.yaml").write_text(book.replace("id: act, ", f"id: act, {loop}"))
+    with Terminal(gert, "exec", "book.yaml", "--var", "note=x", columns=40) as terminal:
+        terminal.until("[: reason]")
+        question = terminal.lines[-1]
+        terminal.type("n\n").end()
+    assert question.startswith("Approve act[xxx")
+    assert "...? " in question[:40]
+
+
 def test_a_long_value_is_cut_with_its_length_and_hash(gert):
     note = "0123456789" * 1000
     with Terminal(gert, "exec", "book.yaml", "--var", f"note={note}") as terminal:

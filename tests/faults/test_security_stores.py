@@ -210,6 +210,24 @@ def test_the_id_of_a_run_in_a_database_is_not_taken_for_a_path(gert, tmp_path):
     assert not (tmp_path / "x.tar").exists()
 
 
+@pytest.mark.parametrize("statement", ["DELETE FROM gert_schema", "INSERT INTO gert_schema VALUES (1)"])
+def test_a_database_without_one_version_of_its_tables_ends_with_a_sentence(gert, tmp_path, statement):
+    assert gert("exec", "plain.yaml", "--store", KEPT).code == 0
+    change(tmp_path, statement)
+    for command in (("exec", "plain.yaml"), ("runs", "list")):
+        said = gert(*command, "--store", KEPT)
+        assert (said.code != 0, "in place of the version of the tables" in said.err) == (True, True), said.all
+
+
+def test_a_copy_with_other_lines_before_its_last_one_is_not_the_same_run(gert, tmp_path):
+    assert gert("exec", "plain.yaml").code == 0
+    for _ in range(2):
+        assert gert("store", "copy", "file:runs", KEPT).code == 0
+    change(tmp_path, "UPDATE gert_events SET line = replace(CAST(line AS TEXT), 'real', 'fake') WHERE seq = 1")
+    said = gert("store", "copy", "file:runs", KEPT)
+    assert (said.code, "was altered" in said.err) == (1, True), said.all
+
+
 def test_a_lock_tells_no_process_that_does_not_have_it(gert):
     """`gert runs cancel` would send a signal to it: to one of somebody else, or as 0 to all that belong to gert."""
     run = finished(gert)

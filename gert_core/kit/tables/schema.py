@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import StoreError
-from gert_core.kit.tables.rows import whole_of
+from gert_core.kit.tables.rows import damaged, whole_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gert_core.kit.tables.database import Database, Transaction
 
@@ -49,8 +49,14 @@ def version_of(database: Database) -> int | None:
     """Return the version of the tables; None when there are none yet."""
     if not database.exists() or not database.has_tables():
         return None
-    found = database.read("SELECT version FROM gert_schema")
-    return whole_of(found[0][0]) if found else None
+    return _version_in(database.read("SELECT version FROM gert_schema"))
+
+
+def _version_in(rows: Sequence[tuple[Any, ...]]) -> int:
+    """Return the version that the table has; raise ``StoreError`` when it has none, or several."""
+    if len(rows) != 1:
+        raise damaged("the version of the tables", [row[0] for row in rows[:2]])
+    return whole_of(rows[0][0])
 
 
 def check_version(database: Database, version: int) -> None:
@@ -75,8 +81,7 @@ def make_tables(database: Database) -> int:
     def work(transaction: Transaction) -> int:
         transaction.alone("gert_schema")
         if database.has_tables():
-            found = transaction.rows("SELECT version FROM gert_schema")
-            return whole_of(found[0][0])
+            return _version_in(transaction.rows("SELECT version FROM gert_schema"))
         for statement in _TABLES:
             transaction.run(statement.format(**database.types))
         transaction.run("INSERT INTO gert_schema (version) VALUES (?)", (VERSION,))
@@ -90,7 +95,7 @@ def upgrade(database: Database) -> None:
 
     def work(transaction: Transaction) -> None:
         transaction.alone("gert_schema")
-        version = whole_of(transaction.rows("SELECT version FROM gert_schema")[0][0])
+        version = _version_in(transaction.rows("SELECT version FROM gert_schema"))
         while version < VERSION and version in UPGRADES:
             for statement in UPGRADES[version]:
                 transaction.run(statement.format(**database.types))

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gert_core.api import WRONG_ANSWERS, Answer, ApprovalResponse, ApprovalTicket
-from gert_core.kit.approval_screen import describe, name_of, width
+from gert_core.kit.approval_screen import NARROWEST, describe, name_of, width
 from gert_core.kit.plain import cut, escape
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _BY_NAME: Final = frozenset({"high", "critical"})
 """The risks at which a reflex must not approve."""
 _UNSIGNED: Final = "required; a line typed here is not signed (use the inbox and `gert approve`)"
 _REFLEXES: Final = frozenset({"y", "yes", "n", "no"})
+_AROUND: Final = len("Approve ? ")
 _NAME: Final = 40
 """Columns of a step's name in a question; the whole name is in the request."""
 
@@ -56,6 +57,9 @@ class StdinSession:
             terminal: bool = getattr(console, "terminal", False)  # a console of before there was the attribute has none
             word = _word(request.step_id) if terminal and request.risk_level in _BY_NAME else ""
             grammar, columns = f"{escape(word) or 'y'}|n [approver-id][: reason]", width()
+            if terminal and columns < NARROWEST:
+                console.say(f"A terminal of {columns} columns cannot show the request: it needs {NARROWEST}.")
+                return None
             shown = (
                 [cut(_again(request), columns)]
                 if given
@@ -63,7 +67,8 @@ class StdinSession:
             )
             for text in shown:
                 console.say(text)
-            question = f"Approve {cut(name_of(request), _NAME)}? {grammar} "
+            # A name that went on in the next line could pass for one of the request.
+            question = f"Approve {cut(name_of(request), max(min(_NAME, columns - _AROUND), 0))}? {grammar} "
             for _ in range(WRONG_ANSWERS):
                 # What was typed before the question does not answer it: the request was not shown yet.
                 fresh: dict[str, Any] = {"fresh": True} if terminal else {}
