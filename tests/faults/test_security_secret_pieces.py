@@ -191,3 +191,18 @@ def test_no_piece_of_a_secret_shows(tmp_path, seed, usual):
     found = sorted(one for one in pieces(value) if one in seen and one not in usual)
     where = [line for one in found[:3] for line in seen.splitlines() if one in line]
     assert not found, (value, found, where[:3])
+
+
+def test_no_piece_of_a_secret_stands_in_the_detail_of_a_failed_assertion(tmp_path):
+    gert = Gert(tmp_path)
+    value = "'{{ split \"-\" .pin }}'"
+    gert.write(
+        book="apiVersion: kernel/v0\nmeta: {name: pieces, inputs: {pin: {type: string, secret: true}}}\nsteps:\n"
+        f"  - {{id: see, type: assert, assert: [{{type: contains, value: {value}, expected: other}}]}}\n"
+        "  - {type: end, outcome: {category: resolved}}\n"
+    )
+    assert gert("exec", "book.yaml", "--var", "pin=abcdefghij-klmnopqrst").code == 1
+    (over,) = [event["data"] for event in gert.events() if event["type"] == "step_complete"]
+    (told,) = over["detail"]["assertions"]
+    assert told["actual"] == ["<REDACTED>", "<REDACTED>"]
+    assert "abcdefghij" not in json.dumps(over)

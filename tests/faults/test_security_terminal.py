@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -87,6 +88,21 @@ def test_on_a_real_terminal_only_gerts_own_styles_appear(gert):
     seen = gert.on_terminal(*evil("exec", "book.yaml"), NO_COLOR="")
     assert "\x1b[31m✗" in seen
     assert_tame(seen, colour=True)
+
+
+def test_a_trace_that_is_exported_to_a_terminal_is_tame(gert):
+    """Elsewhere it is given out byte for byte."""
+    end = "outcome: {category: resolved, code: done, meta: {it: '{{ .it }}'}}"
+    gert.write(
+        book=f"apiVersion: kernel/v0\nmeta: {{name: it, inputs: {{it: {{type: string}}}}}}\nsteps: [{{type: end, {end}}}]\n"
+    )
+    assert gert("exec", "book.yaml", "--var", "it=a\u009b31m\u202eevil\x7f").code == 0
+    whole = (gert.run() / "trace.jsonl").read_text()
+    assert "\u009b31m\u202eevil\x7f" in whole
+    assert gert("runs", "export", "latest").out == whole
+    seen = gert.on_terminal("runs", "export", "latest")
+    assert_tame(seen.replace("\r\n", "\n"))
+    assert [json.loads(line) for line in seen.splitlines()] == [json.loads(line) for line in whole.splitlines()]
 
 
 def test_what_is_read_later_is_tame_too(gert):

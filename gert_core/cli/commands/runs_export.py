@@ -58,11 +58,14 @@ def export(
 
 
 def _print(run: StoredRun) -> Exported:
-    """Print the lines, byte for byte."""
+    """Print the lines, byte for byte; on a terminal with every character visible, which is the same JSON."""
     from gert_core.runs.export import CheckedLines, Exported
 
     lines = CheckedLines(run)
-    if sys.stdout is not None:
+    if sys.stdout is not None and sys.stdout.isatty():
+        for line in lines():
+            out(escape(line.decode("utf-8", "replace").removesuffix("\n")))
+    elif sys.stdout is not None:
         sys.stdout.flush()
         sys.stdout.buffer.writelines(lines())
         sys.stdout.buffer.flush()

@@ -57,13 +57,21 @@ def is_shortened(text: str) -> bool:
     return text.startswith(_SHORTENED)
 
 
+def _without_fragments(value: Any, masker: Masker) -> Any:
+    if isinstance(value, str):
+        return masker.mask_fragments(value)
+    if isinstance(value, list | tuple):
+        return [_without_fragments(one, masker) for one in value]
+    return {k: _without_fragments(v, masker) for k, v in value.items()} if isinstance(value, dict) else value
+
+
 def mask_failure(data: dict[str, Any], masker: Masker) -> dict[str, Any]:
     """Return the data of a failure without fragments of secrets, which shortened texts may contain."""
     if not masker.count or "failure" not in data:
         return data
     failure = {**data["failure"], "message": masker.mask_fragments(str(data["failure"]["message"]))}
     detail = data.get("detail") or {}
-    excerpts = {k: masker.mask_fragments(v) if isinstance(v, str) else v for k, v in detail.items()}
+    excerpts = {name: _without_fragments(value, masker) for name, value in detail.items()}
     return {**data, "failure": failure, **({"detail": excerpts} if detail else {})}
 
 
