@@ -71,7 +71,7 @@ def read_request(run: StoredRun) -> CancelRequest | None:
         return None
     worker, fence, block = told.get("worker"), told.get("fence"), told.get("block")
     if block is not None and key_fault(block) is not None:
-        return None  # whoever wrote it was not gert, and the run could never be unblocked
+        return None  # gert did not write it, and the run could never be unblocked
     return CancelRequest(
         by=str(told.get("by") or "unknown"),
         reason=str(told.get("reason") or ""),

@@ -1,6 +1,6 @@
 """Tell the plain tables and files of a SQLite database from what another program put among them.
 
-A view, a trigger, a virtual table, a computed column or a condition is executed by whoever reads or writes the table.
+A view, a trigger, a virtual table, a computed column or a condition is executed with each read or write of the table.
 It can give rows without end, take for ever, or change what is written. SQLite itself waits for a pipe beside its file.
 """
 
