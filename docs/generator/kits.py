@@ -29,10 +29,36 @@ HOSTING: Final = """# Hosting
 
 What programs use that start and follow runs; [use gert from Python](../how-to/use-from-python.md) shows how. `Host`,
 `HostedRun`, `RunView`, `TicketView`, `next_steps`, `Notice`, `Stop`, `Deadline` and `RunFinished` are names of
-`gert_core.hosting` itself; the [notice](records.md) is a record.
+`gert_core.hosting` itself; the [notice](records.md#notices) is a record. `load`, `validate`, `run`, `resume`, `block`,
+`unblock`, `status`, `progress`, `stream`, `stream_progress`, `active`, `resume_point`, `artifacts` and `RunFinished`
+are names of `gert_core` itself.
 
 """
-HOSTING_MODULES: Final = ("host", "looking", "documents", "hosted", "views", "options")
+HOSTING_MODULES: Final = (
+    "gert_core.hosting.host",
+    "gert_core.hosting.looking",
+    "gert_core.hosting.documents",
+    "gert_core.hosting.hosted",
+    "gert_core.hosting.views",
+    "gert_core.hosting.options",
+    "gert_core.host",
+    "gert_core.hosting.asking",
+    "gert_core.engine.cancel",
+    "gert_core.engine.progress",
+    "gert_core.engine.resume.plan",
+    "gert_core.runs.result",
+    "gert_core.runs.lifecycle.status",
+    "gert_core.runs.lifecycle.progress",
+)
+HOSTING_NAMES: Final = {
+    "gert_core.engine.cancel": ("Stop", "Deadline"),
+    "gert_core.engine.progress": ("StepInfo", "Evaluation", "Progress"),
+    "gert_core.engine.resume.plan": ("RunFinished",),
+    "gert_core.runs.result": ("RunResult",),
+    "gert_core.runs.lifecycle.status": ("Standing", "Waiting", "ResumePoint"),
+    "gert_core.runs.lifecycle.progress": ("RunProgress",),
+}
+"""Of modules that are not for hosts as a whole, the names that are."""
 KIT_MODULES: Final = (
     "models",
     "outcomes",
@@ -85,14 +111,14 @@ def testing() -> str:
 
 def hosting() -> str:
     """Return the page of ``gert_core.hosting``."""
-    return _page(HOSTING, [f"gert_core.hosting.{name}" for name in HOSTING_MODULES])
+    return _page(HOSTING, list(HOSTING_MODULES))
 
 
 def _page(introduction: str, names: list[str]) -> str:
     parts = [introduction.rstrip()]
     for module in names:
         parts.append(f"## `{module}`\n\n{modules.summary(module)}")
-        parts += [modules.entry(module, name) for name in modules.public(module)]
+        parts += [modules.entry(module, name) for name in HOSTING_NAMES.get(module) or modules.public(module)]
     return "\n\n".join(parts) + "\n"
 
 

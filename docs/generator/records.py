@@ -35,6 +35,7 @@ TITLES: Final = {
     "data": "Data",
     "diagnostics": "Diagnostics",
     "events": "Trace events",
+    "hosting": "Notices",
     "errors": "Errors",
     "error_kinds": "Error kinds",
 }
@@ -46,7 +47,10 @@ def page() -> str:
     for name, title in TITLES.items():
         module = f"gert_core.api.{name}"
         parts.append(f"## {title}\n\n{modules.summary(module)}")
-        parts += [modules.entry(module, found) for found in modules.public(module)]
+        # What a module only passes on has its entry where it is defined.
+        parts += [
+            modules.entry(module, one) for one in modules.public(module) if modules.find(module, one)[0] == module
+        ]
     return "\n\n".join(parts) + "\n"
 
 

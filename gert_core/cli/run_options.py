@@ -9,7 +9,7 @@ from gert_core.cli.lazy import typer
 
 def pending_exit_code_option() -> Any:
     """Declare ``--pending-exit-code``."""
-    return typer.Option("--pending-exit-code", metavar="N", help="Exit code while people are waited for.")
+    return typer.Option("--pending-exit-code", metavar="N", help="Exit code of a run that waits for people.")
 
 
 def fail_on_option() -> Any:

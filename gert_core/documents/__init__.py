@@ -1,1 +1,1 @@
-"""Part of gert_core."""
+"""Documents: runbooks, tools, policies, projects and scenarios, read from YAML with positions."""

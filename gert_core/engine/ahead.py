@@ -1,4 +1,4 @@
-"""Looks ahead of a real run before it begins or goes on: what it needs, and what it is certainly denied for.
+"""Look ahead of a real run before it begins or goes on: what it needs, and what it is certainly denied for.
 
 What finds these is imported only for runs that need it.
 """

@@ -1,4 +1,4 @@
-"""Validates the runbook of a request completely before anything is run."""
+"""Validate the runbook of a request completely before anything is run."""
 
 from __future__ import annotations
 

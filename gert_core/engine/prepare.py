@@ -1,4 +1,4 @@
-"""Prepares a run from a request: documents, policies, inputs, secrets, directory and trace, in that order.
+"""Prepare a run from a request: documents, policies, inputs, secrets, directory and trace, in that order.
 
 A fresh run and a recorded one are prepared the same way. A recorded one is compared with its documents, takes its
 inputs from its trace and continues that; this is in ``engine/resume``, which is imported only for recorded runs.

@@ -117,7 +117,7 @@ class Registry:
         return dict(self._table(kinds.APPROVAL).records)
 
     def input_resolvers(self) -> dict[str, InputResolver]:
-        """Return every usable input resolver by prefix."""
+        """Return every usable input resolver by name."""
         return dict(self._table(kinds.INPUT).records)
 
     def signature_scheme(self, algorithm: str) -> SignatureScheme | None:

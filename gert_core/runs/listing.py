@@ -1,4 +1,4 @@
-"""Lists the runs of a store, whatever state they are in."""
+"""List the runs of a store, whatever state they are in."""
 
 from __future__ import annotations
 

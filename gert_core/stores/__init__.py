@@ -1,1 +1,1 @@
-"""Where gert keeps what outlives a single run."""
+"""Stores of runs: choosing one, and the one that keeps each run in a directory."""

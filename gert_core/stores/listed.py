@@ -1,4 +1,4 @@
-"""Lists the runs below a directory, those that ended by their index."""
+"""List the runs below a directory, those that ended by their index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the lines of a trace again by their numbers, after the trace was read once."""
+"""Find the lines of a trace again by their numbers, after the trace was read once."""
 
 from __future__ import annotations
 

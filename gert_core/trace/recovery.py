@@ -1,4 +1,4 @@
-"""Reads a trace that a run will be resumed from: once, checking its chain, up to the end that a crash left."""
+"""Read a trace that a run will be resumed from: once, checking its chain, up to the end that a crash left."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TraceEnd(Struct, frozen=True, kw_only=True):
 
 
 class CheckedTrace:
-    """Reads a trace once and checks its chain: iterate over its events, then look at ``end`` and ``seals``.
+    """Read a trace once and checks its chain: iterate over its events, then look at ``end`` and ``seals``.
 
     Only an unfinished last line, or blocks that a power loss left as zeros, are torn; a chain that breaks anywhere
     else, and zeros in front of an event that was synced, were altered.

@@ -1,4 +1,4 @@
-"""Reads the seals of a trace: the chain hash of the event that ended a process's part of it, and its signature."""
+"""Read the seals of a trace: the chain hash of the event that ended a process's part of it, and its signature."""
 
 from __future__ import annotations
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import re
+import subprocess
+import sys
 
 import pytest
 from repository import CORE, ROOT
@@ -86,3 +89,45 @@ def test_the_glossary_has_every_word_once():
     entries = [word for entry in re.findall(r"^\| \*\*(.+?)\*\* \|", text, re.MULTILINE) for word in entry.split(", ")]
     assert len(set(entries)) == len(entries)
     assert set(WORDS.split(", ")) <= set(entries)
+
+
+FOLLOW = """
+import json, sys
+from gert_core import cli
+
+entered = {}
+
+def note(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_flags & 1 and code.co_name != "<lambda>" and frame.f_back is not None:
+        importing = frame.f_back.f_code.co_name == "<module>"  # what a module does when it is imported is not on the way
+        if not importing:
+            entered.setdefault(code.co_filename, len(entered))
+
+sys.setprofile(note)
+code = cli.main(["exec", "book.yaml"])
+sys.setprofile(None)
+print(json.dumps(sorted(entered, key=entered.get)), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def test_a_run_goes_through_the_rooms_of_the_walk_in_their_order(tmp_path):
+    text = (EXPLANATION / "architecture.md").read_text(encoding="utf-8")
+    walk = re.findall(
+        r"`(gert_core/[\w/]+\.py)`", text.partition("## A walk through the code")[2].partition("\n\nEvery")[0]
+    )
+    assert len(walk) > 20
+    shell = Shell(tmp_path)
+    shell.program("look", "echo fine")
+    shell.tool("look", "[look]", contract="{ effects: [] }")
+    shell.book(
+        "- { id: look, type: tool, tool: look, action: do }\n- { type: end, outcome: { category: resolved, code: ok } }",
+        tools="look",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", FOLLOW], cwd=tmp_path, env=shell.environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    entered = [file.removeprefix(f"{ROOT}/") for file in json.loads(done.stderr.splitlines()[-1])]
+    assert [file for file in entered if file in walk] == walk

@@ -218,3 +218,18 @@ def test_every_public_name_is_described():
         text = (REFERENCE / page).read_text(encoding="utf-8")
         empty = re.findall(r"^### `(\w+)`[^\n]*\n\n(?=#|`[^`]*`\n+(?:#|\Z)|\Z)", text, re.MULTILINE)
         assert not empty, f"{page}: nothing is said about {empty}"
+
+
+# -- names for programs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("package", ["gert_core", "gert_core.hosting"])
+def test_every_name_for_hosts_has_its_entry(package):
+    pages = "".join((REFERENCE / page).read_text(encoding="utf-8") for page in ("hosting.md", "records.md"))
+    missing = [name for name in importlib.import_module(package)._LAZY if f"### `{name}`" not in pages]
+    assert not missing
+
+
+def test_no_name_has_two_entries_in_the_reference_of_records():
+    names = re.findall(r"^### `(\w+)`", (REFERENCE / "records.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(names) == len(set(names))

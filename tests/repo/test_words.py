@@ -8,7 +8,6 @@ import re
 import pytest
 from repository import ROOT, core_modules, member_directories
 
-# Packages that are still to be reworded; the list only gets shorter.
 NO_VERB = re.compile(
     "A|After|All|An|Another|Any|As|At|Before|Both|But|By|Each|Either|Evidence|Every|Everything|File|For|From|He|How|I|"
     "If|In|Is|It|Its|Line|Message|Neither|No|Nobody|None|Nothing|Number|Of|On|One|Only|Or|Other|Our|Outside|Same|"

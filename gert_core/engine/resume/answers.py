@@ -1,4 +1,4 @@
-"""Finds the answer that a person gave to a question of a step while the run was suspended."""
+"""Find the answer that a person gave to a question of a step while the run was suspended."""
 
 from __future__ import annotations
 

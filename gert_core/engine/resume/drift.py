@@ -1,4 +1,4 @@
-"""Compares a run's documents with what they were when it started, and names what changed."""
+"""Compare a run's documents with what they were when it started, and name what changed."""
 
 from __future__ import annotations
 

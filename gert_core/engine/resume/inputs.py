@@ -1,4 +1,4 @@
-"""Puts the inputs and constants of a recorded run back, secrets included."""
+"""Restore the inputs and constants of a recorded run, secrets included."""
 
 from __future__ import annotations
 

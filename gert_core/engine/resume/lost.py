@@ -1,4 +1,4 @@
-"""Decides what becomes of a step that needs a secret output which only an earlier process of the run knew."""
+"""Decide what becomes of a step that needs a secret output which only an earlier process of the run knew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds secret outputs that only an earlier process knew: in values that are to be used, and who was given them."""
+"""Find secret outputs that only an earlier process knew: in values that are to be used, and who was given them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides how a recorded run goes on, and refuses before anything is written."""
+"""Decide how a recorded run goes on, and refuse before anything is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a run that was started before, once: its trace and what it recorded when it began."""
+"""Read a run that was started before, once: its trace and what it recorded when it began."""
 
 from __future__ import annotations
 

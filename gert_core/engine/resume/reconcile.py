@@ -1,4 +1,4 @@
-"""Finds the steps that must not simply run again, and takes the results that people state for them."""
+"""Find the steps that must not simply run again, and take the results that people state for them."""
 
 from __future__ import annotations
 

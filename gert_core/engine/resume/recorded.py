@@ -1,4 +1,4 @@
-"""Finds what an earlier process of the same run did, by step key.
+"""Find what an earlier process of the same run did, by step key.
 
 A recorded result stands for its step without the step being rendered again, so nothing is compared per step. That
 it is still the result of the same question (type, inputs, contract, tool) is known for the run as a whole: runbook,

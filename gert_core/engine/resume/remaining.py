@@ -1,4 +1,4 @@
-"""Tells which steps of a recorded run are over, for everything that looks at the rest before the run goes on."""
+"""Tell which steps of a recorded run are over, for everything that looks at the rest before the run goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds what ``--retry-failed`` runs again: failing steps, failures caught below them, and what depends on these."""
+"""Find what ``--retry-failed`` runs again: failing steps, failures caught below them, and what depends on these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds programs that outlived the process that started them, and waits for them, before a run goes on."""
+"""Find programs that outlived the process that started them, and wait for them, before a run goes on."""
 
 from __future__ import annotations
 

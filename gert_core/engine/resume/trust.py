@@ -1,4 +1,4 @@
-"""Refuses to resume a run whose seals do not hold, where signatures are in use."""
+"""Refuse to resume a run whose seals do not hold, where signatures are in use."""
 
 from __future__ import annotations
 
