@@ -447,6 +447,44 @@ def test_a_process_killed_between_two_deliveries_leaves_the_other_owed(gert, tmp
         assert (len(one.got), len(other.got)) == (1, 2)
 
 
+DIES = """
+import os
+from pathlib import Path
+from gert_core import hookimpl
+from gert_core.api import Notifier
+from gert_core.hosting.flushing import flush
+from gert_core.plugin.registry import Registry
+from gert_core.stores.directory import DirectoryStore
+from gert_notify_webhook.sending import send
+
+def post_and_die(*given):
+    send(*given)
+    os._exit(9)
+
+class Dies:
+    @staticmethod
+    @hookimpl
+    def gert_notifiers():
+        return [Notifier(name="dies", keys=("dies",), send=post_and_die, hosts=("127.0.0.1",))]
+
+list(flush(DirectoryStore(Path("runs")), registry=Registry.build(extra_plugins=[Dies()]), environ=dict(os.environ)))
+"""
+
+
+def test_a_process_that_dies_after_a_delivery_and_before_its_record_tells_it_again_with_the_same_id(gert, tmp_path):
+    gert("exec", "book.yaml", "--no-notify", HOOK="x")
+    with Receiver() as receiver:
+        environ = {**gert.environ, "HOOK": receiver.url()}
+        assert subprocess.run([sys.executable, "-c", DIES], cwd=tmp_path, env=environ, check=False).returncode == 9
+        assert (len(receiver.got), [one["status"] for one in owed(gert)]) == (1, ["owed"])
+        with at(datetime.now(UTC) + timedelta(seconds=61)):
+            (told,) = flush(DirectoryStore(tmp_path / "runs"), registry=Registry.build(), environ=environ)
+        assert told.sent.status == "delivered"
+    assert len(receiver.got) == 2
+    assert len({got.headers["gert-delivery"] for got in receiver.got}) == 1
+    assert owed(gert) == []
+
+
 # -- secrets -----------------------------------------------------------------------------------------------------
 
 

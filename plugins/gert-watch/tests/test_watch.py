@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import gert_watch
@@ -149,6 +149,18 @@ def test_the_project_names_the_directory_of_traces_and_a_database_has_none(proje
     (tmp_path / "gert-project.yaml").write_text("store: sqlite:runs.db\n")
     assert project.watch("--count", "1")[0] == 0
     assert not (tmp_path / "traces").exists()
+
+
+def test_a_trace_that_is_there_already_is_left_alone(project, tmp_path):
+    (tmp_path / "traces").mkdir()
+    now = datetime.now().astimezone()
+    taken = {f"health-check-{now + timedelta(seconds=n):%Y-%m-%dT%H:%M:%S}.jsonl" for n in range(60)}
+    for name in taken:
+        (tmp_path / "traces" / name).write_text("mine")
+    assert project.watch("--count", "1")[0] == 0
+    (new,) = {path.name for path in (tmp_path / "traces").iterdir()} - taken
+    assert new.removesuffix("-2.jsonl") + ".jsonl" in taken
+    assert {(tmp_path / "traces" / name).read_text() for name in taken} == {"mine"}
 
 
 @pytest.mark.parametrize(
