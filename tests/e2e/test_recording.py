@@ -19,9 +19,12 @@ APPROVAL = (
 )
 
 
+MODULES = ("gert_core.scenarios.diffing.diff", "gert_core.scenarios.recording.wanted", "gert_core.scenarios.run")
+
+
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory):
-    with Faulty(tmp_path_factory.mktemp("warm")) as server:
+    with Faulty(tmp_path_factory.mktemp("warm"), modules=MODULES) as server:
         yield server
 
 
