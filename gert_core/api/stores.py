@@ -148,6 +148,13 @@ class StoredRun(ABC):
     def wait(self, since_seq: int, deadline: Deadline) -> bool:
         """Return True when there may be lines behind ``since_seq``, False when the deadline has come first."""
 
+    def news(self) -> bool:
+        """Return whether there may be lines that were not there when this was last asked.
+
+        Who follows a run asks often and reads only then. A store that is not told of new lines says True.
+        """
+        return True
+
     # -- blobs ----------------------------------------------------------------------------------------------
 
     @abstractmethod

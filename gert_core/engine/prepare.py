@@ -129,7 +129,7 @@ def prepare(request: Request, stack: ExitStack) -> Run:
     stack.callback(writer.close)
     keep_holding(place.stored, place.lease, writer, request.stop, stack)
     requested = Requested()
-    watch_requests(place.stored, place.lease, request.stop, requested, stack, resumed=resume is not None)
+    watch_requests(place.stored, place.lease, writer, request.stop, requested, stack, resumed=resume is not None)
     recorded = resume.run.recorded if resume is not None else None
     if resume is not None and recorded is not None:
         recorded.masker = masker

@@ -103,6 +103,11 @@ class TraceWriter:
         return self._watch is not None
 
     @property
+    def ended(self) -> bool:
+        """Whether the sealed last event is written."""
+        return self._sealed and self._error is None
+
+    @property
     def sign(self) -> Callable[[bytes], str] | None:
         """The function that signs with the trace's key; None for an unsigned trace."""
         return None if self._signer is None else self._signer.sign

@@ -8,23 +8,22 @@ Nothing of this is in the product; the child replaces functions of ``os`` before
 
 from __future__ import annotations
 
-import builtins
 import errno
 import io
 import json
 import os
-import shutil
 import signal
 import stat
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from forking import Server, ended, fork_child, jobs, say, warm_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +72,15 @@ class Faulty:
 
     def __init__(self, cwd: Path, *, modules: tuple[str, ...] = ()) -> None:
         self._cwd = cwd
-        self._modules = modules
-        self._server: subprocess.Popen[str] | None = None
+        self._server = Server(__file__, *modules, cwd=cwd)
+        self._ask = self._server.ask
 
     def __enter__(self) -> Faulty:
-        command = [sys.executable, __file__, *self._modules]
-        self._server = subprocess.Popen(
-            command, cwd=self._cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._server.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.communicate(timeout=30)
+        self._server.__exit__()
 
     def __call__(
         self,
@@ -131,15 +126,6 @@ class Faulty:
             time.sleep(0.02)
         return Done(**found)
 
-    def _ask(self, job: dict[str, Any]) -> dict[str, Any]:
-        assert self._server is not None
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(job) + "\n")
-        self._server.stdin.flush()
-        found: dict[str, Any] = json.loads(self._server.stdout.readline())
-        return found
-
 
 # -- the server -------------------------------------------------------------------------------------------------
 
@@ -154,6 +140,7 @@ class _Disk:
         self._half = job["half"]
         self._log = log
         self._count = 0
+        self._lock = threading.Lock()
         self._really_open = os.open
         self._really_write = os.write
         self._out = self._really_open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -171,11 +158,13 @@ class _Disk:
         sinks._fdatasync = os.fdatasync  # taken before it could be replaced
 
     def _fails(self, what: str) -> bool:
-        self._count += 1
-        self._really_write(self._out, f"{what}\n".encode())
-        if self._at is None or self._count < self._at:
+        with self._lock:  # threads that write at the same time are told in the order in which they are counted
+            self._count += 1
+            number = self._count
+            self._really_write(self._out, f"{what}\n".encode())
+        if self._at is None or number < self._at:
             return False
-        return not self._once or self._count == self._at
+        return not self._once or number == self._at
 
     def _error(self) -> OSError:
         return OSError(self._code, os.strerror(self._code))
@@ -256,53 +245,10 @@ def _child(job: dict[str, Any], out: Path) -> int:
         setattr(import_module(module), attribute, value)
     if job["kill"] is not None:
         _install_kill(job["kill"])
-    for number, name in ((1, "out"), (2, "err")):
-        fd = os.open(out / name, os.O_WRONLY | os.O_CREAT, 0o600)
-        os.dup2(fd, number)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    sys.stdout = builtins.open(1, "w", closefd=False, encoding="utf-8")  # noqa: SIM115 - for the process's whole life
-    sys.stderr = builtins.open(2, "w", closefd=False, encoding="utf-8", buffering=1)  # noqa: SIM115
     from gert_core.cli import main
 
     _Disk(job, out / "calls").install()
-    code = main(job["argv"])
-    sys.stdout.flush()
-    sys.stderr.flush()
-    return code
-
-
-def warm_up() -> None:
-    """One run here first: what every run needs is imported then, and a child is ready in milliseconds."""
-    from gert_core.cli import main
-
-    here, said = Path.cwd(), (sys.stdout, sys.stderr)
-    with tempfile.TemporaryDirectory() as folder, Path(os.devnull).open("w") as nowhere:
-        sys.stdout = sys.stderr = nowhere
-        os.chdir(folder)
-        Path("tools").mkdir()
-        Path("tools", "yes.tool.yaml").write_text(_TOOL)
-        Path("warm.yaml").write_text(_BOOK)
-        main(["exec", "warm.yaml", "--json"])
-        main(["resume", "--json", "--run", next(Path("runs").glob("[!.]*")).name])
-        main(["validate", "warm.yaml"])
-        main(["runs", "show", "latest"])
-        os.chdir(here)
-    sys.stdout, sys.stderr = said
-
-
-_TOOL = """
-apiVersion: tool/v0
-meta: {name: "yes", transport: stdio, binary: "true"}
-contract: {effects: [host], writes: []}
-actions: {run: {argv: ["true"]}}
-"""
-_BOOK = """
-apiVersion: kernel/v0
-meta: {name: warm}
-tools: ["yes"]
-steps: [{type: tool, tool: "yes"}, {type: end, outcome: {category: resolved, code: ok}}]
-"""
+    return main(job["argv"])
 
 
 def _serve() -> None:
@@ -310,44 +256,18 @@ def _serve() -> None:
     for name in sys.argv[1:]:
         import_module(name)
     background: dict[int, Path] = {}
-    for line in sys.stdin:
-        job = json.loads(line)
+    for job in jobs():
         if "collect" in job:
             pid = job["collect"]
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            _say(_ended(background.pop(pid), status) if ended else {"running": True})
+            over, status = os.waitpid(pid, os.WNOHANG)
+            say(ended(background.pop(pid), status) if over else {"running": True})
             continue
-        out = Path(tempfile.mkdtemp())
-        pid = os.fork()
-        if pid == 0:
-            try:
-                code = _child(job, out)
-            except BaseException:
-                import traceback
-
-                traceback.print_exc()
-                code = 99
-            os._exit(code)
+        pid, out = fork_child(partial(_child, job))
         if job.get("background"):
             background[pid] = out
-            _say({"pid": pid})
+            say({"pid": pid})
         else:
-            _say(_ended(out, os.waitpid(pid, 0)[1]))
-
-
-def _ended(out: Path, status: int) -> dict[str, object]:
-    """Return how a child ended, and delete what it wrote."""
-    said = {
-        name: (out / name).read_text(errors="surrogateescape") if (out / name).exists() else ""
-        for name in ("out", "err", "calls")
-    }
-    shutil.rmtree(out)
-    return {"code": os.waitstatus_to_exitcode(status), **said, "calls": said["calls"].splitlines()}
-
-
-def _say(found: dict[str, object]) -> None:
-    sys.stdout.write(json.dumps(found) + "\n")
-    sys.stdout.flush()
+            say(ended(out, os.waitpid(pid, 0)[1]))
 
 
 if __name__ == "__main__":

@@ -6,22 +6,20 @@ shim loaded, imports gert once and forks one gert per job. Nothing of this is in
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import ctypes
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from faulty import _warm_up
+from forking import Server, ended, fork_child, jobs, say, warm_up
 
 SOURCE = Path(__file__).with_suffix(".c")
 PATIENCE = 60.0
@@ -62,26 +60,16 @@ class NthCall:
     """A running server; calling it runs one gert in which a call fails (or, without ``nth``, none)."""
 
     def __init__(self, shim: Path, cwd: Path) -> None:
-        self._shim = shim
-        self._cwd = cwd
-        self._server: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> NthCall:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GERT_")}
         environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self._server = subprocess.Popen(
-            [sys.executable, __file__],
-            cwd=self._cwd,
-            env=environ | {"LD_PRELOAD": str(self._shim)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._server = Server(__file__, cwd=cwd, environ=environ | {"LD_PRELOAD": str(shim)})
+
+    def __enter__(self) -> NthCall:
+        self._server.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.communicate(timeout=30)
+        self._server.__exit__()
 
     def __call__(
         self, *argv: str, cwd: Path, nth: int = 0, variant: int = 0, sticky: bool = False, answers: str = ""
@@ -90,9 +78,6 @@ class NthCall:
 
         ``variant`` chooses among the errors that such a call can have.
         """
-        assert self._server is not None
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
         job = {
             "argv": argv,
             "cwd": str(cwd.resolve()),
@@ -101,9 +86,7 @@ class NthCall:
             "sticky": sticky,
             "answers": answers,
         }
-        self._server.stdin.write(json.dumps(job) + "\n")
-        self._server.stdin.flush()
-        return Done(argv=argv, **json.loads(self._server.stdout.readline()))
+        return Done(argv=argv, **self._server.ask(job))
 
 
 # -- the server -------------------------------------------------------------------------------------------------
@@ -111,13 +94,6 @@ class NthCall:
 
 def _child(job: dict[str, Any], out: Path) -> int:
     os.chdir(job["cwd"])
-    (out / "in").write_text(job["answers"])
-    os.dup2(os.open(out / "in", os.O_RDONLY), 0)
-    for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(out / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-    sys.stdin = builtins.open(0, closefd=False, encoding="utf-8")  # noqa: SIM115 - for the process's whole life
-    sys.stdout = builtins.open(1, "w", closefd=False, encoding="utf-8")  # noqa: SIM115
-    sys.stderr = builtins.open(2, "w", closefd=False, encoding="utf-8", buffering=1)  # noqa: SIM115
     from gert_core.cli import main
 
     library = ctypes.CDLL(None)
@@ -142,35 +118,15 @@ def _wait(pid: int) -> int:
     timer.start()
     _, status = os.waitpid(pid, 0)
     timer.cancel()
-    return os.waitstatus_to_exitcode(status)
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
+    return status
 
 
 def _serve() -> None:
     os.environ.pop("LD_PRELOAD", None)  # tools are started without it
-    _warm_up()
-    for line in sys.stdin:
-        job = json.loads(line)
-        with tempfile.TemporaryDirectory() as folder:
-            out = Path(folder)
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    code = _child(job, out)
-                except BaseException:
-                    import traceback
-
-                    traceback.print_exc()
-                    code = 99
-                os._exit(code)
-            code = _wait(pid)
-            said = {name: _text(out / name) for name in ("out", "err")}
-            calls = _text(out / "calls").splitlines()
-            sys.stdout.write(json.dumps({"code": code, **said, "calls": calls}) + "\n")
-            sys.stdout.flush()
+    warm_up()
+    for job in jobs():
+        pid, out = fork_child(partial(_child, job), answers=job["answers"])
+        say(ended(out, _wait(pid)))
 
 
 if __name__ == "__main__":

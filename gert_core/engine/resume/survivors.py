@@ -10,7 +10,7 @@ from msgspec import MsgspecError, Struct, field
 from msgspec.json import Decoder
 
 from gert_core.api import ErrorKind, RunError
-from gert_core.engine.children_file import children_file
+from gert_core.engine.children_file import children_files
 from gert_core.kit.children import LINE, boot_id
 from gert_core.kit.files import read_file
 from gert_core.kit.owners import Owners
@@ -93,20 +93,17 @@ def _listed(left: list[Survivor]) -> str:
 
 
 def _entries(run: StoredRun) -> list[_Entry]:
-    """Return what the file holds about this start of this machine; a damaged line is left out."""
-    path = children_file(run)  # what another machine started cannot be looked for here
-    if path is None:
-        return []
-    try:
-        data = read_file(path, limit=_LIMIT, owners=Owners.of(path.parent)) or b""
-    except RunError:
-        return []
+    """Return what is kept about this start of this machine; a damaged line is left out."""
     boot, decoder, found = boot_id(), Decoder(_Entry), []
-    for line in data.splitlines():
-        with suppress(ValueError, MsgspecError):
-            entry = decoder.decode(line)
-            if boot and entry.boot == boot and entry.noted - entry.began <= _STARTING:
-                found.append(entry)
+    for path in children_files(run):  # what another machine started cannot be looked for here
+        data = b""
+        with suppress(RunError):
+            data = read_file(path, limit=_LIMIT, owners=Owners.of(path.parent)) or b""
+        for line in data.splitlines():
+            with suppress(ValueError, MsgspecError):
+                entry = decoder.decode(line)
+                if boot and entry.boot == boot and entry.noted - entry.began <= _STARTING:
+                    found.append(entry)
     return found
 
 

@@ -74,6 +74,8 @@ class Database(ABC):
     """Whether it is a server's; see ``RunStore.served``."""
     secrets: ClassVar[tuple[str, ...]] = ()
     """The variables that its driver reads passwords from; see ``RunStore.secrets``."""
+    late_rows: ClassVar[bool] = False
+    """Whether ``add`` leaves the row of a run alone when only number and time of its last line changed."""
     types: ClassVar[Mapping[str, str]]
     """The words for the types ``bytes``, ``integer`` and ``real``."""
     url: str
@@ -109,6 +111,13 @@ class Database(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the connection; a later call makes a new one."""
+
+    def news(self, run_id: str) -> bool:
+        """Return whether a run may have lines that it had not when this was last asked; who is not told says True."""
+        return True
+
+    def forget(self, run_id: str) -> None:  # noqa: B027 - most are told of nothing
+        """Have no more lines of a run announced."""
 
     def repeat(
         self,

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import MsgspecError, convert
+from msgspec.structs import replace
 
 from gert_core.api.error_kinds import ErrorKind
 from gert_core.api.errors import StoreError
 from gert_core.api.results import RunStatus
 from gert_core.api.store_records import RunRow, TicketRow
-from gert_core.kit.run_rows import ACTIVE, INTERRUPTED, MOVED, UNREADABLE, check_blocks
+from gert_core.kit.run_rows import ACTIVE, INTERRUPTED, MOVED, UNREADABLE, check_blocks, line_time
 from gert_core.kit.tables.database import marks
 
 if TYPE_CHECKING:
@@ -120,7 +121,17 @@ def row_of(run_id: str, values: tuple[Any, ...], *, live: bool = False) -> RunRo
 def stored_row(database: Database, run_id: str) -> RunRow | None:
     """Return the row of a run as its lines say; None when there is no such run."""
     found = database.read(f"SELECT {', '.join(COLUMNS)} FROM gert_runs WHERE run_id = ?", (run_id,))  # noqa: S608 - names of columns
-    return row_of(run_id, found[0]) if found else None
+    return _behind_its_lines(database, row_of(run_id, found[0])) if found else None
+
+
+def _behind_its_lines(database: Database, row: RunRow) -> RunRow:
+    """Return a row with number and time of the last line, where rows are written late: while the run is running."""
+    if not database.late_rows or row.status != _RUNNING:
+        return row
+    sql = "SELECT seq, line FROM gert_events WHERE run_id = ? ORDER BY seq DESC LIMIT 1"
+    for seq, line in database.read(sql, (row.run_id,)):
+        return replace(row, last_seq=whole_of(seq), updated=line_time(bytes_of(line)) or row.updated)
+    return row
 
 
 def select_runs(database: Database, query: RunQuery) -> Iterator[RunRow]:
@@ -131,7 +142,7 @@ def select_runs(database: Database, query: RunQuery) -> Iterator[RunRow]:
         sql, values = _statement(query, before, size)
         found = database.read(sql, values)
         for run_id, held, *facts in found:
-            yield _shown(row_of(run_id, tuple(facts), live=bool(held)))
+            yield _shown(_behind_its_lines(database, row_of(run_id, tuple(facts), live=bool(held))))
         if len(found) < size:
             return
         before, left = found[-1][0], None if left is None else left - size

@@ -103,7 +103,7 @@ class TableRun(StoredRun):
         return Recovered(seq=self._last_seq())
 
     def _last_seq(self) -> int:
-        found = self._database.read("SELECT last_seq FROM gert_runs WHERE run_id = ?", (self.run_id,))
+        found = self._database.read("SELECT COALESCE(MAX(seq), 0) FROM gert_events WHERE run_id = ?", (self.run_id,))
         return whole_of(found[0][0]) if found else 0
 
     def wait(self, since_seq: int, deadline: Deadline) -> bool:
@@ -112,6 +112,10 @@ class TableRun(StoredRun):
             if deadline.wait(_POLL):
                 return False
         return True
+
+    def news(self) -> bool:
+        """Return whether the database has been told of more lines, or does not know."""
+        return self._database.news(self.run_id)
 
     def sink(self, *, seq: int, lease: Lease | None) -> Sink:
         """Open the run for writing, on a connection of its own."""
@@ -264,6 +268,7 @@ class TableRun(StoredRun):
 
     def close(self) -> None:
         """Write what was appended and is held back."""
+        self._database.forget(self.run_id)
         self._blobs.flush()
 
 

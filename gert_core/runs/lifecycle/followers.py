@@ -17,6 +17,8 @@ LOOK: Final = 0.05
 """How many seconds pass between two looks at a trace."""
 HOLDER: Final = 0.25
 """How many seconds pass between two looks at who executes the run."""
+ASKED: Final = 1.0
+"""The same where a database is asked."""
 KEPT: Final = 4096
 """How many of the last lines are kept for followers that are behind; one that is further behind reads by itself."""
 
@@ -55,6 +57,7 @@ class Shared:
         """The number of the line before the first that is kept."""
         self._lock = threading.Lock()
         self._looked = self._asked = 0.0
+        self._every = ASKED if run.path is None else HOLDER
         self.held = False
         """Whether a process executed the run when it was last looked at."""
 
@@ -70,10 +73,12 @@ class Shared:
         """Read what has come since, unless somebody did so a moment ago."""
         if now - self._looked < LOOK * 0.9:
             return
-        if now - self._asked >= HOLDER:
+        if now - self._asked >= self._every:
             # Before the lines are read: what the process wrote last is not missed.
             self.held, self._asked = self._run.holder() is not None, now
         self._looked = now
+        if not self._run.news():
+            return
         for one in self._follower.read():
             self._kept.append(one)
         if len(self._kept) == KEPT:

@@ -60,8 +60,11 @@ class Server:
 class Proxy:
     """Passes on what clients and the server say, until a client's COMMIT: the server gets it, the answer is dropped.
 
-    ``cut_after`` is the text after which one answer is dropped, ``cut_every`` drops that of each n-th COMMIT.
+    ``cut_after`` is the text after which one answer is dropped, ``cut_every`` drops that of each n-th transaction.
     """
+
+    ADDED = b'{"type":"'
+    """What a client says when it adds lines, which is a transaction of its own."""
 
     def __init__(self, folder, target):
         self.folder, self.target = folder, target
@@ -89,11 +92,12 @@ class Proxy:
 
     def _drops(self, data):
         """Whether the answer to what a client says is dropped."""
-        self.commits += b"COMMIT" in data
+        committed = b"COMMIT" in data or self.ADDED in data
+        self.commits += committed
         if self.cut_after is not None and self.cut_after in data:
             self.cut_after = None
             return True
-        return self.cut_every is not None and b"COMMIT" in data and self.commits % self.cut_every == 0
+        return self.cut_every is not None and committed and self.commits % self.cut_every == 0
 
     def _accept(self):
         while True:

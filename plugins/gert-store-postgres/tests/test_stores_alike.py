@@ -317,7 +317,7 @@ def test_store_pg_lost_commit_answer_is_in_the_trace_once(stores, proxied):
     shell = stores["postgres"]
     direct, shell.environ["GERT_STORE"] = shell.environ["GERT_STORE"], proxied.url
     process, pid = executing(shell)
-    proxied.cut_after = b"COMMIT"
+    proxied.cut_after = proxied.ADDED
     os.kill(pid, signal.SIGKILL)  # what the step came to is synced
     process.communicate(timeout=60)
     shell.environ["GERT_STORE"] = direct

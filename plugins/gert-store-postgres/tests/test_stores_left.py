@@ -73,9 +73,9 @@ def test_store_lease_refuse_names_a_worker_of_another_host_and_when_its_lease_en
     each(stores, work, DATABASES)
 
 
-def resumed(shell, run: str, pid: int, *options: str) -> tuple[int, str]:
+def resumed(shell, run: str, pid: int, *options: str, **environ: str) -> tuple[int, str]:
     """Resume a run, and end its program when that is waited for; the exit code, and what was said."""
-    process = shell.start("resume", run, *options)
+    process = shell.start("resume", run, *options, **environ)
     first = process.stderr.readline()
     end(shell, pid)
     _, rest = process.communicate(timeout=60)
@@ -93,6 +93,32 @@ def test_store_programs_that_outlive_a_killed_gert_are_waited_for(stores):
 
     each(stores, work)
     alike(stores)
+
+
+def test_store_programs_are_found_from_an_environment_with_another_place_for_temporary_files(stores, tmp_path):
+    def work(shell):
+        run, pid = left(shell)
+        expire(shell)
+        code, said = resumed(shell, run, pid, TMPDIR=str(tmp_path))
+        assert code == 0
+        assert f"left running: process {pid} (sleep) of step slow\n" in said
+
+    each(stores, work, DATABASES)
+
+
+def test_store_programs_are_kept_where_the_usual_places_cannot_be_written(stores, tmp_path):
+    def work(shell):
+        folder = tmp_path / f"own-{shell.root.name}"
+        folder.mkdir()
+        places = {"gert_core.engine.children_file:PLACES": (str(tmp_path / "none"),), "tempfile:tempdir": str(folder)}
+        process, pid = executing(shell, patch=places)
+        (kept,) = wait_for(lambda: list(folder.glob("gert-*/children-*")))
+        wait_for(lambda: f'"pid":{pid},'.encode() in kept.read_bytes())
+        end(shell, pid)
+        process.communicate(timeout=30)
+        assert not kept.exists()
+
+    each(stores, work, DATABASES)
 
 
 def test_store_an_unknown_outcome_is_asked_about_when_its_program_has_ended(stores):

@@ -16,6 +16,7 @@ from gert_core.kit.store_urls import without_password
 from gert_core.kit.tables.database import Database, LostError, Transaction
 from gert_core.kit.tables.rows import assignments
 from gert_store_postgres.faults import is_lost, lost, told, unreachable
+from gert_store_postgres.listening import CHANNEL, Listener, lock_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,8 +46,16 @@ moved AS (UPDATE gert_runs SET {what} WHERE run_id = %s AND last_seq = %s AND EX
           RETURNING run_id),
 added AS (INSERT INTO gert_events (run_id, seq, line)
           SELECT moved.run_id, %s + t.n, t.line FROM moved, unnest(%b::bytea[]) WITH ORDINALITY AS t (line, n))
-SELECT COUNT(*) FROM moved
+SELECT COUNT(*), set_config('synchronous_commit', %s, true),
+       CASE WHEN pg_try_advisory_xact_lock(%s) THEN '' ELSE pg_notify('{channel}', %s)::text END FROM moved
 """
+"""Lines, row and fence; whether its COMMIT waits for the disk, which ends with the transaction; word for followers."""
+
+
+@cache
+def _adding(what: str) -> bytes:
+    """Return the statement that writes lines and sets columns of the run's row."""
+    return _ADD.format(what=what.replace("?", "%s"), channel=CHANNEL).encode()
 
 
 @cache
@@ -88,11 +97,13 @@ class PostgresDatabase(Database):
     def __init__(self, address: str) -> None:
         self.url = without_password(address)
         self._address = address
+        self._options = ""
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._free = threading.BoundedSemaphore(READERS - 1)
         self._readers: list[Connection] = []
         """Connections that only read, and are not in use."""
+        self._listener = Listener(self._listening, self._free.release)
         self._known = False
         """Whether there was a connection before: one that is lost then is made again."""
 
@@ -127,35 +138,48 @@ class PostgresDatabase(Database):
     def add(self, group: Group, *, durable: bool) -> bool:
         """Write lines and row in one statement, if the fence is the lease's and the last line the one before.
 
-        The row of the lease is locked with it, so that who takes the run over waits for a write that is under way.
+        It is a transaction of its own: one way to the server and back. The row of the lease is locked with it, so that
+        who takes the run over waits for a write that is under way.
         """
         what, values = assignments(group.row, told=group.told)
-        sql = _ADD.format(what=what.replace("?", "%s")).encode()
-        fenced = (group.run_id, group.fence, *values, group.run_id, group.before, group.before, list(group.lines))
+        lease, place = (group.run_id, group.fence), (group.run_id, group.before, group.before)
+        word = ("on" if durable else "off", lock_of(group.run_id), group.run_id)
+        given = (*lease, *values, *place, list(group.lines), *word)
         with self._connected() as connection:
-            if not durable:
-                return self._moved(connection.execute(sql, fenced))
-            # One way to the server and back; without BEGIN the setting would end with its own statement.
-            with connection.pipeline():
-                connection.execute("BEGIN")
-                connection.execute("SET LOCAL synchronous_commit = on")
-                cursor = connection.execute(sql, fenced)
-                connection.execute("COMMIT")
-            return self._moved(cursor)
-
-    @staticmethod
-    def _moved(cursor: psycopg.Cursor[tuple[Any, ...]]) -> bool:
-        found = cursor.fetchone()
+            found = connection.execute(_adding(what), given, prepare=True).fetchone()
         return found is not None and bool(found[0])
 
     def twin(self) -> PostgresDatabase:
-        """Return another connection to the database."""
+        """Return another connection to the database, for one that writes the same few statements all the time."""
         other = PostgresDatabase(self._address)
         other._known = self._known
+        other._options = "-c plan_cache_mode=force_generic_plan"
         return other
 
+    def news(self, run_id: str) -> bool:
+        """Return whether a run may have more lines, of which its writer tells those who listen."""
+        return self._listener.news(run_id)
+
+    def forget(self, run_id: str) -> None:
+        """Do not listen for a run any more."""
+        self._listener.forget(run_id)
+
+    def _listening(self) -> Connection | None:
+        """Return a connection to listen with, one of the few that may read; None when all are in use."""
+        if not self._free.acquire(blocking=False):
+            return None
+        try:
+            return self._new()
+        except StoreError:
+            self._free.release()
+            raise
+
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
+        self._listener.close()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None:
@@ -207,7 +231,7 @@ class PostgresDatabase(Database):
                 yield connection
             except psycopg.Error as error:
                 if is_lost(error, connection):
-                    self.close()
+                    self._disconnect()
                     raise lost(self.url, error) from None
                 self._end(connection)
                 raise told(self.url, error) from None
@@ -226,7 +250,7 @@ class PostgresDatabase(Database):
         try:
             known = conninfo_to_dict(self._address)
             _refuse_words_as_port(known)
-            options = f"{known.get('options') or ''} -c synchronous_commit=off".strip()
+            options = f"{known.get('options') or ''} -c synchronous_commit=off {self._options}".strip()
             settings = {**_SETTINGS, **known, "options": options}
             made = psycopg.connect(autocommit=True, **settings)  # type: ignore[arg-type]
         except psycopg.ProgrammingError:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from gert_core.api import StoreError
@@ -31,9 +32,20 @@ LONGEST: Final = max(LINE_LIMIT, BLOB_LIMIT) + MIB
 OLDEST: Final = (3, 35, 0)
 """The first version of SQLite that returns what a statement changed."""
 _NOW: Final = "((julianday('now') - 2440587.5) * 86400.0)"
-_FENCED: Final = (
-    "WHERE run_id = ? AND last_seq = ? AND EXISTS (SELECT 1 FROM gert_leases WHERE run_id = ? AND fence = ?)"
-)
+_FENCED: Final = "WHERE run_id = ? AND EXISTS (SELECT 1 FROM gert_leases WHERE run_id = ? AND fence = ?)"
+_MOST: Final = 16
+"""How many lines one statement adds; more are added by a statement each, in one transaction."""
+
+
+@cache
+def _adding(lines: int) -> str:
+    """Return the statement that adds lines, if the fence is the lease's and the last line the one before."""
+    return (
+        "INSERT INTO gert_events (run_id, seq, line) "  # noqa: S608 - question marks
+        f"SELECT ?, column1, column2 FROM (VALUES {', '.join(['(?, ?)'] * lines)}) "
+        "WHERE EXISTS (SELECT 1 FROM gert_leases WHERE run_id = ? AND fence = ?) "
+        "AND (SELECT MAX(seq) FROM gert_events WHERE run_id = ?) = ?"
+    )
 
 
 class _Statements(Transaction):
@@ -58,6 +70,7 @@ class SqliteDatabase(Database):
     """One connection to a file, which is made with mode 0600; the threads that use it take turns."""
 
     backend: ClassVar[str] = "sqlite"
+    late_rows: ClassVar[bool] = True
     types: ClassVar[Mapping[str, str]] = {"bytes": "BLOB", "integer": "INTEGER", "real": "REAL"}
 
     def __init__(self, path: Path) -> None:
@@ -104,18 +117,31 @@ class SqliteDatabase(Database):
             return work(_Statements(connection))
 
     def add(self, group: Group, *, durable: bool) -> bool:
-        """Write lines and row, if the fence is the lease's and the last line the one before."""
+        """Write lines and row, if the fence is the lease's and the last line the one before.
+
+        Lines that change nothing of the row but its last line are one statement, which is a transaction of its own.
+        """
+        run_id, fence, before, lines = group.run_id, group.fence, group.before, group.lines
+        if before and 0 < len(lines) <= _MOST and not group.told:
+            given = [value for pair in enumerate(lines, before + 1) for value in pair]
+            with self._connected() as connection:
+                self._set_durable(connection, durable)
+                done = connection.execute(_adding(len(lines)), (run_id, *given, run_id, fence, run_id, before))
+                return bool(done.rowcount)
         what, values = assignments(group.row, told=group.told)
         with self._written(durable=durable) as connection:
+            last = connection.execute("SELECT MAX(seq) FROM gert_events WHERE run_id = ?", (run_id,)).fetchone()[0]
+            if (last or 0) != before:
+                return False
             moved = connection.execute(
                 f"UPDATE gert_runs SET {what} {_FENCED}",  # noqa: S608 - names of columns
-                (*values, group.run_id, group.before, group.run_id, group.fence),
+                (*values, run_id, run_id, fence),
             )
             if not moved.rowcount:
                 return False
             connection.executemany(
                 "INSERT INTO gert_events (run_id, seq, line) VALUES (?, ?, ?)",
-                [(group.run_id, seq, line) for seq, line in enumerate(group.lines, group.before + 1)],
+                [(run_id, seq, line) for seq, line in enumerate(lines, before + 1)],
             )
         return True
 
@@ -146,9 +172,7 @@ class SqliteDatabase(Database):
     def _written(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
         """Give the connection in a transaction, which is taken back when something goes wrong in it."""
         with self._connected() as connection:
-            if durable is not self._full:
-                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-                self._full = durable
+            self._set_durable(connection, durable)
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -157,6 +181,12 @@ class SqliteDatabase(Database):
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
+
+    def _set_durable(self, connection: sqlite3.Connection, durable: bool) -> None:
+        """Let the next transactions wait for the disk, or not."""
+        if durable is not self._full:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._full = durable
 
     def _connect(self) -> sqlite3.Connection:
         if sqlite3.sqlite_version_info < OLDEST:
