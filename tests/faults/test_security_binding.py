@@ -23,8 +23,7 @@ from gert_core.engine.cancel import Deadline, Stop
 
 @pytest.fixture
 def gert(tmp_path):
-    with bound_gert(tmp_path) as made:
-        yield made
+    return bound_gert(tmp_path)
 
 
 def test_the_request_has_everything_that_is_executed(gert):

@@ -27,8 +27,7 @@ from binding import (
 
 @pytest.fixture
 def gert(tmp_path):
-    with bound_gert(tmp_path) as made:
-        yield made
+    return bound_gert(tmp_path)
 
 
 def test_a_restored_run_directory_executes_nothing_under_the_old_approval(gert):

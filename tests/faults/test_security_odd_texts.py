@@ -46,9 +46,9 @@ MUTE = """
 
 @pytest.fixture
 def gert(tmp_path):
-    with bound_gert(tmp_path) as made:
-        made.write(plain=PLAIN)
-        yield made
+    made = bound_gert(tmp_path)
+    made.write(plain=PLAIN)
+    return made
 
 
 @pytest.mark.parametrize("who", ["agent:bot", "AGENT:bot: looks good", "group:ops"])

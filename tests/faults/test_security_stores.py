@@ -37,9 +37,9 @@ DEEP = "[" * 100_000
 
 @pytest.fixture
 def gert(tmp_path):
-    with bound_gert(tmp_path) as made:
-        made.write(plain=PLAIN)
-        yield made
+    made = bound_gert(tmp_path)
+    made.write(plain=PLAIN)
+    return made
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from gert_core.approvals.binding import document_hash
 
 @pytest.fixture
 def gert(tmp_path):
-    with bound_gert(tmp_path) as made:
-        yield made
+    return bound_gert(tmp_path)
 
 
 @pytest.mark.parametrize("command", ["show", "list", "approve"])
